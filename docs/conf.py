@@ -1,4 +1,4 @@
-"""Sphinx configuration: MyST pages, furo, doctests, pictures drawn by the build, and the API from docstrings."""
+"""Sphinx configuration: MyST pages, furo, doctests, pictures and notebooks, and the API from docstrings."""
 
 from __future__ import annotations
 
@@ -50,18 +50,23 @@ def _escape_bars(app: Any, what: str, name: str, obj: Any, options: Any, lines: 
 
 
 def _draw(app: Any) -> None:
-    """Draw the pictures of the gallery: for pages anew, for other builders those that are not there."""
+    """Draw the pictures, for pages anew, for other builders those that are not there; then make the notebooks."""
     import made
+    import notebooks
 
     if app.builder.format == "html" or not (made.FOLDER / "front.svg").exists():
         made.make()
+    notebooks.make(made.FOLDER)
 
 
 FOCUS = """addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll("pre, .table-wrapper, div.math, p:has(> img)").forEach(box => box.tabIndex = 0);
   document.querySelectorAll("[role=heading]:not([aria-level])").forEach(head => head.setAttribute("aria-level", 2));
+  document.querySelectorAll(".math-wrapper[id] > div.math").forEach(box => box.removeAttribute("id"));
 })"""
-"""What is wider than its box can be scrolled with the keyboard; the theme's headings of contents have a level."""
+"""What is wider than its box can be scrolled with the keyboard; the theme's headings of contents have a level, and the
+id of an equation stands once.
+"""
 
 
 def setup(app: Any) -> None:

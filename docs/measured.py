@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import Directive, directives
 
-from experiments.harness.evidence import GIVEN, PAPERS_OWN, Value, path_of, read, shown
+from experiments.harness.evidence import GIVEN, PAPERS_OWN, SEPARATOR, Value, path_of, read, shown
 from experiments.harness.experiment import TextTable
 from instances import InputError
 
@@ -22,12 +23,20 @@ Made = tuple[list[nodes.Node], list[nodes.system_message]]
 
 
 def value(name: str, raw: str, text: str, line: int, inliner: Any, options: Any = None, content: Any = None) -> Made:
-    """The role of a value of a record."""
+    """The role of a value of a record, which says where it is from to whoever points at it."""
     try:
-        return [nodes.Text(shown(text))], []
+        figure = shown(text)
     except InputError as error:
         told = inliner.reporter.error(str(error), line=line)
         return [inliner.problematic(raw, raw, told)], [told]
+    record, of_it, _ = (part.strip() for part in text.split(SEPARATOR, 2))
+    return [nodes.abbreviation("", figure, explanation=f"{of_it} (record {record}: {_command(record)})")], []
+
+
+@cache
+def _command(record: str) -> str:
+    found = read(record)
+    return "" if found is None else found.command
 
 
 def said(name: str, raw: str, text: str, line: int, inliner: Any, options: Any = None, content: Any = None) -> Made:

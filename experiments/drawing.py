@@ -13,8 +13,7 @@ import typer
 from experiments.signature import option_of
 from instances import InputError, Instance
 
-Made = Instance[Any] | Sequence[Instance[Any]] | Mapping[str, bytes]
-"""An instance, several, or files by their names."""
+Made = Instance[Any] | Sequence[Instance[Any]]
 Generator = Callable[..., Made]
 LINE = re.compile(r"^- (`\w+`(?:, `\w+`)*): (.*?)(?=^- |^$|\Z)", re.MULTILINE | re.DOTALL)
 UNSAID = inspect.Parameter.empty

@@ -83,13 +83,21 @@ def _fail(error: Exception) -> NoReturn:
         _exit(f"gapwise: {said}" if said else "", REFUSED)
     if isinstance(error, OutputError):
         _exit(f"gapwise: {error}", _status(error.__cause__))
-    if isinstance(error, InputError | Lost):
-        _exit(f"gapwise: {error}", FAILED if isinstance(error, Lost) else REFUSED)
+    if isinstance(error, Lost):
+        _exit(f"gapwise: {error}", FAILED)
+    if isinstance(error, InputError):
+        _exit(f"gapwise: {error}{WHAT_ONE_IS if NO_INSTANCE.search(str(error)) else ''}", REFUSED)
     if isinstance(error, OSError):
         _give_up(error)
     raise error
 
 
+NO_INSTANCE = re.compile(r": gapwise: missing$|\.csv: not valid JSON")
+WHAT_ONE_IS = (
+    ": this is no instance file, an object with gapwise, problem, name and data (`gapwise schema eva-packing`); of "
+    "tables of tasks, or pods, and prices `EvaPacking.from_frames` makes one (docs/library.md)"
+)
+"""What is added where a file of something else is given, as a dump of pods."""
 NOT_ONE = re.compile(r"(?:Value error, )?'(?P<value>.*)' is not one of (?P<names>.*?)\.?", re.DOTALL)
 NO_NUMBER = re.compile(r"Input should be a valid (?P<kind>number|integer)\b.*", re.DOTALL)
 

@@ -28,11 +28,12 @@ from experiments.harness.records import (
 from experiments.harness.store import read_outcomes
 from experiments.output.folder import part, ready_folder
 from experiments.output.terminal import line
-from experiments.papers import METHODS, reference_sets
+from experiments.papers import METHODS, library_sets
 from experiments.plan import study_runs
 from experiments.session import Session
+from experiments.worst_cases.library import certificate_of, worst_sets
 from instances import InputError, Options, Result, save
-from instances.files import read_json
+from instances.files import read_json, write_whole
 from instances.reading import is_folder
 from instances.text import meant, shown
 
@@ -83,7 +84,7 @@ def library(
 
 def _list(results: list[Path], out: Path | None) -> None:
     records = read_records()
-    for s in reference_sets():
+    for s in named_sets():
         found = [(i, records.get((i.problem, i.name))) for i in s.instances]
         proven = sum(record is not None and record.proven and record.of(i) for i, record in found)
         print(f"{s.instances[0].problem}: {shown(s.name)}: {len(found)} instances, {proven} with a proven optimum")
@@ -92,7 +93,7 @@ def _list(results: list[Path], out: Path | None) -> None:
 def _write(out: Path | None, only: list[str]) -> None:
     if out is None:
         raise InputError("--out: needed, the folder for the instances")
-    sets = reference_sets()
+    sets = named_sets()
     known = [name for s in sets for name in (s.name, *(instance.name for instance in s.instances))]
     for name in only:
         if not any(fnmatchcase(other, name) for other in known):
@@ -110,6 +111,14 @@ def _write(out: Path | None, only: list[str]) -> None:
             folder = ready_folder(out / s.instances[0].problem / folder_of(s))
         for instance in here:
             save(instance, folder / f"{part(instance.name, dots=True)}.json.gz")
+            proof = certificate_of(instance)
+            if proof is not None:
+                write_whole(folder / f"{part(instance.name, dots=True)}.{proof.name}", proof.read_bytes())
+
+
+def named_sets() -> list[InstanceSet]:
+    """What is in the library, the worst cases too."""
+    return [*library_sets(), *worst_sets()]
 
 
 def folder_of(s: InstanceSet) -> str:
@@ -119,7 +128,7 @@ def folder_of(s: InstanceSet) -> str:
 
 def _check(session: Session | None) -> None:
     """The instances are what their records say and, with a session to solve them in, so are their optima."""
-    sets = reference_sets()
+    sets = named_sets()
     faults = list(differing(sets))
     if session is not None:
         runs = study_runs(sets, ["exact"], session.options)
@@ -142,7 +151,7 @@ def _record(results: list[Path], out: Path | None) -> None:
     found = [result for path in results for result in _results_at(path)]
     if not found:
         raise InputError("library record: needs results, as `solve --out` or a study writes them")
-    records, news = recorded(found, reference_sets(), METHODS)
+    records, news = recorded(found, named_sets(), METHODS)
     for new in news:
         print(shown(new))
     if news:

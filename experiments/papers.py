@@ -4,43 +4,22 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
+
+from instances.registry import Loaded
 
 if TYPE_CHECKING:
     from experiments.harness.entry import Entry
     from experiments.harness.experiment import Experiment
     from experiments.harness.instance_set import InstanceSet
 
-T = TypeVar("T")
 PAPERS = ("eva", "boa", "aryl", "sia", "kubernetes")
 """What has folders of its own: the four papers, and what Kubernetes does."""
 BUILDS_ON = {"kubernetes": "eva"}
 """The one paper whose folders those of another may import."""
-
-
-class Loaded(Mapping[str, T]):
-    """What a table of a paper's has under each name; the table, `module:name`, is imported when it is looked up."""
-
-    def __init__(self, tables: Mapping[str, str]) -> None:
-        self.tables = tables
-
-    def __getitem__(self, name: str) -> T:
-        module, _, table = self.tables[name].partition(":")
-        found: T = getattr(importlib.import_module(module), table)[name]
-        return found
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.tables
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.tables)
-
-    def __len__(self) -> int:
-        return len(self.tables)
-
 
 METHODS: Loaded[tuple[Entry, ...]] = Loaded(
     {
@@ -90,7 +69,8 @@ CERTIFIERS = {
     "aryl-reclaim": "models.aryl.certificate:certificate",
     "aryl-placement": "models.aryl.certificate:certificate",
     "sia-oracle": "models.sia.certificate:certificate",
-    "node-consolidation": "models.kubernetes.certificate:certificate",
+    "node-placement": "models.kubernetes.certificate:certificate",
+    "node-consolidation": "models.kubernetes.consolidation_certificate:certificate",
 }
 """Where the certificate of a bound is made."""
 FRONTS = {"boa-allocation": "experiments.boa.front:front", "aryl-reclaim": "experiments.aryl.front:front"}
@@ -114,6 +94,8 @@ PLOTS = {
     "aryl-placement": "experiments.aryl.plot:placement",
     "sia-oracle": "experiments.sia.plot:schedule",
     "sia-local-oracle": "experiments.sia.plot:schedule",
+    "node-placement": "experiments.kubernetes.plot:nodes",
+    "node-consolidation": "experiments.kubernetes.plot:kept_and_rented",
 }
 """Where the picture of a solution is drawn."""
 ONLINE: Mapping[str, Any] = Loaded(
@@ -148,38 +130,58 @@ SPACES: Loaded[Mapping[str, Callable[[], Any]]] = Loaded(
     }
 )
 """What makes the spaces of a problem, in which worst cases are looked for, by name; the first is its own."""
-
-
+JUDGED: Loaded[Callable[[int], Any]] = Loaded(
+    {
+        "eva-packing": "experiments.eva.judged:TASKS",
+        "eva-rounds": "experiments.eva.judged:TASKS",
+        "prism": "experiments.eva.judged:TASKS",
+        "boa-widths": "experiments.boa.judged:TASKS",
+        "aryl-reclaim": "experiments.aryl.judged:TASKS",
+        "aryl-elastic": "experiments.aryl.judged:TASKS",
+        "sia-starts": "experiments.sia.judged:TASKS",
+    }
+)
+"""The tasks of the judge: what makes each, by the seed of its instances."""
 STUDIES = {
     "eva-benchmark": "experiments.eva.benchmark:benchmarks",
     "eva-moments": "experiments.eva.moments:moments",
     "eva-choices": "experiments.eva.choices:choices",
     "eva-price-lists": "experiments.eva.price_lists:price_lists",
     "eva-surrogate": "experiments.eva.surrogate:surrogate",
+    "prism-ceiling": "experiments.eva.prism:ceiling",
     "eva-yardstick": "experiments.eva.yardstick:yardsticks",
+    "eva-worst": "experiments.eva.worst:worst_cases",
     "boa-benchmark": "experiments.boa.benchmark:benchmarks",
     "boa-genetic": "experiments.boa.genetic:genetic",
+    "boa-worst": "experiments.boa.worst:worst_cases",
     "aryl-benchmark": "experiments.aryl.benchmark:benchmarks",
     "aryl-excess": "experiments.aryl.pools:excesses",
     "aryl-losses": "experiments.aryl.pools:losses",
     "aryl-rules": "experiments.aryl.rules:rules",
     "aryl-snapshots": "experiments.aryl.reclaims:reclaims",
     "aryl-forced": "experiments.aryl.reclaims:unavoidable",
+    "aryl-worst": "experiments.aryl.worst:worst_cases",
     "sia-benchmark": "experiments.sia.benchmark:benchmarks",
+    "sia-worst": "experiments.sia.worst:worst_cases",
 }
 """What is measured beside the papers' tables and figures, a `Study` each."""
 RECORDED: dict[str, tuple[str, dict[str, Any]]] = {
     "eva/benchmark": ("eva-benchmark", {}),
     "eva/interference": ("eva-benchmark", {"net_saving": True}),
     "eva/moments": ("eva-moments", {"trace": [Path("eva/trace_pai_200.csv"), Path("eva/trace_pai_full.csv")]}),
+    "eva/prism": ("prism-ceiling", {}),
+    "eva/worst": ("eva-worst", {}),
     "boa/benchmark": ("boa-benchmark", {}),
+    "boa/worst": ("boa-worst", {}),
     "aryl/benchmark": ("aryl-benchmark", {}),
     "aryl/excess": ("aryl-excess", {}),
     "aryl/rules": ("aryl-rules", {}),
     "aryl/losses": ("aryl-losses", {}),
     "aryl/snapshots": ("aryl-snapshots", {"trace": Path("traces/philly.csv")}),
     "aryl/forced": ("aryl-forced", {"trace": Path("traces/philly.csv")}),
+    "aryl/worst": ("aryl-worst", {}),
     "sia/benchmark": ("sia-benchmark", {"trace": Path("traces/philly.csv")}),
+    "sia/worst": ("sia-worst", {}),
 }
 """The studies of which pages take figures, by their records: what they are given, a path being a trace."""
 
@@ -189,6 +191,10 @@ def _part(paper: str, role: str) -> Any:
     return importlib.import_module(f"experiments.{paper}.{role}")
 
 
+def _has(paper: str, role: str) -> bool:
+    return importlib.util.find_spec(f"experiments.{paper}.{role}") is not None
+
+
 def others(paper: str) -> list[str]:
     """The papers with which one has nothing to do."""
     return [name for name in PAPERS if name not in (paper, BUILDS_ON.get(paper))]
@@ -196,7 +202,7 @@ def others(paper: str) -> list[str]:
 
 def problems_of(paper: str) -> list[str]:
     """The problems that the methods of a paper solve."""
-    return [name for name, table in METHODS.tables.items() if table.startswith(f"experiments.{paper}.")]
+    return [name for name, table in METHODS.targets.items() if table.startswith(f"experiments.{paper}.")]
 
 
 @cache
@@ -211,12 +217,18 @@ def reference_sets_of(paper: str, quick: bool = False) -> Sequence[InstanceSet]:
     return found
 
 
+def library_sets() -> tuple[InstanceSet, ...]:
+    """All named instances: those of the reference sets, and what a paper has beside them."""
+    more = [_part(paper, "library").instance_sets() for paper in PAPERS if _has(paper, "library")]
+    return (*reference_sets(), *(one for sets in more for one in sets))
+
+
 def experiments_of(paper: str) -> tuple[Experiment, ...]:
     """The tables and figures of a paper; they are loaded only where they are asked for, for they run the simulator.
 
     A paper need not have any.
     """
-    if importlib.util.find_spec(f"experiments.{paper}.reproduce") is None:
+    if not _has(paper, "reproduce"):
         return ()
     found: tuple[Experiment, ...] = _part(paper, "reproduce").EXPERIMENTS
     return found

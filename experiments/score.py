@@ -1,10 +1,13 @@
-"""`python -m experiments.score MODULE:FUNCTION --problem NAME`: a heuristic's scorecard over the reference library."""
+"""`python -m experiments.score MODULE:FUNCTION --problem NAME`: a heuristic's scorecard over the reference library.
+
+`score FILE --task NAME`: the judge's one object on a program that nobody vouches for.
+"""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -18,20 +21,44 @@ from experiments.output.folder import files_first
 from experiments.output.report import write_study
 from experiments.output.scorecard import Scorecard, scorecards
 from experiments.output.terminal import err, line, out, percent, print_line, print_rich
-from experiments.papers import METHODS, reference_sets
+from experiments.papers import JUDGED, METHODS, reference_sets
 from experiments.plan import chosen_sets, plan
 from experiments.session import Session
 from instances import InputError
-from instances.text import shown
+from instances.text import meant, shown
+
+if TYPE_CHECKING:
+    from experiments.judging.judge import Judgement
 
 PROVERS = ("exact", "literal", "literal-windows")  # the library knows what they would find
 
 
+def _task_names(incomplete: str) -> list[str]:
+    return [name for name in JUDGED if name.startswith(incomplete)]
+
+
 @flags.common(time_limit=60.0, jobs=2)
 def score(
-    function: Annotated[str, typer.Argument(metavar="MODULE:FUNCTION", help="Your heuristic.", show_default=False)],
-    problem: Annotated[str, typer.Option(help="Its problem.", autocompletion=flags.problem_names, show_default=False)],
+    function: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODULE:FUNCTION",
+            help="Your heuristic; with --task the file of a program, or FILE:FUNCTION.",
+            show_default=False,
+        ),
+    ],
     session: Session,
+    problem: Annotated[
+        str | None, typer.Option(help="Its problem.", autocompletion=flags.problem_names, show_default=False)
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            help="Judge a program over this task, confined, against proven optima.",
+            autocompletion=_task_names,
+            show_default=False,
+        ),
+    ] = None,
     instance_set: Annotated[
         list[str] | None,
         typer.Option("--set", help="Only this instance set; `*` stands for anything.", show_default="all"),
@@ -39,6 +66,12 @@ def score(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer instances of each set.")] = False,
 ) -> None:
     """Run a heuristic of your own over the reference library, beside the papers' heuristics, and print a scorecard."""
+    if task is not None:
+        if problem is not None or instance_set or quick or session.folder is not None:
+            raise InputError("--task: not with --problem, --set, --quick or --out: a task has its instances")
+        raise typer.Exit(_judge(function, task, session))
+    if problem is None:
+        raise InputError("--problem: needed, or --task")
     if ":" not in function:
         raise InputError(f"function: must be package.module:function, got {function!r}")
     sets = with_records(chosen_sets(reference_sets(quick), (problem,), instance_set or ()))
@@ -72,6 +105,42 @@ def score(
             err.print(f"wrote {session.folder / 'report.html'}")
     status = exit_status((s.result for s in scored if s.result.method == function), store)
     raise typer.Exit(FAILED if faults else status)
+
+
+def _judge(program: str, name: str, session: Session) -> int:
+    """Judge a program and print the judgement: the exit status, that of a failure where a case has no solution."""
+    from experiments.judging.judge import ProgramJudge  # loads what no scorecard needs
+
+    if name not in JUDGED:
+        raise InputError(f"--task: must be one of {', '.join(JUDGED)}, got {name!r}{meant(list(JUDGED), name)}")
+    path, colon, function = program.rpartition(":")
+    if not colon or "/" in function or function.endswith(".py"):
+        path, function = program, ""
+    if session.options.time_limit is None:
+        raise InputError("--time-limit: needed")
+    with ProgramJudge(JUDGED[name](session.options.seed), seconds=session.options.time_limit) as judge:
+        found = judge(path, function or None)
+    if session.format == "json":
+        print_line(json.dumps(found.as_json()))
+    elif session.format == "csv":
+        _print_table([asdict(case) for case in found.cases])
+    else:
+        print_judgement(found)
+    return FAILED if found.failed else 0
+
+
+def print_judgement(found: Judgement) -> None:
+    """A line a case that is not optimal, and what it comes to."""
+    for case in found.cases:
+        if case.status != "solved":
+            print_line(f"{case.case}: {case.status}: {case.reason}")
+        elif case.score < 1:
+            far = "" if case.gap is None else f", {percent(case.gap)} from it"
+            print_line(f"{case.case}: {case.objective:g}, optimum {case.optimum:g}{far}")
+    solved = len(found.cases) - found.failed
+    gaps = "" if found.mean_gap is None else f"; mean gap {percent(found.mean_gap)}, worst {percent(found.worst_gap)}"
+    print_line(f"{found.task}: score {found.combined_score:.6f}; {solved} of {len(found.cases)} solved{gaps}")
+    print_line(f"{found.seconds:.2f} CPU s of the program")
 
 
 def print_scores(cards: list[Scorecard], own: str) -> None:
@@ -115,12 +184,16 @@ def _print_rows(cards: list[Scorecard], form: str) -> None:
         for s in card.scores
     ]
     if form == "csv":
-        import pandas as pd
-
-        print(pd.DataFrame(rows).to_csv(index=False), end="")
+        _print_table(rows)
     else:
         for row in rows:
             print_line(json.dumps(row))
+
+
+def _print_table(rows: list[dict[str, Any]]) -> None:
+    import pandas as pd
+
+    print(pd.DataFrame(rows).to_csv(index=False), end="")
 
 
 if __name__ == "__main__":

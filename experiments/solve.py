@@ -10,7 +10,7 @@ import typer
 
 from experiments import flags
 from experiments.entry import exit_status, run
-from experiments.harness.certification import Certification, Certified
+from experiments.harness.certification import Certification, Certified, certifiable
 from experiments.harness.instance_set import instances_at
 from experiments.harness.run import Run
 from experiments.harness.starts import starts_at
@@ -158,7 +158,7 @@ def _certified(runs: list[Run], results: list[Result], folder: Path, session: Se
 
     A result without a bound, as of a heuristic, stays as it is.
     """
-    bounded = [i for i, result in enumerate(results) if result.bound is not None and result.solved]
+    bounded = [i for i, result in enumerate(results) if certifiable(result)]
     if session.format == "json":
         for i in sorted(set(range(len(results))) - set(bounded)):
             print_line(as_json(i, results[i]))

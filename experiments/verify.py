@@ -13,7 +13,7 @@ from experiments.entry import FAILED, run
 from experiments.output.terminal import err
 from instances import CheckFailed, InputError, load
 from instances.files import read_json
-from instances.proofs.verify import read_result, see_bound, see_result
+from instances.proofs.verify import read_result, see_bound, see_none, see_result
 from instances.reading import read_bytes
 from instances.text import shown
 
@@ -34,10 +34,16 @@ def verify(
             see_result(problem, claimed)
         text = _text(certificate)
         with _named(certificate):
-            verified = see_bound(problem, claimed, text)
+            if claimed.status == "infeasible":
+                how = see_none(problem, text)
+            else:
+                verified = see_bound(problem, claimed, text)
     except CheckFailed as error:
         err.print(f"gapwise: {shown(str(error))}")
         raise typer.Exit(FAILED) from error
+    if claimed.status == "infeasible":
+        print(f"verified: {shown(problem.name)}: no solution; {how}")
+        return
     print(
         f"verified: {shown(problem.name)}: objective {verified.objective!r} {problem.data.unit}, "
         f"bound {verified.bound!r}, gap {verified.gap:.2g}; {verified.how}"

@@ -6,7 +6,7 @@ import csv
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,9 +25,10 @@ from experiments.papers import CERTIFIERS, METHODS, PLOTS, SPACES, reference_set
 from experiments.plan import chosen_sets, no_method
 from experiments.session import Session
 from experiments.worst_cases.case import Case
+from experiments.worst_cases.near import Near
 from experiments.worst_cases.region import Region, region
-from experiments.worst_cases.search import Found, Part, Search
-from experiments.worst_cases.space import RepeatedEntries, Space, number
+from experiments.worst_cases.search import Found, Part, Search, instances_of
+from experiments.worst_cases.space import Chosen, RepeatedEntries, Space, number
 from instances import InputError, Instance, Result, load, save
 from instances.files import write_whole
 from instances.text import meant, shown
@@ -35,6 +36,7 @@ from instances.text import meant, shown
 ENUMERATED = 20_000  # instances of all sizes up to the one asked for: more are not all looked at
 IN_A_PART = 400  # instances of a part of an enumeration
 WALKS, STEPS = 8, 3_000  # annealings of a search, and steps of each
+LOOK_S = 10.0  # CPU seconds for instances anywhere, and for those near the worst one
 TIMES = (2, 10, 100)  # how often the worst instance is repeated to see whether its gap stays
 
 
@@ -68,10 +70,21 @@ def worst(
     """Find and prove the instance on which a heuristic is farthest from the optimum; say what such instances share."""
     entry, exact, of = _heuristic(method, problem)
     space = _space(of, within, like)
-    parts, complete = _parts(space, size, session.options.seed)
+    levels, complete = _parts(space, size, session.options.seed)
     with session.store() as store:
-        searches = [Search(space, entry, exact, part, session.options) for part in parts]
-        found = session.outcomes(searches, store, lambda outcome: outcome.line())
+        look = replace(session.options, time_limit=min(LOOK_S, session.options.time_limit or LOOK_S))
+        found: list[Found] = []
+        if not complete:  # what breaks it is often anywhere, and nothing is worse
+            found = session.outcomes([Near(space, entry, exact, (), size, look)], store, lambda outcome: outcome.line())
+            levels = [] if any(case.broken is not None for one in found for case in one.cases) else levels
+        bounds: dict[Chosen, float | None] = {}
+        for parts in levels:
+            searches = [Search(space, entry, exact, part, session.options, bounds) for part in parts]
+            made = session.outcomes(searches, store, lambda outcome: outcome.line())
+            bounds = {}
+            for part, one in zip(parts, made, strict=True):
+                bounds |= zip(instances_of(space, part), one.bounds, strict=False)
+            found += made
         cases = sorted((case for one in found for case in one.cases), key=lambda case: case.rank)
         if not cases:
             failed = next((one.reason for one in found if one.reason), None) or _unfit(space, entry, exact)
@@ -85,6 +98,9 @@ def worst(
             answer.prove(session.outcomes(runs, store, line))
             _certify(answer, runs[0], session)
             _repeat(answer, entry, exact, session, store)
+        if not complete or answer.case.broken is not None:
+            near = Near(space, entry, exact, answer.case.chosen, max(size, len(answer.case.chosen)), look)
+            found = [*found, *session.outcomes([near], store, lambda outcome: outcome.line())]
         answer.region = region(space, [case for one in found for case in (*one.cases, *one.others)])
 
         def write() -> None:
@@ -137,18 +153,17 @@ def _space(problem: str, within: str | None, like: str | None) -> Space:
     return space
 
 
-def _parts(space: Space, size: int, seed: int) -> tuple[list[Part], bool]:
-    """The parts of the search, and whether they look at every instance."""
+def _parts(space: Space, size: int, seed: int) -> tuple[list[list[Part]], bool]:
+    """The parts of the search, by size, and whether they look at every instance."""
     totals: dict[int, int] = {}
     while len(totals) < size and sum(totals.values()) <= ENUMERATED:
         totals[len(totals) + 1] = number(space.things, len(totals) + 1)
     if sum(totals.values()) <= ENUMERATED:
         return [
-            Part(size=n, first=first, last=min(total, first + IN_A_PART))
+            [Part(size=n, first=first, last=min(total, first + IN_A_PART)) for first in range(0, total, IN_A_PART)]
             for n, total in totals.items()
-            for first in range(0, total, IN_A_PART)
         ], True
-    return [Part(size=size, seed=seed + walk, steps=STEPS) for walk in range(WALKS)], False
+    return [[Part(size=size, seed=seed + walk, steps=STEPS) for walk in range(WALKS)]], False
 
 
 def _unfit(space: Space, *entries: Entry) -> str | None:
@@ -248,6 +263,7 @@ class Worst:
             "searched": sum(one.calls for one in self.found),
             "up_to_size": self.size,
             "complete": self.whole,
+            "dominated": sum(one.dominated for one in self.found),
             "unproven": sum(one.unproven for one in self.found),
             "of_nothing": sum(one.nothing for one in self.found),
             "repeated": {str(m): ratio for m, ratio in self.family.items()},
@@ -262,10 +278,11 @@ class Worst:
         over = (
             f"all {searched:,} instances of at most {self.size}"
             if self.whole
-            else f"{searched:,} instances of {self.size}"
+            else f"{searched:,} instances of at most {self.size}"
         )
         if case.broken is not None:
-            return f"{self.method} breaks on {made}: {case.broken}. Found among {over}."
+            found = f"{self.method} breaks on {made}: {case.broken}. Found among {over}."
+            return found if self.region is None else f"{found} {self._shared('It breaks on instances')}"
         unit = self.results[0].unit if self.results else ""
         ratio = "" if case.ratio is None else f" ({case.ratio:.4g} times)"
         known = "the optimum, proven, is" if case.proven else "the best solution known has"
@@ -274,18 +291,23 @@ class Worst:
             f"it has {case.heuristic:.6g} {unit}, {known} {case.best:.6g}.",
             f"That is the worst of {over}." if self.whole else f"That is the worst found among {over}, not of all.",
         ]
+        dominated = sum(one.dominated for one in self.found)
+        if dominated:
+            parts.append(f"{dominated:,} of them cannot be worse by a bound, and were not proven one by one.")
         if self.family:
             grown = ", ".join(f"{ratio:.4g} times with {m}" for m, ratio in self.family.items() if ratio is not None)
             parts.append(f"With everything there m times: {grown}.")
         if self.region is not None:
-            parts.append(
-                f"Instances at least half as bad are those with {self.region}: "
-                f"right on {self.region.right} of {self.region.fresh} others."
-            )
+            parts.append(self._shared("Instances at least half as bad are those"))
         nothing = sum(one.nothing for one in self.found)
         if nothing:
             parts.append(f"{nothing:,} instances have an optimum of 0 that it does not reach: of 0 no gap is a share.")
         return " ".join(parts)
+
+    def _shared(self, those: str) -> str:
+        """What these instances share, and how often that is right."""
+        assert self.region is not None
+        return f"{those} with {self.region}: right on {self.region.right} of {self.region.fresh} others."
 
     def write(self, folder: Path) -> None:
         """The instance, both solutions, the certificate, a picture of each and the answer, in a folder."""

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from instances.fields import ProblemData, Verdict
@@ -14,11 +14,35 @@ if TYPE_CHECKING:
     from instances.proofs.certificate import Proven
 
 
+T = TypeVar("T")
+
+
 @cache
 def _loaded(target: str) -> Any:
     """What `module:name` names; a paper is loaded when one of its problems is asked for."""
     module, _, name = target.partition(":")
     return getattr(importlib.import_module(module), name)
+
+
+class Loaded(Mapping[str, T]):
+    """What `module:name` names, for each name; of a table, what it has under the name. Imported when looked up."""
+
+    def __init__(self, targets: Mapping[str, str]) -> None:
+        self.targets = targets
+
+    def __getitem__(self, name: str) -> T:
+        found = _loaded(self.targets[name])
+        of_it: T = found[name] if isinstance(found, Mapping) else found
+        return of_it
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.targets
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.targets)
+
+    def __len__(self) -> int:
+        return len(self.targets)
 
 
 @dataclass(frozen=True)
@@ -51,25 +75,6 @@ class Problem:
         return found
 
 
-class DataTypes(Mapping[str, Any]):
-    """DataTypes of data by the problem they are of, each loaded when it is looked up."""
-
-    def __init__(self, targets: Mapping[str, str]) -> None:
-        self.targets = targets
-
-    def __getitem__(self, problem: str) -> Any:
-        return _loaded(self.targets[problem])
-
-    def __contains__(self, problem: object) -> bool:
-        return problem in self.targets
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.targets)
-
-    def __len__(self) -> int:
-        return len(self.targets)
-
-
 PROBLEMS: dict[str, Problem] = {
     "eva-packing": Problem(
         "instances.eva:EvaPacking", "instances.eva:check_packing", "instances.proofs.eva:prove_packing"
@@ -89,14 +94,18 @@ PROBLEMS: dict[str, Problem] = {
     ),
     "sia-oracle": Problem("instances.sia:SiaOracle", "instances.sia:check_oracle", "instances.proofs.sia:prove_delay"),
     "sia-local-oracle": Problem("instances.sia:SiaLocalOracle", "instances.sia:check_local_oracle"),
-    "node-placement": Problem("instances.kubernetes:NodePlacement", "instances.kubernetes:check_placement"),
+    "node-placement": Problem(
+        "instances.kubernetes:NodePlacement",
+        "instances.kubernetes:check_placement",
+        "instances.proofs.kubernetes:prove_placement",
+    ),
     "node-consolidation": Problem(
         "instances.kubernetes:NodeConsolidation",
         "instances.kubernetes:check_consolidation",
         "instances.proofs.kubernetes:prove_consolidation",
     ),
 }
-WORKLOADS = DataTypes(
+WORKLOADS: Loaded[type[ProblemData]] = Loaded(
     {
         "eva-cloud": "instances.eva:EvaCloud",
         "boa-renting": "instances.boa:BoaRenting",
@@ -104,7 +113,9 @@ WORKLOADS = DataTypes(
     }
 )
 """What the simulator runs and no method solves; an instance of `sia-oracle` is a workload too."""
-FORMATS = DataTypes({name: problem.of for name, problem in PROBLEMS.items()} | dict(WORKLOADS.targets))
+FORMATS: Loaded[type[ProblemData]] = Loaded(
+    {name: problem.of for name, problem in PROBLEMS.items()} | dict(WORKLOADS.targets)
+)
 """The type of the data of every file."""
 
 

@@ -140,7 +140,7 @@ def test_a_paper_is_named_by_its_own_folders_those_of_one_that_builds_on_it_and_
 def test_the_files_of_every_paper_have_the_same_roles(paper: str):
     wanted = [f"{layer}.{paper}.{role}" for layer, roles in ROLES.items() for role in roles]
     wanted += [f"heuristics.{paper}"] + [f"instances.{paper}.arrays"] * (paper != "aryl")
-    if any(target.startswith(f"experiments.{paper}.") for target in ONLINE.tables.values()):
+    if any(target.startswith(f"experiments.{paper}.") for target in ONLINE.targets.values()):
         wanted += [f"instances.{paper}.online", f"heuristics.{paper}.online"]
         wanted += [f"experiments.{paper}.{role}" for role in OF_A_WORLD]
     assert [name for name in wanted if name not in FILES] == []

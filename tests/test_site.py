@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import doctest
+import json
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import ROOT
+from tests.notebooks import differences, run
 
 DOCS = ROOT / "docs"
 WIDEST = 88  # characters of code that a page of 1,280 pixels shows
@@ -55,3 +59,37 @@ def test_tutorials_save_where_their_commands_look():
     """A file that an example saves to a temporary folder is not there for the command below it."""
     pages = [DOCS / "getting_started.md", *(DOCS / "tutorials").glob("*.md")]
     assert [page.name for page in pages if "tempfile" in page.read_text()] == []
+
+
+def notebooks_of(folder: Path, tutorials: Path) -> dict[str, Path]:
+    make = runpy.run_path(str(DOCS / "notebooks.py"))["make"]
+    return {notebook.stem: notebook for notebook in make(folder, tutorials)}
+
+
+def test_every_tutorial_is_a_notebook_with_all_its_examples(tmp_path: Path):
+    """`.ci/run` runs all of them; here it is the one that takes least."""
+    shutil.copytree(DOCS, tmp_path / "docs", ignore=shutil.ignore_patterns("evidence", "pictures", "_*"))
+    tutorials, made = tmp_path / "docs" / "tutorials", tmp_path / "docs" / "_made"
+    made.mkdir()
+    pages = sorted(tutorials.glob("*.md"))
+    for picture in {name for page in pages for name in re.findall(r"_made/([a-z-]+\.svg)", page.read_text())}:
+        (made / picture).write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    notebooks = notebooks_of(made, tutorials)
+    assert [page.stem for page in pages] == list(notebooks)
+    for page in pages:
+        text = page.read_text()
+        assert text.count(f"{{download}}`This page as a notebook <../_made/{page.stem}.ipynb>`") == 1
+        cells = json.loads(notebooks[page.stem].read_text())["cells"]
+        code = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "code")
+        examples = doctest.DocTestParser().get_examples(text)
+        assert examples
+        assert all(example.source.partition("  # doctest")[0].strip() in code for example in examples)
+        assert not re.search(r"\]\([^)]*\.md|\{[a-z]+\}`|>>> ", " ".join(cell["source"] for cell in cells))
+    assert run(notebooks["bill"]) == ""
+
+
+def test_a_notebook_that_shows_something_else_is_found(tmp_path: Path):
+    page = tmp_path / "sums.md"
+    page.write_text("# Sums\n\n```{doctest}\n>>> a = 1\n>>> a + 1\n2\n>>> print(a)\n2\n```\n")
+    (said,) = differences(notebooks_of(tmp_path, tmp_path)["sums"])
+    assert said == "sums.ipynb: print(a)\n  shows 1\n  and not 2\n"

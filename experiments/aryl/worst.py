@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 
+from experiments.harness.experiment import Study
 from experiments.worst_cases.space import RepeatedEntries
-from instances import Instance
+from experiments.worst_cases.study import Sweep, study_of
+from instances import Instance, Options
 from instances.aryl import ArylElastic, ArylReclaim, ElasticJob, LoanedJob
 
 WORKERS = ((1, 2), (1, 3), (2, 3), (2, 4), (2, 6))
@@ -40,3 +42,10 @@ def spread_jobs() -> RepeatedEntries:
 
 
 SPACES = {"aryl-elastic": {"elastic-jobs": elastic_jobs}, "aryl-reclaim": {"spread-jobs": spread_jobs}}
+ELASTIC = ("two-phase", "fifo", "afs", "gandiva", "equal-split")
+SWEEPS = (Sweep("aryl-elastic", "elastic-jobs", 3, (4,), ELASTIC), Sweep("aryl-reclaim", "spread-jobs", 4, (12,)))
+
+
+def worst_cases(options: Options) -> Study:
+    """Worst cases of the heuristics of Aryl."""
+    return study_of("aryl", SWEEPS, options)

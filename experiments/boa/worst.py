@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from experiments.harness.experiment import Study
 from experiments.worst_cases.space import RepeatedEntries
-from instances import Instance
+from experiments.worst_cases.study import Sweep, study_of
+from instances import Instance, Options
 from instances.boa import BoaAllocation, Epoch, JobClass, Points, Speedup
 
 SPEEDUPS = ((1.0, 1.0), (1.0, 1.5), (1.0, 3.0), (1.5, 1.5), (1.5, 2.0), (1.5, 3.0), (2.0, 2.0), (2.0, 2.5))
@@ -30,3 +32,10 @@ def three_widths() -> RepeatedEntries:
 
 
 SPACES = {"boa-allocation": {"three-widths": three_widths}}
+RULES = ("width-calculator", "width-calculator-artifact", "one-width", "equal-share")
+SWEEPS = (Sweep("boa-allocation", "three-widths", 3, (4,), RULES),)
+
+
+def worst_cases(options: Options) -> Study:
+    """Worst cases of the heuristics of BOA."""
+    return study_of("boa", SWEEPS, options)

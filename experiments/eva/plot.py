@@ -15,7 +15,7 @@ from experiments.eva.plan import priced
 from experiments.output.terminal import label
 from experiments.palette import HUES, TINTS, things
 from instances.eva import EvaPacking, EvaReconfiguration
-from instances.eva.packing import PackedTasks, PricedType
+from instances.eva.packing import PricedType, TaskEntry
 
 MOST = 60  # rows that are drawn; further groups of instances are left out, and said so
 KEYS = len(HUES) * len(TINTS)  # tasks of different colours, from which on a legend says nothing
@@ -36,7 +36,7 @@ def packing(data: EvaPacking, solution: Mapping[str, Any]) -> Figure:
     kinds = {kind.name: kind for kind in data.instance_types}
     groups = sorted(priced(data, solution), key=lambda group: list(kinds).index(group.type))
     rows = [Held(_said(g.number, g.type, g.usd_per_hour, kept=g.kept), kinds[g.type], g.tasks) for g in groups]
-    return _bars(data, rows, f"{sum(group.usd for group in groups):.6g} USD/h")
+    return bars(data.resources, data.tasks, rows, f"{sum(group.usd for group in groups):.6g} USD/h")
 
 
 def reconfiguration(data: EvaReconfiguration, solution: Mapping[str, Any]) -> Figure:
@@ -55,21 +55,22 @@ def reconfiguration(data: EvaReconfiguration, solution: Mapping[str, Any]) -> Fi
         rows.append(Held(_said(group.get("count", 1), kind.name, kind.usd_per_hour), kind, group["tasks"]))
     new = sum(group.get("count", 1) for group in rented)
     said = f"{len(data.existing) - given_up} instances stay, {given_up} are given up, {new} are new; hatched: came"
-    return _bars(data, rows, said)
+    return bars(data.resources, data.tasks, rows, said)
 
 
 def _said(number: int, type: str, price: float, *, kept: bool = False) -> str:
     return f"{number} × {label(type)}, {price:g} USD/h" + (", kept" if kept else "")
 
 
-def _bars(data: PackedTasks, rows: Sequence[Held], title: str) -> Figure:
+def bars(resources: Sequence[str], entries: Sequence[TaskEntry], rows: Sequence[Held], title: str) -> Figure:
+    """A row for each of `rows`, and of each resource the share that each task takes; hatched what came."""
     shown, left = rows[:MOST], len(rows) - MOST
-    tasks = {t.key: t for t in data.tasks}
+    tasks = {t.key: t for t in entries}
     colours = dict(zip(tasks, things(len(tasks)), strict=True))
-    wide, tall = 2 + 2.6 * len(data.resources), 1.6 + 0.26 * len(shown)
-    figure, all_axes = canvas(wide, tall, 1, len(data.resources), sharey=True)
+    wide, tall = 2 + 2.6 * len(resources), 1.6 + 0.26 * len(shown)
+    figure, all_axes = canvas(wide, tall, 1, len(resources), sharey=True)
     used: dict[str, Patch] = {}
-    for axes, resource in zip(all_axes, data.resources, strict=True):
+    for axes, resource in zip(all_axes, resources, strict=True):
         for place, row in enumerate(shown):
             start, capacity = 0.0, row.kind.capacity[resource]
             for key, number, came in _stretches(row):
@@ -83,7 +84,7 @@ def _bars(data: PackedTasks, rows: Sequence[Held], title: str) -> Figure:
         axes.set(xlim=(0, 1.02), xticks=(0, 0.25, 0.5, 0.75, 1), xlabel=f"share of {label(resource)}")
         axes.xaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{share:.0%}" if share in (0, 0.5) else ""))
     all_axes[0].set_yticks(range(len(shown)), [row.said for row in shown], fontsize=7)
-    all_axes[0].set_ylim(len(shown) - 0.5, -0.5)
+    all_axes[0].set_ylim(max(1, len(shown)) - 0.5, -0.5)
     figure.suptitle(title + (f", {left} more rows" if left > 0 else ""), fontsize=10)
     if len(used) <= KEYS:
         legend(figure, 7, handles=list(used.values()))

@@ -29,9 +29,20 @@ class Certified(Frozen):
         return self.result.options
 
 
+PROVEN_EMPTY = ("node-placement",)
+"""Problems of which a certificate may say that an instance has no solution."""
+
+
+def certifiable(result: Result) -> bool:
+    """Whether there is something that a certificate could prove: a bound of a solution, or that there is none."""
+    if result.status == "infeasible":
+        return result.problem in PROVEN_EMPTY
+    return result.bound is not None and result.solved
+
+
 @dataclass(frozen=True)
 class Certification:
-    """The certificate of the result of a run, which has a bound. It has the time limit of the run to itself.
+    """The certificate of the result of a run, which is certifiable. It has the time limit of the run to itself.
 
     `certifier`: the `module:function` that makes it; `None` where a problem has none.
     """
@@ -58,12 +69,12 @@ class Certification:
     def work(self, report: ReportFile) -> Certificate | str:
         """The certificate, or why there is none."""
         result, data = self.result, self.run.instance.data
-        assert result.bound is not None
+        bound = math.inf if result.bound is None else result.bound
         if self.certifier is None:
             return f"no certificates are written for {result.problem}"
         try:
             certify = resolve(self.certifier)
-            found: Certificate = certify(data, result.solution, result.bound, self.run.options)
+            found: Certificate = certify(data, result.solution, bound, self.run.options)
             return found
         except NoCertificate as error:
             return str(error)
@@ -73,6 +84,9 @@ class Certification:
         if isinstance(found, str):
             return Certified(result=self.result, reason=found)
         method, result = load_method(self.run.entry), self.result
+        if result.status == "infeasible":
+            proven = result.model_copy(update={"info": {**result.info, "certificate": found.how}})
+            return Certified(result=proven, kind=found.kind, text=found.text)
         answer = replace(
             result.unchecked(),
             bound=rounded(found.bound, result.sense),

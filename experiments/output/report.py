@@ -307,7 +307,7 @@ def _section(
 
 def _figure(said: str, mark: str) -> str:
     """The place of a figure, which a screen reader calls what is `said`."""
-    return f"<div class='figure' role='img' aria-label='{escape(said)}' {mark}></div>"
+    return f"<div class='figure' role='figure' aria-label='{escape(said)}' {mark}></div>"
 
 
 def set_table(rows: Sequence[MethodSummary], problem: str) -> str:
@@ -353,6 +353,9 @@ def _number(value: float | None) -> str:
 
 def _table(caption: str, headings: Sequence[tuple[str, str]], lines: Iterable[Sequence[Cell]]) -> str:
     """A table whose headings sort it, under a field whose words filter it; `data-value` is what is sorted by."""
+    lines = list(lines)
+    if lines and not headings[-1][0] and not any(line[-1][1] for line in lines):  # no notes
+        headings, lines = headings[:-1], [line[:-1] for line in lines]
     head = "".join(
         f"<th class='{kind}' scope='col'><button type='button'>{escape(heading) or 'notes'}</button></th>"
         for heading, kind in headings

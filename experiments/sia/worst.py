@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from experiments.harness.experiment import Study
 from experiments.worst_cases.space import RepeatedEntries
-from instances import Instance
+from experiments.worst_cases.study import Sweep, study_of
+from instances import Instance, Options
 from instances.sia import Job, Pool, SiaOracle
 
 POOLS = ("p0", "p1")
@@ -24,3 +26,10 @@ def two_pools() -> RepeatedEntries:
 
 
 SPACES = {"sia-oracle": {"two-pools": two_pools}}
+POLICIES = ("sia-vc", "safe-ssf", "gssf", "mmfs", "sia-perfect")
+SWEEPS = (Sweep("sia-oracle", "two-pools", 2, (4,), POLICIES),)
+
+
+def worst_cases(options: Options) -> Study:
+    """Worst cases of the heuristics of SIA."""
+    return study_of("sia", SWEEPS, options)

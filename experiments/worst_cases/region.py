@@ -10,6 +10,7 @@ from experiments.worst_cases.case import Case
 from experiments.worst_cases.space import Space
 
 BAD = 0.5  # of the worst gap: what is at least as bad is bad
+SIZE = "number of all"
 THRESHOLDS = 12  # of a feature that are tried
 BEST = 12  # conditions that are tried in pairs
 
@@ -42,12 +43,22 @@ class Region:
 
 
 def region(space: Space, cases: Sequence[Case]) -> Region | None:
-    """The region that tells best which cases are bad, found on every other one; `None` where all are or none is."""
-    known = sorted({case.chosen: case for case in cases if case.broken is None}.values(), key=lambda case: case.chosen)
+    """The region that tells best which cases are bad, found on every other one; `None` where all are or none is.
+
+    Bad are those on which a heuristic breaks, or without any those that are at least half as bad as the worst.
+    """
+    known = sorted({case.chosen: case for case in cases}.values(), key=lambda case: case.chosen)
+    breaks = any(case.broken is not None for case in known)
     worst = max((case.gap for case in known), default=0.0)
-    rows = [(space.features(case.chosen), case.gap >= BAD * worst) for case in known]
+    rows = [
+        (
+            {SIZE: float(len(case.chosen))} | space.features(case.chosen),
+            case.broken is not None if breaks else case.gap >= BAD * worst,
+        )
+        for case in known
+    ]
     learnt, fresh = rows[::2], rows[1::2]
-    if worst <= 0 or len({bad for _, bad in learnt}) < 2 or not fresh:
+    if not (breaks or worst > 0) or len({bad for _, bad in learnt}) < 2 or not fresh:
         return None
     single = [(condition,) for condition in _conditions([features for features, _ in learnt])]
     single.sort(key=lambda one: (-_balanced(one, learnt), str(one[0])))

@@ -1,32 +1,35 @@
-"""Searches for the worst case: over every instance of a size, or by annealing on instances; then a smaller one."""
+"""Searches for the worst case: over all instances of a size, or growing and annealing some; then a smaller one."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from pydantic import Field
 
 from experiments.harness.entry import Entry
 from experiments.harness.task import Digests, Reported, ReportFile, Whole, WholeTask
-from experiments.worst_cases.case import Case, Judge
+from experiments.worst_cases.case import Case, Judge, Optima
 from experiments.worst_cases.space import Chosen, Space, every
 from instances import Options
 from instances.fields import Frozen
 from instances.result import Termination, versions
 
 KEPT = 200  # cases of a part of a search that are handed back, for what tells bad ones from good ones
+SAMPLED = 20  # cases of a part of an enumeration that are looked at, whether they can be the worst or not
 ENOUGH_S = 0.5  # CPU seconds within which an answer may be asked for
+PROOF = 16  # steps that an optimum takes where most instances are passed over by a bound
 HEAT = 0.02  # what a step may lose at first, as a share of the worst gap so far
 
 
 class Part(Frozen):
     """A part of a search: the instances of `size` from the place `first` to before `last`, in order; or where there is
-    a `seed`, `steps` of annealing from a random instance."""
+    a `seed`, `steps` of growing and annealing."""
 
     size: int
     first: int = 0
@@ -41,7 +44,9 @@ class Found(Whole):
     """What a part has found: the worst cases first, how often the heuristic was called and optima were looked for, and
     whether the part is done.
 
-    `others`: cases that are no worst ones, drawn evenly.
+    `others`: cases that are no worst ones, drawn evenly. `dominated`: how many instances cannot be worse than the worst
+    of the part, by a bound on their optima, which were not looked for. `bounds`: bounds on the optima of an
+    enumeration, in its order.
     """
 
     cases: list[Case] = Field(default_factory=list)
@@ -50,6 +55,8 @@ class Found(Whole):
     proofs: int = 0
     unproven: int = 0
     nothing: int = 0
+    dominated: int = 0
+    bounds: list[float | None] = Field(default_factory=list)
     complete: bool = False
 
     def line(self) -> str:
@@ -63,7 +70,10 @@ class Found(Whole):
 
 @dataclass(frozen=True)
 class Search(WholeTask[Found]):
-    """A part of a search for the worst case of a heuristic in a space, in a process of its own."""
+    """A part of a search for the worst case of a heuristic in a space, in a process of its own.
+
+    `bounds`: bounds on the optima of smaller instances.
+    """
 
     outcome_type = Found
 
@@ -72,6 +82,7 @@ class Search(WholeTask[Found]):
     exact: Entry
     part: Part
     options: Options
+    bounds: Mapping[Chosen, float | None] = field(default_factory=dict, repr=False)
 
     @property
     def time_limit(self) -> float | None:
@@ -104,23 +115,26 @@ class Search(WholeTask[Found]):
         def about(chosen: Chosen | None) -> None:
             report.begin((chosen, worst[:1], judge.clock.remaining_s))
 
-        judge = Judge(self.space, self.heuristic, self.exact, self.options, about)
+        judge = Judge(self.space, self.heuristic, Optima(self.space, self.exact, self.options, self.bounds), about)
         seen = Seen(worst, random.Random(0))
         part = self.part
         if part.start is not None:
             done = smaller(judge, part.start, part.keep or 0.0, seen)
         elif part.seed is not None:
-            done = annealed(judge, part.size, part.steps, random.Random(part.seed), seen)
+            done = searched(judge, self.heuristic.name, part, seen)
         else:
             done = enumerated(judge, part, seen)
+        whole = part.start is None and part.seed is None
         return self.made(
             "finished",
             cases=seen.worst,
             others=seen.others,
             calls=judge.calls,
-            proofs=judge.proofs,
-            unproven=judge.unproven,
+            proofs=judge.optima.proofs,
+            unproven=judge.optima.unproven,
             nothing=judge.nothing,
+            dominated=seen.dominated,
+            bounds=[judge.optima.at_least(chosen) for chosen in instances_of(self.space, part)] if whole else [],
             complete=done,
         )
 
@@ -149,6 +163,7 @@ class Seen:
 
     def __init__(self, worst: list[Case], rng: random.Random) -> None:
         self.worst, self._rng, self._number = worst, rng, 0
+        self.dominated = 0
         self.others: list[Case] = []
 
     def add(self, case: Case) -> None:
@@ -163,21 +178,110 @@ class Seen:
             self.others[place] = case
 
 
+def instances_of(space: Space, part: Part) -> Iterator[Chosen]:
+    """The instances of a part, in order."""
+    return itertools.islice(every(space.things, part.size), part.first, part.last)
+
+
 def enumerated(judge: Judge, part: Part, seen: Seen) -> bool:
-    """Look at the instances of a part in order; whether that was done before the time was over."""
-    for chosen in itertools.islice(every(judge.space.things, part.size), part.first, part.last):
+    """Look at all instances of a part; whether that was done before the time was over.
+
+    First comes a sample, then those that a bound on their optimum lets be worst. Once it lets none be worse than one
+    that is proven, the optima of the others are not looked for.
+    """
+    left = []
+    for chosen in instances_of(judge.space, part):
         if judge.clock.expired:
             return False
-        case = judge.case(chosen)
-        if case is not None:
+        case = judge.alone(chosen)
+        if case is not None and case.broken is not None:
             seen.add(case)
+        elif case is not None:
+            left.append((judge.at_most(case), case))
+    sampled = {case.chosen for _, case in random.Random(part.first).sample(left, min(SAMPLED, len(left)))}
+    left.sort(key=lambda one: (one[1].chosen not in sampled, one[0] is not None, -(one[0] or 0), one[1].chosen))
+    worst = Fraction(0)
+    for place, (at_most, case) in enumerate(left):
+        if case.chosen not in sampled and at_most is not None and at_most <= worst:
+            seen.dominated += len(left) - place
+            break
+        if judge.clock.expired:
+            return False
+        found = judge.case(case.chosen)
+        if found is not None:
+            seen.add(found)
+            worst = max(worst, found.exactly)
     return True
 
 
-def annealed(judge: Judge, size: int, steps: int, rng: random.Random, seen: Seen) -> bool:
-    """Anneal on instances of a size, from a random one; whether all steps were taken."""
+def growing(space: Space, size: int) -> int:
+    """The steps that growing takes where one instance of each size is kept."""
+    return size * (space.things + size // 2 + (2 * PROOF if space.grows else 0))
+
+
+def searched(judge: Judge, heuristic: str, part: Part, seen: Seen) -> bool:
+    """Search instances of a size; whether that was done before the time was over, or the heuristic breaks.
+
+    It begins where the space leads to, or else grows bad instances from smaller ones, and goes on from there by
+    annealing with the steps that are left.
+    """
+    space, rng = judge.space, random.Random(part.seed)
+    leads = space.leads(heuristic, part.size, part.seed or 0)
+    if leads:
+        for chosen in leads:
+            case = judge.case(chosen)
+            if case is not None:
+                seen.add(case)
+        return True
+    each = growing(space, part.size)
+    wide = max(1, part.steps // each)
+    start = grown(judge, part.size, wide, rng, seen)
+    if start is not None and start.broken is not None:
+        return True
+    left = max(0, part.steps - wide * each)
+    return annealed(judge, part.size, left // (PROOF if space.grows else 1), rng, seen, start)
+
+
+def grown(judge: Judge, size: int, wide: int, rng: random.Random, seen: Seen) -> Case | None:
+    """The worst instance of a size that is made of bad smaller ones, `wide` of each size.
+
+    It is one of them and a thing more, or two of them side by side. Where a bound tells how bad an instance can be,
+    only the optima of those that can be worst are looked for.
+    """
+    levels: list[list[Case]] = []
+    for n in range(1, size + 1):
+        starts: list[Chosen] = [case.chosen for case in levels[-1]] if levels else [()]
+        tried = {(*start, thing) for start in starts for thing in range(judge.space.things)}
+        for a in range(2, n // 2 + 1):
+            tried |= {levels[a - 1][0].chosen + case.chosen for case in levels[n - a - 1]}
+        cases = []
+        for chosen in sorted({tuple(sorted(one)) for one in tried}):
+            if judge.clock.expired:
+                return None
+            case = judge.alone(chosen)
+            if case is not None and case.broken is not None:
+                seen.add(case)
+                return case
+            if case is not None:
+                cases.append(case)
+        rng.shuffle(cases)
+        can_be = [judge.at_most(case) for case in cases]
+        if all(one is not None for one in can_be):
+            order = sorted(range(len(cases)), key=lambda i: can_be[i] or 0, reverse=True)
+            cases = [cases[i] for i in order[: 2 * wide]]
+        found = [case for one in cases if (case := judge.case(one.chosen)) is not None]
+        if not found:
+            return None
+        levels.append(sorted(found, key=height, reverse=True)[:wide])
+    for case in levels[-1]:
+        seen.add(case)
+    return levels[-1][0]
+
+
+def annealed(judge: Judge, size: int, steps: int, rng: random.Random, seen: Seen, start: Case | None = None) -> bool:
+    """Anneal on instances of a size, from a start or a random one; whether all steps were taken."""
     space = judge.space
-    now, best = None, None
+    now = best = start
     for step in range(steps):
         if judge.clock.expired:
             return False

@@ -21,22 +21,24 @@ Chosen = tuple[int, ...]
 class Entries:
     """Where the entries of a problem's data are that a space repeats: `field`, by `key`, and `count` of each, if any.
 
-    `apart`: fields that must be empty, for they name entries.
+    `apart`: fields that must be empty, for they name entries. `grows`: whether a solution without some of the entries
+    is one of what is left, at no more than before, where that is minimised.
     """
 
     field: str
     key: str
     count: str | None = None
     apart: tuple[str, ...] = ()
+    grows: bool = False
 
 
 NEAR = 3  # how far in the list a thing is from one that is much like it
 ENTRIES = {
-    "eva-packing": Entries("tasks", "workload", "count", ("running", "spread")),
+    "eva-packing": Entries("tasks", "workload", "count", ("running", "spread"), grows=True),
     "eva-reconfiguration": Entries("tasks", "workload", "count", ("existing",)),
     "boa-allocation": Entries("classes", "name"),
     "aryl-elastic": Entries("jobs", "id"),
-    "aryl-reclaim": Entries("jobs", "id"),
+    "aryl-reclaim": Entries("jobs", "id", grows=True),
     "aryl-placement": Entries("jobs", "id"),
     "sia-oracle": Entries("jobs", "id"),
 }
@@ -55,6 +57,10 @@ class Space(Protocol):
     def things(self) -> int:
         """How many different things there are."""
 
+    @property
+    def grows(self) -> bool:
+        """Whether the optimum of an instance is at least that of what is made of a part of the same things."""
+
     def instance(self, chosen: Chosen) -> Instance[Any] | None:
         """The instance that is made of these; `None` where they make none."""
 
@@ -66,6 +72,9 @@ class Space(Protocol):
 
     def near(self, thing: int, rng: random.Random) -> int:
         """A thing that is much like one."""
+
+    def leads(self, heuristic: str, size: int, seed: int) -> list[Chosen]:
+        """Instances that a search of the space's own holds for bad ones of a heuristic: where to begin."""
 
     def told(self, chosen: Chosen) -> str:
         """What an instance is made of, in words."""
@@ -108,6 +117,10 @@ class RepeatedEntries:
     @property
     def name(self) -> str:
         return self.base.name
+
+    @property
+    def grows(self) -> bool:
+        return self._of.grows and self.base.data.sense == "minimize" and not self.per_entry
 
     @property
     def _entries(self) -> tuple[Any, ...]:
@@ -154,6 +167,9 @@ class RepeatedEntries:
 
     def near(self, thing: int, rng: random.Random) -> int:
         return min(self.things - 1, max(0, thing + rng.choice((-1, 1)) * rng.randint(1, NEAR)))
+
+    def leads(self, heuristic: str, size: int, seed: int) -> list[Chosen]:
+        return []
 
     def told(self, chosen: Chosen) -> str:
         named = Counter(getattr(self._entries[place], self._of.key) for place in chosen)

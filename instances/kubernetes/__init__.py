@@ -1,8 +1,8 @@
 """Kubernetes: pods on the nodes that a cluster has, pods that wait for room, and nodes that could be given up.
 
-After Zhou et al., "Priority Matters: Optimising Kubernetes Clusters Usage with Constraint-Based Pod Packing",
-arXiv:2511.08373. The problems `node-placement` and `node-consolidation`: data, examples, generators and checkers; pods
-and their constraints are those of Eva's packing.
+After Christensen, Giallorenzo and Mauro, "Priority Matters: Optimising Kubernetes Clusters Usage with Constraint-Based
+Pod Packing", arXiv:2511.08373. The problems `node-placement` and `node-consolidation`: data, examples, generators and
+checkers; pods and their constraints are those of Eva's packing.
 """
 
 from instances.kubernetes.arrays import PlacementArrays

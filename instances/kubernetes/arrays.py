@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from instances.arrays import IntArray
+from instances.arrays import BoolArray, IntArray
 from instances.eva.arrays import PackingArrays, packing_arrays
 from instances.kubernetes.placement import NodePlacement
 from instances.options import Solution
@@ -16,44 +17,56 @@ from instances.options import Solution
 class PlacementArrays:
     """Nodes M, classes of pods alike N, resources R, to which allowed nodes and spreading add some of their own.
 
-    `packing`: nodes as types and pods as tasks. `now` (M, N): pods of each class that are on a node. `count` (N,): all
-    of them. `members` (N): the pod entries of a class.
+    `packing`: nodes as types and pods as tasks. `need` (N, R): what a pod of a class takes. `fixed` (M, N): pods that
+    are on a node and stay there, `now` (M, N) those that may move. `room` (M, R): what pods can take of each node,
+    without what is fixed there. `count` (N,): pods of each class that are not fixed.
     """
 
     data: NodePlacement
     packing: PackingArrays
+    need: IntArray
+    fixed: IntArray
     now: IntArray
+    room: IntArray
+    count: IntArray
 
     @classmethod
     def of(cls, data: NodePlacement) -> PlacementArrays:
         """The arrays of `data`, which has pods."""
         packing = packing_arrays(data.packing())
-        now = np.array([[node.pods.get(pod.name, 0) for pod in data.pods] for node in data.nodes], dtype=np.int64)
-        return cls(data, packing, np.stack([now[:, list(some)].sum(axis=1) for some in packing.members], axis=1))
+        each = np.array([[node.pods.get(pod.name, 0) for pod in data.pods] for node in data.nodes], dtype=np.int64)
+        here = np.stack([each[:, list(some)].sum(axis=1) for some in packing.members], axis=1)
+        fixed = here * int(not data.movable)
+        need = np.asarray(packing.demand[0])
+        unit = np.maximum(1, np.gcd.reduce(need, axis=0))  # what pods take are multiples of it
+        room = packing.capacity // unit * unit - fixed @ need
+        return cls(data, packing, need, fixed, here - fixed, room, packing.count - fixed.sum(axis=0))
 
-    @property
-    def room(self) -> IntArray:
-        """What each node has (M, R)."""
-        return self.packing.capacity
+    @cached_property
+    def overfull(self) -> BoolArray:
+        """Which nodes hold more than they have room for (M,)."""
+        return np.asarray((self.now @ self.need > self.room).any(axis=1))
 
-    @property
-    def need(self) -> IntArray:
-        """What a pod of each class takes (N, R)."""
-        return np.asarray(self.packing.demand[0])
+    def moves(self, placed: IntArray) -> int:
+        """The pods that are no longer where they were, where nodes hold `placed` (M, N) beside what is fixed."""
+        return int(np.maximum(0, self.now - placed).sum())
 
-    @property
-    def count(self) -> IntArray:
-        """Pods of each class (N,)."""
-        return self.packing.count
+    def placed(self, solution: Solution) -> IntArray:
+        """What nodes hold in a solution (M, N) beside what is fixed: `solution` turned round."""
+        on_node = solution["nodes"]
+        each = np.array(
+            [[on_node.get(n.name, {}).get(p.name, 0) for p in self.data.pods] for n in self.data.nodes], dtype=np.int64
+        )
+        return np.stack([each[:, list(some)].sum(axis=1) for some in self.packing.members], axis=1) - self.fixed
 
     def solution(self, placed: IntArray) -> Solution:
         """Which pods are where: of a class those that are in place stay, and others take what is left."""
-        data = self.data
+        data, held = self.data, placed + self.fixed
         on_node: list[dict[str, int]] = [{} for _ in data.nodes]
         for c, members in enumerate(self.packing.members):
             names = [data.pods[entry].name for entry in members]
             others = {data.pods[entry].name: data.pods[entry].count for entry in members}
-            room = placed[:, c].tolist()
+            room = held[:, c].tolist()
             for m, node in enumerate(data.nodes):
                 for name in names:
                     staying = min(room[m], node.pods.get(name, 0))

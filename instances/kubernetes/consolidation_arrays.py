@@ -30,7 +30,8 @@ class ClusterArrays:
     of a group that is spread takes a unit. `need` (N, R), `now` (M, N) in place, `pending` (N,), `room` (M, R) of a
     node with what is in place, `capacity` (K, R) of a type; prices `held_price` (M,), `price` (K,) and `eviction_price`
     in units of `unit` steps of the grid; `most_new` (K,), -1 for any number; `leaves` (M,): which nodes may be given
-    up; `members`: the pods of each class by their places in the data.
+    up; `comes` (M, N): whether a pod may come to a node, by what is allowed; `members`: the pods of each class by their
+    places in the data.
     """
 
     data: NodeConsolidation
@@ -45,6 +46,7 @@ class ClusterArrays:
     unit: int
     most_new: IntArray
     leaves: BoolArray
+    comes: BoolArray
     pinned: BoolArray
     members: tuple[tuple[int, ...], ...]
 
@@ -67,6 +69,11 @@ class ClusterArrays:
     def fits_type(self) -> BoolArray:
         """Whether a pod of each class fits alone on a new node (K, N)."""
         return np.asarray((self.need[None] <= self.capacity[:, None]).all(axis=2))
+
+    @cached_property
+    def staying(self) -> IntArray:
+        """The pods that stay whatever the plan (M, N): all on a node that is kept, or those pinned of moved ones."""
+        return self.now * (~self.leaves[:, None] if self.data.moves == "nodes" else self.pinned[None])
 
     @property
     def most_evictions(self) -> int:
@@ -132,7 +139,8 @@ def cluster_arrays(data: NodeConsolidation) -> ClusterArrays:
     now = now.reshape(len(nodes), len(pods))
     for r in range(len(data.resources)):
         unit = gcd(*(d[r] for d in demand)) or 1
-        most = max((q[r] // unit for q in places), default=0)
+        taken = [sum(node.pods.get(pod.name, 0) * d[r] for pod, d in zip(pods, demand, strict=True)) for node in nodes]
+        most = max((*(q[r] for q in places), *taken), default=0) // unit  # a pod that takes more fits nowhere
         for d in demand:
             d[r] = min(d[r] // unit, most + 1)
         total = sum(pod.count * d[r] for pod, d in zip(pods, demand, strict=True))
@@ -168,6 +176,9 @@ def cluster_arrays(data: NodeConsolidation) -> ClusterArrays:
     amounts = [steps(node.usd_per_hour or 0.0) for node in nodes], [steps(kind.usd_per_hour) for kind in kinds]
     eviction = steps(data.eviction_usd_per_hour)
     unit = gcd(*amounts[0], *amounts[1], eviction) or 1
+    dearest = sum(amounts[0]) + everybody * (max(amounts[1], default=0) + eviction)
+    if dearest // unit >= LARGEST:
+        raise InputError(f"instance_types: a plan may cost more than {LARGEST} units of {unit}e-9 USD/h")
     return ClusterArrays(
         data=data,
         need=need,
@@ -181,6 +192,7 @@ def cluster_arrays(data: NodeConsolidation) -> ClusterArrays:
         unit=unit,
         most_new=np.array([-1 if kind.max_new is None else kind.max_new for kind in kinds], dtype=np.int64),
         leaves=np.array([not data.is_kept(node) for node in nodes], dtype=bool),
+        comes=np.array([masks[i][: len(nodes)] for i in first], dtype=bool).reshape(len(first), len(nodes)).T,
         pinned=np.array([pods[i].pinned for i in first], dtype=bool),
         members=members,
     )

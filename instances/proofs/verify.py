@@ -12,7 +12,8 @@ from instances.envelope import Instance
 from instances.errors import CheckFailed, InputError, MalformedSolution
 from instances.gaps import agree, gap, reached
 from instances.options import Options
-from instances.proofs.certificate import NoCertificate
+from instances.proofs.certificate import NoCertificate, Proven
+from instances.proofs.empty import NoSolution
 from instances.registry import PROBLEMS, check
 from instances.result import UNSOLVED, Result
 from instances.validation import show, validated
@@ -73,6 +74,8 @@ def see_result(instance: Instance, result: Result) -> None:
     ):
         if stated != own:
             raise InputError(f"{name}: must be {own!r}, as in the instance, got {show(stated)}")
+    if result.status == "infeasible" and result.solution is None and result.termination == "infeasible":
+        return  # all that is claimed of it is up to the certificate
     if result.solution is None or result.bound is None or result.objective is None:
         raise InputError("must have a solution, an objective and a bound: there is nothing else to verify")
     data = instance.data
@@ -109,19 +112,34 @@ def _see_status(result: Result, closed: float) -> None:
         raise CheckFailed(f"termination: {result.termination!r} is claimed, where there is a solution")
 
 
+def see_none(instance: Instance, certificate: str) -> str:
+    """How the text `certificate` proves that the instance has no solution.
+
+    Raises InputError for a certificate that is none or of another instance, and CheckFailed for one that proves less.
+    """
+    proven = _proven(instance, certificate)
+    if not isinstance(proven, NoSolution):
+        raise CheckFailed(f"no solution is claimed, a bound of {show(proven.bound)} is proved")
+    return proven.how
+
+
+def _proven(instance: Instance, certificate: str) -> Proven:
+    prove = PROBLEMS[instance.problem].prove
+    if prove is None:
+        raise InputError(f"no certificates are written for {instance.problem}")
+    try:
+        return prove(instance.data, certificate)
+    except NoCertificate as error:
+        raise InputError(str(error)) from error
+
+
 def see_bound(instance: Instance, result: Result, certificate: str) -> Verified:
     """A result, whose solution has been seen, with its bound as the text `certificate` proves it.
 
     Raises InputError for a certificate that is none or of another instance, and CheckFailed for one that proves less
     than the result claims.
     """
-    prove, data = PROBLEMS[instance.problem].prove, instance.data
-    if prove is None:
-        raise InputError(f"no certificates are written for {instance.problem}")
-    try:
-        proven = prove(data, certificate)
-    except NoCertificate as error:
-        raise InputError(str(error)) from error
+    proven, data = _proven(instance, certificate), instance.data
     assert result.bound is not None
     assert result.objective is not None
     assert result.gap is not None

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -65,13 +65,27 @@ def certificate(data: EvaPacking, solution: Solution | None, bound: float, optio
     target = math.ceil(Fraction(bound) / unit - Fraction(1, 1000))
     cost = None if solution is None else _cost(data, solution)
     most = target if cost is None else max(target, math.ceil(cost / unit))  # as HiGHS's bound may be a little less
-    totals = proof_by_totals(data, most, options)
-    if totals is None or totals.bound < target:
-        limit = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
-        tree = proven_tree(data, solution, bound, replace(options, time_limit=limit))
-        if totals is None or tree.bound >= totals.bound:
-            return _written(data, tree)
-    return _certificate(data, totals.bound, Packing(data).unit, [{"totals": totals.model_dump()}])
+    trees = [PricedTree(Packing(data), clock)]
+    with suppress(NoCertificate):
+        if trees[0].bound < target:
+            trees.append(proven_tree(data, solution, target, grown_by_method, _left(options, clock, SHARE)))
+    if trees[-1].bound >= target:
+        return _written(data, trees[-1])
+    totals = proof_by_totals(data, solution, target, most, _left(options, clock))
+    if totals is not None and totals.bound >= target:
+        return _certificate(data, totals.bound, Packing(data).unit, [{"totals": totals.model_dump()}])
+    trees.append(proven_tree(data, solution, target, grown_by_search, _left(options, clock)))
+    tree = max(trees, key=lambda tree: tree.bound)
+    if totals is not None and totals.bound > tree.bound:
+        return _certificate(data, totals.bound, Packing(data).unit, [{"totals": totals.model_dump()}])
+    if tree.bound <= 0 < target and not clock.expired:
+        raise NoCertificate("duals are too large for an exact search")
+    return _written(data, tree)
+
+
+def _left(options: Options, clock: Stopwatch, share: float = 1.0) -> Options:
+    """The options with a share of what is left of the time limit."""
+    return options if options.time_limit is None else replace(options, time_limit=max(share * clock.remaining_s, 1e-3))
 
 
 def _cost(data: EvaPacking, solution: Solution) -> Fraction:
@@ -103,25 +117,22 @@ def _certificate(data: EvaPacking, bound: int, unit: int, nodes: list[dict[str, 
     return Certificate("json", json.dumps(content) + "\n", Fraction(bound * unit, STEPS), how)
 
 
-def proven_tree(data: EvaPacking, solution: Solution | None, bound: float | Fraction, options: Options) -> PricedTree:
-    """The best of the trees that are grown towards a bound, until one of them proves it."""
+def proven_tree(
+    data: EvaPacking,
+    solution: Solution | None,
+    target: int,
+    grow: Callable[[PackingArrays, Configuration, int, Options], Grown | None],
+    options: Options,
+) -> PricedTree:
+    """The tree that is grown towards a bound, `target` price units, with nothing in it where none can be."""
     packing, arrays, clock = Packing(data), packing_arrays(data), Stopwatch(options.time_limit)
-    target = math.ceil(Fraction(bound) * STEPS / packing.unit - Fraction(1, 1000))
+    tree = PricedTree(packing, clock)
     goal = target * int(Fraction(packing.unit, STEPS) / arrays.price_unit)
     known = {} if solution is None else configuration(arrays.groups(solution))
-    best = PricedTree(packing, clock)
-    for grow, share in ((grown_by_method, SHARE), (grown_by_search, 1.0)):
-        if best.bound >= target or clock.expired:
-            break
-        limit = None if options.time_limit is None else share * clock.remaining_s
-        found = grow(arrays, known, goal, replace(options, time_limit=limit))
-        if found is not None:
-            tree = PricedTree(packing, clock)
-            tree.take(found)
-            best = max(best, tree, key=lambda tree: tree.bound)
-    if best.bound <= 0 < target and not clock.expired:
-        raise NoCertificate("duals are too large for an exact search")
-    return best
+    found = grow(arrays, known, goal, options)
+    if found is not None:
+        tree.take(found)
+    return tree
 
 
 @dataclass(frozen=True)

@@ -94,21 +94,18 @@ def _solve_cost(
     """The least cost, by one method after the other until one of them has solved it.
 
     Few patterns: HiGHS over all of them, then a tree. Patterns that can be listed: a tree over them, and HiGHS where it
-    does not end. Other patterns: first by totals, which solve a cloud's price list and end at once where they are far
-    off. Hardly two tasks alike: branch-and-price over tasks. Others are generated; where their classes are not
-    too many, by a tree in the end.
+    does not end. Where an instance holds many tasks: first by totals, which solve a cloud's price list. Hardly two
+    tasks alike: branch-and-price over tasks. Other patterns are generated, after a first look by totals; where their
+    classes are not too many, by a tree in the end.
     """
     turns = _Turns(arrays, options, start)
     items = not arrays.limited and suits(arrays, parameters.item_packing)
     with Stopwatch() as listing:
         listed = not (arrays.limited or items)
         patterns = covering_patterns(arrays, parameters.covering_patterns) if listed else None
-    if patterns is None:
-        from models.eva.totals import solve_totals  # its compiler takes a while to load
-
-        turns.take(solve_totals(arrays, turns.left, report, start, parameters.totals))
-        if not turns.go_on:
-            return turns.ended
+    first = patterns is None and not items and _many_on_each(arrays, parameters)
+    if first and not _by_totals(turns, report, parameters):
+        return turns.ended
     if items:
         turns.take(solve_columns(arrays, turns.left, report, turns.known, items=parameters.item_packing))
         return turns.ended
@@ -119,6 +116,8 @@ def _solve_cost(
     if turns.go_on:
         nodes = parameters.tree_nodes if arrays.limited or patterns is not None else None
         tree = turns.take(solve_tree(arrays, turns.left, report, turns.known, parameters, nodes))
+        if tree is None and not first and not _by_totals(turns, report, parameters):
+            return turns.ended
     if arrays.limited and turns.go_on:
         if tree is None:
             turns.take(solve_unlisted(arrays, turns.left, report, turns.known, parameters))
@@ -133,6 +132,20 @@ def _solve_cost(
     if few and parameters.proof_nodes > 0 and by_highs and not turns.clock.expired:
         return _proved(arrays, answer, turns.left, parameters)
     return answer
+
+
+def _many_on_each(arrays: PackingArrays, parameters: EvaExactParameters) -> bool:
+    from models.eva.totals import many_on_each  # its compiler takes a while to load
+
+    return many_on_each(arrays, parameters.totals)
+
+
+def _by_totals(turns: _Turns, report: Report, parameters: EvaExactParameters) -> bool:
+    """Solve by totals; whether another method has a turn."""
+    from models.eva.totals import solve_totals  # its compiler takes a while to load
+
+    turns.take(solve_totals(turns.arrays, turns.left, report, turns.known, parameters.totals))
+    return turns.go_on
 
 
 class _Turns:

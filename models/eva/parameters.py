@@ -19,10 +19,11 @@ class TotalsParameters:
     - `farthest`: the share of its price beyond which nothing is searched.
     - `ejections`: steps of repair of one packing.
     - `parts`: parts of a packing that are packed anew, each by a small integer program, of the `repaired` cheapest.
-    - `multisets`: most multisets that are looked at.
-    - `cuts`: most covers that refute a multiset.
+    - `multisets`: most multisets that are looked at, while there is no more time for it than for others.
+    - `most_found`: multisets that one search may find.
+    - `cuts`: most covers that refute a multiset, likewise.
     - `nodes`: of the integer program that has the last word on a multiset.
-    - `turns`: how often those that are open have their turn, each time with so much more of both.
+    - `turns`: how often those that are open have their turn, likewise, each time with so much more of both.
     - `many`: tasks on an instance of the linear program from which on nothing but totals is thought to count.
     - `look`: where there are fewer, steps of the search for a first packing, which looks at `tried` multisets at most.
     - `share`: of the time limit is for this method, where something else counts as well.
@@ -35,6 +36,7 @@ class TotalsParameters:
     parts: int = 4
     repaired: int = 3
     multisets: int = 400
+    most_found: int = 64_000
     cuts: int = 150
     nodes: int = 20
     turns: int = 5

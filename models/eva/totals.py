@@ -6,6 +6,8 @@ multiset that is cheaper: each is packed, or shown to hold not all tasks.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,34 +16,35 @@ from math import gcd
 import numpy as np
 from scipy import sparse
 
-from instances import Answer, Options, Report, Stopwatch
+from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.arrays import FloatArray, IntArray
 from instances.eva.arrays import Group, PackingArrays, packing_arrays
 from instances.eva.packing import EvaPacking
 from instances.options import ignore
 from instances.proofs.certificate import NoCertificate
 from instances.proofs.eva.certificate import Packing, TotalsLeaf, WrittenCover
-from instances.proofs.eva.multisets import Covers, Multisets
-from instances.proofs.eva.totals import Cover, Totals, least_prices
+from instances.proofs.eva.multisets import LARGEST_TOTAL, MOST_ENTRIES, MOST_FOUND, Covers, Multisets
+from instances.proofs.eva.totals import Cover, Totals
 from models.core.outcome import APART
 from models.core.rooms import Packed, Rooms
 from models.eva.covering import in_usd
 from models.eva.parameters import TotalsParameters
+from models.eva.pattern_covers import pattern_cover
 from models.eva.saving.nets import pack_greedily
 from models.highs import LinearModel, solve_arrays
 from models.incumbent import Incumbent
 
 BY_TOTALS, BY_PROGRAM = "totals", "totals and HiGHS"
 COARSE, FINE = 1 << 15, 1 << 19  # entries of a table, for a first look and for the search
+SHARES = 32  # a further table has one of so many shares of the room that is left for them
 WEIGHT = 1 << 40  # the sum of the weights of a mix, by totals
 TILTS = (0.5, 2.0)  # what one total is multiplied with, for further mixes
 MOST_SHARED = 40_000  # shares of tasks among types in one linear program
 LOOK = 20_000  # steps that a linear program and a table are worth
-EFFORT = 4  # times as much in each turn
+EFFORT, MOST_TURNS = 4, 12  # times as much in each turn, of so many
 SLICE = 0.25  # the share of what is left of the time that one integer program may take
 SHORT = 1e-7  # the share of all tasks that may seem to be left over
 CLOSE = 1e-3  # duals nearer to one another than this make one mix
-LARGEST = 1 << 61  # what all tasks take, in the units of a mix
 
 
 DEFAULTS = TotalsParameters()
@@ -59,22 +62,21 @@ class SharedOut:
 class TypeTotals:
     """What instances of each type can hold, and what the tasks ask of them, over the classes of `arrays`."""
 
-    def __init__(self, arrays: PackingArrays, entries: int) -> None:
+    def __init__(self, arrays: PackingArrays) -> None:
         if not arrays.price.any():
             raise NoCertificate("no type has a price")
-        self.arrays, self.entries = arrays, entries
+        self.arrays = arrays
         self.totals = Totals(
             arrays.demand.tolist(), arrays.capacity.tolist(), arrays.family.tolist(), arrays.count.tolist()
         )
         self.price = arrays.price.tolist()
-        self.instances = 0.0  # of the linear program in which tasks are shared out
         self.room = np.array(self.totals.room, dtype=np.int64)
 
     def weights(self, most: Sequence[int | None]) -> list[list[list[int]]]:
         """Weights worth a table: each resource, and duals of linear programs."""
         kinds, resources = self.room.shape
         unit = [[int(r == s) for s in range(resources)] for r in range(resources)]
-        amount = [self.totals.cover([weights] * kinds).amount for weights in unit]
+        amount = [self.cover([weights] * kinds).amount for weights in unit]
         asked = [r for r in range(resources) if amount[r]]
         found = [[unit[r]] * kinds for r in asked]
         if kinds * self.arrays.classes <= MOST_SHARED:
@@ -93,13 +95,28 @@ class TypeTotals:
         common = gcd(*(w for row in whole for w in row)) or 1
         return [[w // common for w in row] for row in whole]
 
-    def table(self, weights: Sequence[Sequence[int]], most: Sequence[int | None]) -> tuple[Cover, IntArray] | None:
-        """The cover of weights, in parts that make its table short enough, and the table."""
-        exact = self.totals.cover(weights)
-        if not 0 < exact.amount < LARGEST:
-            return None
-        cover = self.totals.cover(weights, -(-exact.amount // self.entries))
-        return cover, least_prices(cover, self.price, most)
+    def cover(self, weights: Sequence[Sequence[int]]) -> Cover:
+        """The cover of weights."""
+        return self.totals.cover(weights, self.totals.values(weights), {})
+
+    def instances(self, most: Sequence[int | None]) -> float:
+        """How many instances have room for all totals at the least price, in parts of one."""
+        resources = self.room.shape[1]
+        unit = np.eye(resources, dtype=np.int64).tolist()
+        total = np.array([self.cover([weights] * len(self.price)).amount for weights in unit], dtype=float)
+        model = LinearModel(
+            cost=self.arrays.price / self.arrays.price.max(),
+            matrix=(self.room / np.maximum(1.0, total)).T,
+            row_lower=np.minimum(1.0, total),
+            row_upper=np.inf,
+            upper=np.array([np.inf if m is None else m for m in most]),
+        )
+        solved = solve_arrays(model, Options())
+        return math.inf if solved.x is None else float(solved.x.sum())
+
+    def holds_many(self, most: Sequence[int | None], parameters: TotalsParameters) -> bool:
+        """Whether an instance holds so many tasks that hardly anything but totals counts."""
+        return self.instances(most) * parameters.many <= self.arrays.count.sum()
 
     def _duals(self, asked: Sequence[int], amount: Sequence[int], most: Sequence[int | None]) -> list[FloatArray]:
         """Duals, by totals, of the linear program over the totals, and of those with one total more or less."""
@@ -138,9 +155,9 @@ class TypeTotals:
         if shared.objective <= SHORT:
             return None
         weights = self.whole(shared.weight)
-        cover = self.totals.cover(weights)
+        cover = self.cover(weights)
         held = sum(int(n) * room for n, room in zip(number, cover.rooms, strict=True))
-        return weights if held < cover.amount < LARGEST else None
+        return weights if held < cover.amount < LARGEST_TOTAL else None
 
     def _of_program(self, kinds: IntArray, number: FloatArray | None, upper: FloatArray) -> SharedOut:
         """The program in which tasks are shared out among `kinds` (k,) of types.
@@ -174,8 +191,6 @@ class TypeTotals:
             matrix, cost = sparse.hstack([shares, left]), np.append(np.zeros(len(place)), np.ones(n) / count.sum())
             lower, most = np.append(count, -(number[:, None] * rooms).T.ravel()), np.full(len(place) + n, np.inf)
         solved = solve_arrays(LinearModel(cost, matrix, lower, np.inf, upper=most), Options())
-        if number is None and solved.x is not None:
-            self.instances = float(solved.x[len(place) :].sum())
         weight, share = np.zeros_like(self.room, dtype=float), np.zeros((len(self.price), n))
         if solved.duals is None or solved.objective is None or solved.x is None:
             return SharedOut(0.0, weight, share)
@@ -206,7 +221,7 @@ def solve_totals(
     with Stopwatch(options.time_limit) as clock:
         try:
             search = _MultisetSearch(arrays, options, report, start, parameters, clock, COARSE)
-            small = search.small
+            small = search.kinds.holds_many(arrays.most, parameters)
             if not small:
                 if not search.look():
                     return None
@@ -237,30 +252,45 @@ def solve_totals(
     )
 
 
-def proof_by_totals(data: EvaPacking, target: int, options: Options) -> TotalsLeaf | None:
-    """The leaf of totals that proves most, `None` where there is none; at a `target` in price units it is enough."""
+def many_on_each(arrays: PackingArrays, parameters: TotalsParameters = DEFAULTS) -> bool:
+    """Whether an instance holds so many tasks that hardly anything but totals counts."""
+    with suppress(NoCertificate):
+        return len(arrays.price) > 1 and TypeTotals(arrays).holds_many(arrays.most, parameters)
+    return False
+
+
+def proof_by_totals(
+    data: EvaPacking, solution: Solution | None, target: int, most: int, options: Options
+) -> TotalsLeaf | None:
+    """The leaf of totals that proves most, in price units up to `most`, `None` where there is none.
+
+    - `solution`: the packing whose bound is to be proved, with which the search ends at once.
+    - `target`: what is enough.
+    - `options`: limits and seed.
+    """
     packing, arrays, clock = Packing(data), packing_arrays(data), Stopwatch(options.time_limit)
     if len(arrays.price) == 1:  # one linear program over tasks proves as much or more
         return None
     with suppress(NoCertificate):
-        search = _MultisetSearch(arrays, replace(options, gap=0.0), ignore, None, DEFAULTS, clock, FINE)
-        best = _leaf(packing, search.weights, target)
-        if best.bound < target and search.small:
+        start = None if solution is None else arrays.groups(solution)
+        gap = (most - target) / most if most > 0 else 0.0
+        search = _MultisetSearch(arrays, replace(options, gap=gap), ignore, start, DEFAULTS, clock, FINE)
+        best = _leaf(packing, search.written, most)
+        if best.bound < target and search.kinds.holds_many(arrays.most, DEFAULTS):
+            if options.time_limit is not None:
+                search.clock = Stopwatch(DEFAULTS.share * clock.remaining_s)
             search.run()  # which finds covers on its way
-            best = _leaf(packing, search.weights, target)
+            search.clock = clock
+            best = _leaf(packing, [*search.written, *search.refuting(packing)], most)
         return best if best.bound > 0 else None
     return None
 
 
-def _leaf(packing: Packing, found: Sequence[list[list[int]]], target: int) -> TotalsLeaf:
+def _leaf(packing: Packing, covers: Sequence[WrittenCover], most: int) -> TotalsLeaf:
     """The leaf of covers, and what they prove, together or else one by one."""
-    covers = []
-    for weights in found:
-        cover = packing.totals.cover(weights)
-        covers.append(WrittenCover(weights=tuple(map(tuple, weights)), divisor=max(1, -(-cover.amount // FINE))))
     for some in (covers, *([cover] for cover in covers)):
         with suppress(NoCertificate):
-            bound, below = target + 1, target
+            bound, below = most + 1, most
             while below < bound:  # until nothing is found below it, as whoever verifies it finds nothing
                 bound, below = below, packing.below_by_totals(some, below)
             return TotalsLeaf(covers=tuple(some), bound=bound)
@@ -281,14 +311,15 @@ class _MultisetSearch:
         entries: int,
     ) -> None:
         self.arrays, self.options, self.parameters, self.clock = arrays, options, parameters, clock
-        self.kinds = TypeTotals(arrays, entries)
+        self.kinds = TypeTotals(arrays)
         needless, apart = self.kinds.totals.needless(self.kinds.price, arrays.most)
         self.most = [0 if gone else m for gone, m in zip(needless, arrays.most, strict=True)]
         self.covers = Covers(arrays.price, np.array([-1 if m is None else m for m in self.most]), apart)
         self.bound = 0
-        self.weights: list[list[list[int]]] = []  # of all covers
-        for weights in self.kinds.weights(self.most):
-            self._add(weights)
+        self.written: list[WrittenCover] = []
+        first = self.kinds.weights(self.most)
+        for weights in first:
+            self._add(weights, min(entries, MOST_ENTRIES // 2 // len(first)))
 
         def told(found: list[Group] | None, bound: int | None) -> None:
             solution = None if found is None else arrays.solution(found)
@@ -303,12 +334,8 @@ class _MultisetSearch:
         self.packed = False  # whether any multiset was
         self.open: dict[bytes, _OpenMultiset] = {}
         self.left: dict[bytes, _OpenMultiset] = {}  # those that are packed by direction and no more
+        self.refused: list[_OpenMultiset] = []  # by HiGHS alone
         self.seen: set[bytes] = set()
-
-    @property
-    def small(self) -> bool:
-        """Whether an instance holds so many tasks that hardly anything but totals counts."""
-        return self.kinds.instances * self.parameters.many <= self.arrays.count.sum()
 
     def look(self) -> bool:
         """Whether a few steps find a packing near the bound, from which a search is worth its time."""
@@ -320,7 +347,7 @@ class _MultisetSearch:
             if self.packed or self.clock.expired:
                 break
             if cut is not None:
-                self._add(cut)
+                self._add(cut, min(COARSE, self.entries))
                 steps -= LOOK
             else:
                 step *= 2
@@ -328,28 +355,40 @@ class _MultisetSearch:
 
     def run(self) -> None:
         """Search farther and farther beyond the bound, up to the incumbent; then close what is open."""
-        step, proven, cuts = self.parameters.first * self.bound, self.bound, 0
+        first = max(1, int(self.parameters.first * self.bound))
+        proven, width, steps, many, cuts = self.bound, first, self.parameters.steps, MOST_FOUND, 0
         while not (self.incumbent.closed or self.clock.expired):
-            best = self.incumbent.objective
-            limit = max(proven, int(self.bound + step))
-            if best is not None:
-                limit = min(limit, best - 1)
-            found = self.covers.up_to(limit, self.parameters.steps)
-            cut = self._look(found, self.parameters.multisets)
+            best, proven = self.incumbent.objective, max(proven, self.bound)
+            limit = proven + width if best is None else min(proven + width, best - 1)
+            found = self.covers.up_to(limit, steps, proven, many)
+            cut = self._look(found)
             if cut is not None:
-                if cuts == self.parameters.cuts:
+                if self._at_length(cuts, self.parameters.cuts) or self.entries == 0:
                     break  # what comes after the one that was refuted has not been looked at
-                self._add(cut)
+                self._add(cut, min(FINE, self.entries))
                 cuts += 1
                 continue
-            if not found.complete or self.clock.expired or self.tried >= self.parameters.multisets:
+            if self.clock.expired or self._at_length(self.tried, self.parameters.multisets):
                 break
-            proven = max(proven, found.least)
-            self.incumbent.raise_bound(self._proven(proven))
-            if limit + 1 == best or (best is None and step > self.parameters.farthest * self.bound):
+            if found.complete:
+                proven = max(proven, found.least)
+                self.incumbent.raise_bound(self._proven(proven))
+                far = limit > (1 + self.parameters.farthest) * self.bound
+                if limit + 1 == best or (far and self.incumbent.objective is None and self._at_length(1, 1)):
+                    break
+                width *= 2
+            elif self.incumbent.objective == best and self._at_length(1, 1):
                 break
-            step *= 2
-        for effort in (EFFORT**turn for turn in range(self.parameters.turns)):
+            elif width > 1:  # too many: nearer the bound
+                width = max(1, min(width, limit - proven) // 2)
+            elif many < self.parameters.most_found:
+                steps, many = 4 * steps, 4 * many
+            else:
+                break
+        for turn in itertools.count():
+            if self._at_length(turn, self.parameters.turns):
+                break
+            effort = EFFORT ** min(turn, MOST_TURNS)
             for closing, most in ((self._repair, self.parameters.repaired), (self._decide, None)):
                 for one in sorted(self.open.values(), key=lambda one: (one.price, one.packed.size))[:most]:
                     if self.incumbent.closed or self.clock.expired:
@@ -357,20 +396,47 @@ class _MultisetSearch:
                     if not self._dear(one.price):
                         closing(one, effort)
                         self.incumbent.raise_bound(self._proven(proven))
+            if not any(not self._dear(one.price) for one in self.open.values()):
+                break
+
+    def _at_length(self, done: int, most: int) -> bool:
+        """Whether so much is done that other methods have a turn: until then, or most of a limit of time is over."""
+        limit = self.clock.limit_s
+        return done >= most and (limit is None or self.clock.cpu_s >= self.parameters.share * limit)
+
+    def refuting(self, packing: Packing) -> list[WrittenCover]:
+        """Covers of what HiGHS says cannot be packed, as far as patterns refute it."""
+        found: list[WrittenCover] = []
+        left = MOST_ENTRIES - len(self.covers.tables)
+        for one in self.refused:
+            if self._dear(one.price):
+                continue
+            entries = left // SHARES
+            cover = pattern_cover(packing, self.arrays, one.number, one.kinds, one.packed.placed, entries, self.clock)
+            if cover is not None:
+                left -= entries
+                found.append(cover)
+        return found
 
     def _proven(self, beyond: int) -> int:
         return min([beyond, *(one.price for one in self.open.values() if not self._dear(one.price))])
 
-    def _add(self, weights: list[list[int]]) -> None:
-        """Add the cover of weights."""
-        made = self.kinds.table(weights, self.most)
-        if made is not None:
-            cover, table = made
-            self.covers.add(cover.rooms, cover.amount, table)
-            self.weights.append(weights)
-            self.bound = max(self.bound, int(table[-1]))
+    def _add(self, weights: list[list[int]], entries: int) -> None:
+        """Add the cover of weights, with so many entries in its table."""
+        cover = self.kinds.cover(weights)
+        if cover.amount == 0:
+            return
+        divisor = -(-cover.amount // entries)
+        table = self.covers.add(cover, divisor, self.most)
+        self.written.append(WrittenCover(weights=tuple(map(tuple, weights)), divisor=divisor))
+        self.bound = max(self.bound, int(table[-1]))
 
-    def _look(self, found: Multisets, most: int) -> list[list[int]] | None:
+    @property
+    def entries(self) -> int:
+        """Of a further table."""
+        return (MOST_ENTRIES - len(self.covers.tables)) // SHARES
+
+    def _look(self, found: Multisets, most: int | None = None) -> list[list[int]] | None:
         """Pack the new ones of what was found, the cheapest first, until one is; or else weights that refute one."""
         new = [
             (price, number)
@@ -387,7 +453,7 @@ class _MultisetSearch:
                     break
                 self.left[number.tobytes()] = one
         for price, number in new:
-            if self._dear(price) or self.clock.expired or self.tried >= most:
+            if self._dear(price) or self.clock.expired or self._enough(most):
                 break
             key = number.tobytes()
             self.seen.add(key)
@@ -404,6 +470,10 @@ class _MultisetSearch:
                 break
             self.open[key] = replace(one, packed=packed)
         return None
+
+    def _enough(self, most: int | None) -> bool:
+        """Whether so many multisets have been tried; by default as many as there is time for."""
+        return self._at_length(self.tried, self.parameters.multisets) if most is None else self.tried >= most
 
     def _dear(self, price: int) -> bool:
         """Whether there is a packing that costs no more."""
@@ -422,7 +492,7 @@ class _MultisetSearch:
         if isinstance(answer, Packed):
             self._offer(one.number, answer)
         elif answer == "cannot":
-            del self.open[one.number.tobytes()]
+            self.refused.append(self.open.pop(one.number.tobytes()))
 
     def _directed(self, price: int, number: IntArray) -> _OpenMultiset:
         """A multiset packed by direction."""

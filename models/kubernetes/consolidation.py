@@ -17,8 +17,10 @@ from instances.arrays import BoolArray, FloatArray, IntArray
 from instances.kubernetes.consolidation_arrays import ClusterArrays, New, cluster_arrays
 from instances.kubernetes.node_consolidation import NodeConsolidation
 from instances.method import method
+from instances.proofs import NoCertificate
 from instances.proofs.kubernetes.totals_program import TotalsProgram
-from models.bounds import whole_bound
+from instances.result import Termination
+from models.bounds import DIGITS, whole_bound
 from models.core.outcome import APART
 from models.core.rooms import Packed, Rooms
 from models.highs import LinearModel, Solved, solve_arrays
@@ -26,10 +28,12 @@ from models.incumbent import Incumbent
 from models.kubernetes.least_bill import least_bill
 
 BY_TOTALS, BY_NODE, BY_PACKING = "totals", "totals and a room for each node", "packing"
+NO_PLAN = "the pods do not fit into the nodes that may be kept or rented, with the evictions that are allowed"
 NO_ROOM = "all nodes that may be kept or rented have less room than the pods take"
 PACKING_SHARE = 0.5  # of the time is for the packing of all pods, where any of them may be moved
 TOTALS_SHARE, NEAR_SHARE = 0.4, 0.4  # of the time that is left: for the program of totals, for its neighbours
 EJECTIONS = 4_000  # steps of repair of one packing
+MOST_NUMBERS = 1_000_000  # in a program that HiGHS is given
 MOST_PLACES = 60_000  # pairs of a class and a node in the program with a room for each
 MOST_NEAR = 1_000  # neighbours that are packed
 State = tuple[BoolArray, IntArray]
@@ -65,12 +69,15 @@ class NodePlan:
 class _ConsolidationSearch:
     def __init__(self, arrays: ClusterArrays, options: Options, report: Report, clock: Stopwatch) -> None:
         self.arrays, self.options, self.clock = arrays, options, clock
-        self.totals = TotalsProgram(arrays.data, arrays)
+        self.whole_nodes = arrays.data.moves == "nodes"
         self.tried: set[bytes] = set()
         self.bases: list[State] = []  # kept and rented by points of programs that were not packed
         self.packings = 0
         self.late = False  # whether a limit ended the last program
         self.scale = 1.0 / np.maximum(1, arrays.count @ arrays.need)
+        dearest = max((*arrays.held_price.tolist(), *arrays.price.tolist()), default=0)
+        evicting = arrays.eviction_price * int(arrays.on_node.sum())
+        self.noise = DIGITS * (evicting + dearest)  # HiGHS's digits, where larger numbers cancel out
 
         def told(found: NodePlan | None, bound: int | None) -> None:
             solution = None if found is None else self._solution(found)
@@ -82,18 +89,24 @@ class _ConsolidationSearch:
         """The answer: each step only where those before it leave the question open."""
         arrays, info = self.arrays, {"bound_by": BY_TOTALS}
         nothing = np.zeros(len(arrays.price), dtype=np.int64)
+        self.incumbent.raise_bound(int(arrays.held_price[~arrays.leaves].sum()))
         self._pack(np.ones(len(arrays.leaves), dtype=bool), nothing)
         self._pack(~arrays.leaves | (arrays.on_node > 0), nothing)
         if arrays.most_evictions >= arrays.on_node.sum() and not arrays.eviction_price:
             self._any_moves()
         if self.incumbent.closed:
             return self._answer(start, info | {"bound_by": BY_PACKING})
-        relaxed = self._program(self.totals, TOTALS_SHARE, continuous=True)
-        if relaxed.termination == "infeasible":
+        try:
+            totals = TotalsProgram(arrays.data, arrays, most=MOST_NUMBERS)
+        except NoCertificate as error:
+            return replace(self._answer(start, info), reason=str(error))
+        relaxed = self._program(totals, TOTALS_SHARE, continuous=True)
+        if relaxed.termination == "infeasible" and self.incumbent.objective is None:
             return Answer(None, termination="infeasible", reason=NO_ROOM, info=info)
         self._near()
-        if not self.incumbent.closed and not self.clock.expired:
-            self._by_node(info)
+        last = None if self.incumbent.closed or self.clock.expired else self._by_node(info)
+        if last == "infeasible" and self.incumbent.objective is None:
+            return Answer(None, termination="infeasible", reason=NO_PLAN, info=info)
         return self._answer(start, info)
 
     def _answer(self, start: Solution | None, info: dict[str, Any]) -> Answer:
@@ -109,15 +122,26 @@ class _ConsolidationSearch:
             info=info | {"packings": self.packings},
         )
 
-    def _usd(self, price: int | None) -> float | None:
-        return None if price is None else self.arrays.usd(price)
+    def _usd(self, price: float | None) -> float | None:
+        return None if price is None else self.arrays.usd(int(price))
 
     def _solution(self, plan: NodePlan) -> Solution:
         return self.arrays.solution(plan.kept, plan.placed, plan.new)
 
     def _offer(self, plan: NodePlan) -> None:
-        if self.arrays.evictions(plan.kept, plan.placed) <= self.arrays.most_evictions:
-            self.incumbent.offer(self.arrays.cost(plan.kept, plan.placed, plan.new), plan)
+        a = self.arrays
+        if a.evictions(plan.kept, plan.placed) <= a.most_evictions:
+            self.incumbent.offer(a.cost(plan.kept, plan.placed, plan.new), plan)
+
+    def _fits(self, plan: NodePlan) -> bool:
+        """Whether what HiGHS has placed fits in whole numbers, and all pods are somewhere."""
+        a = self.arrays
+        held = np.zeros((len(plan.new), len(a.count)), dtype=np.int64)
+        for on_it, (_, pods) in zip(held, plan.new, strict=True):
+            on_it[list(pods)] = list(pods.values())
+        rooms = a.capacity[[k for k, _ in plan.new]]
+        fits = (plan.placed @ a.need <= a.room).all() and (held @ a.need <= rooms).all()
+        return bool(fits and (plan.placed.sum(axis=0) + held.sum(axis=0) == a.count).all())
 
     def _any_moves(self) -> None:
         """The packing of all pods anew, where any of them may be moved."""
@@ -127,16 +151,18 @@ class _ConsolidationSearch:
         if found is None:
             return
         self.incumbent.raise_bound(found.bound)
-        kept, placed = ~a.leaves, a.now * ~a.leaves[:, None]
+        kept, placed = ~a.leaves, a.staying.copy()
         new, left = [(k, _some(held)) for k, held in found.rented], np.zeros_like(a.count)
         for m, held in found.nodes:
-            if kept[m] or not self.totals.whole_nodes:
+            if kept[m] or not self.whole_nodes:
                 placed[m] += held
             else:  # it would have to be drained and kept
                 left += held
-        if not self.totals.whole_nodes:
+        if not self.whole_nodes:
             kept = kept | np.isin(np.arange(len(kept)), [m for m, _ in found.nodes])
         number = np.bincount([k for k, _ in new], minlength=len(a.price))
+        if ((placed > a.now) & ~a.comes).any():  # of pods that leave a room of one that may not come is left
+            return
         further = self._further(left, number)
         if further is not None:
             self._offer(NodePlan(kept, placed, (*new, *further)))
@@ -147,7 +173,7 @@ class _ConsolidationSearch:
 
         def watch(x: FloatArray | None, bound: float | None) -> None:
             if bound is not None:
-                self.incumbent.raise_bound(whole_bound(bound))
+                self.incumbent.raise_bound(self._proven(bound))
             if x is not None:
                 self._take(read, x)
 
@@ -156,18 +182,21 @@ class _ConsolidationSearch:
         solved = solve_arrays(model, replace(self.options, time_limit=seconds), watch=watch)
         self.late = solved.termination == "time_limit"
         if solved.bound is not None:
-            self.incumbent.raise_bound(whole_bound(solved.bound))
+            self.incumbent.raise_bound(self._proven(solved.bound))
         if solved.x is not None:
             self._take(read, solved.x)
         return solved
+
+    def _proven(self, bound: float) -> int:
+        return max(0, whole_bound(bound - self.noise))
 
     def _take(self, read: _Reading, x: FloatArray) -> None:
         """Pack what a point of a program keeps and rents, and take its own placement where it has one."""
         kept, number = read.kept(x), read.number(x)
         if read.totals.by_node:
             placed, new = read.placed(x), self._apart(read, x)
-            if new is not None:
-                self._offer(NodePlan(kept, placed, new))
+            if new is not None and self._fits(plan := NodePlan(kept, placed, new)):
+                self._offer(plan)
         if self._pack(kept, number) is False:
             self.bases.append((kept, number))
 
@@ -241,8 +270,7 @@ class _ConsolidationSearch:
                 packed = self._rooms(nobody, {k: 1}, left).by_direction()
                 if packed.placed.any():
                     took = packed.placed[0]
-                    size = float((took @ a.need * self.scale).sum())
-                    each = float(a.price[k]) / size if not packed.complete else float(a.price[k]) / self._size(left)
+                    each = float(a.price[k]) / (self._size(took) or 1.0)  # pods may ask for nothing
                     if best is None or each < best[0]:
                         best = each, k, took
             if best is None:
@@ -281,14 +309,14 @@ class _ConsolidationSearch:
             if self._pack(kept, number) is not True:
                 push(steps.from_(kept, number, least, best))
 
-    def _by_node(self, info: dict[str, Any]) -> None:
-        """The program with a number for each class and node, where it is small enough."""
+    def _by_node(self, info: dict[str, Any]) -> Termination | None:
+        """The program with a number for each class and node, where it is small enough; how that ended."""
         arrays, before = self.arrays, self.incumbent.bound
         if len(arrays.leaves) * len(arrays.count) > MOST_PLACES:
-            return
+            return None
         copies: dict[int, int] = {}
         while True:
-            totals = TotalsProgram(arrays.data, arrays, by_node=True, copies=copies)
+            totals = TotalsProgram(arrays.data, arrays, by_node=True, copies=copies, most=MOST_NUMBERS)
             solved = self._program(totals, 1.0, continuous=False)
             if solved.x is None or self.incumbent.closed or self.clock.expired or solved.termination != "finished":
                 break
@@ -299,6 +327,7 @@ class _ConsolidationSearch:
             copies |= more  # what is on them together could not be told apart
         if before is None or (self.incumbent.bound or 0) > before:
             info["bound_by"] = BY_NODE
+        return solved.termination
 
 
 class Steps:

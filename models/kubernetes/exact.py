@@ -1,31 +1,46 @@
-"""Pods on given nodes: all in place with the fewest moves, or the word that it cannot be.
+"""Pods on given nodes: all in place with the fewest moves, proved, or the proof that it cannot be.
 
 In turn: the pods that wait into the room that is left, without a move; a sum of weighted resources of which the nodes
-have less than the pods take, in whole numbers; all pods into empty nodes; an integer program of the fewest moves.
+have less than the pods take; all pods packed anew, so that there is an answer; the linear program over contents, which
+bounds the moves or says that there is no placement; integer programs over the nodes that it leaves in parts, of which
+the last is over all.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from functools import cached_property
+from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
-from scipy import sparse
 
 from instances import Answer, Options, Report, Stopwatch
 from instances.arrays import FloatArray, IntArray
 from instances.kubernetes import NodePlacement, PlacementArrays
 from instances.method import method
+from instances.proofs.certificate import NoCertificate
+from instances.proofs.kubernetes.certificate import PlacedPods
 from models.bounds import whole_bound
+from models.core.column_generation import Relaxed
+from models.core.outcome import APART
 from models.core.rooms import Packed, Rooms
-from models.eva.totals import COARSE, SharedOut, TypeTotals
-from models.highs import LinearModel, solve_arrays
+from models.highs import MOST_NODES, OutOfTime, SolveFailed
+from models.incumbent import Incumbent
+from models.kubernetes.certificate import totals_short_of, whole_duals
+from models.kubernetes.contents import NEAR, Contents
+from models.kubernetes.moves import MovesProgram
 
 EJECTIONS, PARTS = 20_000, 10  # steps of repair, and small integer programs, for one packing
-BY_TOTALS, BY_PROGRAM = "totals", "HiGHS"
-SHORT_OF_ROOM = "all nodes together have less of some weighted sum of resources than the pods take"
-NO_PLACEMENT = "HiGHS proves that the nodes cannot hold all pods"
+DIVES = 10
+FEW_NODES = 200  # of the tree of a program over some nodes
+WIDER, WIDEST = 2, 60  # times as many nodes in the next program, up to so many
+BY_TOTALS, BY_CONTENTS, BY_PROGRAM = "totals", "contents", "HiGHS"
+NO_PLACEMENT = {
+    BY_TOTALS: "all nodes together have less of some weighted sum of resources than the pods take",
+    BY_CONTENTS: "whatever the nodes hold, some pods are left over",
+    BY_PROGRAM: "HiGHS proves that the nodes cannot hold all pods",
+}
+OVERFULL = "a node has no room for its own pods, and none may move"
 
 
 @method("exact")
@@ -37,137 +52,205 @@ def exact(data: NodePlacement, options: Options, report: Report) -> Answer:
     - `report`: called with each new incumbent and each better bound.
     """
     with Stopwatch(options.time_limit) as clock:
-        answer = _Cluster(data).solved(options, report, clock)
+        solved = _PlacementSearch(data, options, report, clock).answer if data.pods else _nothing
+        answer = solved()
     return replace(answer, build_s=0.0, solve_s=clock.cpu_s)
 
 
-class _Cluster:
-    """The nodes M and classes of pods N in whole numbers: rooms and what is in them now."""
+def _nothing() -> Answer:
+    """Where there are no pods."""
+    return Answer({"nodes": {}}, bound=0.0)
 
-    def __init__(self, data: NodePlacement) -> None:
-        self.data = data
-        if not data.pods:
-            return
+
+class _PlacementSearch:
+    """What is found and proved of one instance."""
+
+    def __init__(self, data: NodePlacement, options: Options, report: Report, clock: Stopwatch) -> None:
+        self.options, self.clock = options, clock
         self.arrays = arrays = PlacementArrays.of(data)
-        self.now = arrays.now
-        self.kinds = TypeTotals(arrays.packing, COARSE)
-        nobody = np.zeros(len(data.nodes), dtype=np.int64)
-        self.rooms = Rooms(self.kinds.room, nobody, arrays.packing.demand, arrays.count)
+        self.proof = PlacedPods(data)
+        self.rooms = Rooms(arrays.room, np.zeros(len(arrays.room), dtype=np.int64), arrays.need[None], arrays.count)
 
-    def solved(self, options: Options, report: Report, clock: Stopwatch) -> Answer:
+        def told(placed: IntArray | None, bound: int | None) -> None:
+            report(None if placed is None else arrays.solution(placed), None if bound is None else float(bound))
+
+        self.incumbent: Incumbent[IntArray, int] = Incumbent("minimize", clock, told, options.gap, bound=0)
+        self.by = BY_CONTENTS
+
+    def answer(self) -> Answer:
         """The answer; see the module."""
-        if not self.data.pods:
-            return Answer({"nodes": {}}, bound=0.0)
-        used = self.now @ self.rooms.need[0]
-        waiting = replace(self.rooms, free=self.rooms.free - used, count=self.rooms.count - self.now.sum(axis=0))
-        overfull = bool((waiting.free < 0).any())
-        if not overfull:
-            packed = self._packed(waiting, None, options, clock)
+        arrays = self.arrays
+        if not arrays.data.movable and arrays.overfull.any() | (arrays.room < 0).any():
+            return self._none(OVERFULL, BY_TOTALS)
+        if not arrays.overfull.any():
+            waiting = replace(
+                self.rooms, free=arrays.room - arrays.now @ arrays.need, count=arrays.count - arrays.now.sum(axis=0)
+            )
+            packed = self._packed(waiting, waiting.by_direction())
             if packed.complete:
-                return Answer(self.arrays.solution(self.now + packed.placed), bound=0.0, info={"bound_by": BY_TOTALS})
-        one_each = np.ones(len(self.now), dtype=np.int64)
-        shared = self.kinds.shared(one_each)
-        if self.kinds.refuted(one_each, shared) is not None:
-            return Answer(None, termination="infeasible", reason=SHORT_OF_ROOM, info={"bound_by": BY_TOTALS})
-        if not self.data.movable and overfull:
-            return Answer(None, termination="infeasible", reason="a node has no room for its own pods")
-        start = None
-        if self.data.movable:
-            packed = self._packed(self.rooms, shared, options, clock)
+                self._offer(arrays.now + packed.placed)
+                return self._answer()
+        if totals_short_of(arrays) is not None:
+            return self._none(NO_PLACEMENT[BY_TOTALS], BY_TOTALS)
+        starts = [self._from_now()]
+        if not starts[0].complete:
+            starts.append(self._packed(self.rooms, self.rooms.by_direction()))
+        for packed in starts:
             if packed.complete:
-                start = packed.placed
-                report(self.arrays.solution(start), 0.0)
-        return self._fewest(start, options, report, clock)
+                self._offer(packed.placed)
+        try:
+            refuted = self._bound()
+        except OutOfTime:
+            refuted = False
+        except SolveFailed as error:
+            refuted, self.failure = False, str(error)
+        if refuted:
+            return self._none(NO_PLACEMENT[BY_CONTENTS], BY_CONTENTS)
+        if not self._over and not self._program():
+            return self._none(NO_PLACEMENT[BY_PROGRAM], BY_PROGRAM)
+        return self._answer()
 
-    def _packed(self, rooms: Rooms, shared: SharedOut | None, options: Options, clock: Stopwatch) -> Packed:
-        """The best of a few packings into rooms."""
-        starts = [rooms.by_direction()]
-        if shared is not None:
-            starts.append(rooms.by_share(np.arange(len(rooms.free)), shared.share))
-        best = min(starts, key=lambda packed: packed.size)
-        if not best.complete:
-            best = rooms.by_ejection(best, EJECTIONS, options.seed)
-        return rooms.by_parts(best, options, clock, PARTS if shared is not None else 0)
+    @property
+    def _over(self) -> bool:
+        return self.incumbent.closed or self.clock.expired
 
-    def _fewest(self, start: IntArray | None, options: Options, report: Report, clock: Stopwatch) -> Answer:
-        """The integer program: x_mc pods of class c on node m, of which s_mc stay."""
-        rooms, program = self.rooms, _Moves(self.rooms, self.now, self.data.movable)
+    def _from_now(self) -> Packed:
+        """A packing from what is in place, with what waits for room and what an overfull node cannot keep."""
+        arrays = self.arrays
+        kept = np.where(arrays.overfull[:, None], 0, arrays.now)
+        left = arrays.count - kept.sum(axis=0)
+        size = float((arrays.need * self.rooms.shares).sum(axis=1) @ left)
+        return self._packed(self.rooms, Packed(kept, left, size))
+
+    def _packed(self, rooms: Rooms, packed: Packed) -> Packed:
+        """A packing, repaired."""
+        if not packed.complete:
+            packed = rooms.by_ejection(packed, EJECTIONS, self.options.seed)
+        return packed
+
+    def _offer(self, placed: IntArray) -> None:
+        self.incumbent.offer(self.arrays.moves(placed), placed)
+
+    def _bound(self) -> bool:
+        """Bound the moves by contents, and look for a placement near that; whether there is proven to be none."""
+        arrays, start = self.arrays, self.incumbent.solution
+        contents = Contents(arrays, self.options, self.clock)
+        if start is not None:
+            contents.add(np.arange(len(start)), start)
+        try:
+            relaxed = contents.run()
+        except OutOfTime:
+            self._proves(contents, None)
+            raise
+        if self._proves(contents, relaxed):
+            return True
+        if relaxed.short <= NEAR:
+            self._dive(contents)
+            self._complete(contents, relaxed.x)
+        return False
+
+    def _proves(self, contents: Contents, relaxed: Relaxed | None) -> bool:
+        """Take what the best duals prove in whole numbers, and the last ones; whether it is that there is no placement.
+
+        The last ones prove most where what says so in floating-point numbers is a search that was broken off.
+        """
+        for duals in (contents.duals, *([] if relaxed is None else [relaxed.cover])):
+            with suppress(NoCertificate):
+                bound = self.proof.bound(whole_duals(self.proof, self.arrays, duals))
+                if bound is None:
+                    return True
+                self.incumbent.raise_bound(bound)
+                if relaxed is not None and bound >= relaxed.value - NEAR:
+                    break
+        return False
+
+    def _dive(self, contents: Contents) -> None:
+        """Placements near the linear program."""
+        draw = np.random.default_rng(self.options.seed)
+        for _ in range(DIVES):
+            best = self.incumbent.objective
+            if self._over:
+                return
+            found = contents.dive(math.inf if best is None else best - 1, draw)
+            if found is not None:
+                found = self._trimmed(found)
+                if (found.sum(axis=0) == self.arrays.count).all():
+                    self._offer(found)
+
+    def _complete(self, contents: Contents, x: FloatArray) -> None:
+        """Placements near a point of the linear program: programs over the nodes in parts there, and over more."""
+        arrays = self.arrays
+        m = len(arrays.now)
+        share = np.zeros(m)
+        chosen = np.zeros_like(arrays.now)
+        for p in np.argsort(x, kind="stable"):
+            share[contents.node[p]], chosen[contents.node[p]] = x[p], contents.content[p]
+        draw = np.random.default_rng(self.options.seed)
+        order = np.lexsort((draw.random(m), share > 1 - NEAR))  # those in parts first
+        some = max(1, int((share <= 1 - NEAR).sum()))
+        while not self._over:
+            self._fill(chosen, np.sort(order[:some]))
+            if some >= min(m, WIDEST):
+                break
+            some = min(m, WIDEST, WIDER * some)
+
+    def _fill(self, chosen: IntArray, some: IntArray) -> None:
+        """A program over some nodes, where the others hold what is chosen."""
+        arrays, held = self.arrays, chosen.copy()
+        held[some] = 0
+        held = self._trimmed(held)
+        program = MovesProgram(arrays.now[some], arrays.room[some], arrays.need, arrays.count - held.sum(axis=0))
+        solved = program.solved(self.options, self.clock.remaining_s, FEW_NODES)
+        placed = None if solved.x is None else program.placed(solved.x)
+        if placed is not None:
+            held[some] = placed
+            self._offer(held)
+
+    def _trimmed(self, held: IntArray) -> IntArray:
+        """What nodes hold without the pods of which there are too many, those that came there first."""
+        surplus = np.maximum(0, held.sum(axis=0) - self.arrays.count)
+        for staying in (np.minimum(held, self.arrays.now), np.zeros_like(held)):
+            spare = held - staying
+            before = np.cumsum(spare, axis=0) - spare
+            gone = np.clip(surplus - before, 0, spare)
+            held, surplus = held - gone, surplus - gone.sum(axis=0)
+        return held
+
+    def _program(self) -> bool:
+        """The program over all nodes; whether there may be a placement."""
+        program = MovesProgram(self.arrays.now, self.arrays.room, self.arrays.need, self.arrays.count)
 
         def watch(x: FloatArray | None, bound: float | None) -> None:
-            proven = None if bound is None else float(max(0, whole_bound(bound)))
             placed = None if x is None else program.placed(x)
-            report(None if placed is None or not rooms.holds(placed) else self.arrays.solution(placed), proven)
+            if placed is not None:
+                self._offer(placed)
+            if bound is not None:
+                self._raise(bound)
 
-        left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
-        known = None if start is None else program.point(start)
-        solved = solve_arrays(program.model, replace(options, time_limit=left), start=known, watch=watch)
-        placed = start if solved.x is None else program.placed(solved.x)
-        if placed is not None and not rooms.holds(placed):
-            placed = start
+        nodes = MOST_NODES if self.options.effort is None else self.options.effort
+        solved = program.solved(self.options, self.clock.remaining_s, nodes, self.incumbent.solution, watch)
+        watch(solved.x, solved.bound)
+        if solved.termination == "error":
+            self.failure = solved.reason
+        return solved.termination != "infeasible"
+
+    def _raise(self, bound: float) -> None:
+        if self.incumbent.raise_bound(max(0, whole_bound(bound))):
+            self.by = BY_PROGRAM
+
+    failure: str | None = None
+
+    def _none(self, reason: str, by: str) -> Answer:
+        return Answer(None, termination="infeasible", reason=reason, info={"bound_by": by})
+
+    def _answer(self) -> Answer:
+        found = self.incumbent
+        late = self.clock.expired and not found.closed
         return Answer(
-            solution=None if placed is None else self.arrays.solution(placed),
-            bound=None if solved.bound is None else float(max(0, whole_bound(solved.bound))),
-            termination=solved.termination,
-            reason=NO_PLACEMENT if solved.termination == "infeasible" else solved.reason,
-            trace=solved.trace,
-            info={**solved.info, "bound_by": BY_PROGRAM},
+            solution=None if found.solution is None else self.arrays.solution(found.solution),
+            bound=float(found.bound or 0),
+            termination="time_limit" if late else "finished" if found.closed else "effort_limit",
+            reason=None if found.closed else "time limit" if late else self.failure or APART,
+            trace=[(t, None if z is None else float(z), float(b or 0)) for t, z, b in found.trace],
+            info={"bound_by": self.by},
         )
-
-
-@dataclass(frozen=True)
-class _Moves:
-    """The integer program of the fewest moves from `now` (M, N) to all pods in the rooms."""
-
-    rooms: Rooms
-    now: IntArray
-    movable: bool
-
-    @cached_property
-    def model(self) -> LinearModel:
-        rooms, (m, n) = self.rooms, self.now.shape
-        (room, task), (where, what) = self.places, np.nonzero(self.now)
-        resources, x, s = rooms.free.shape[1], len(room), len(where)
-        scale = np.maximum(1, rooms.free.max(axis=0))
-        rows, columns, values = [task], [np.arange(x)], [np.ones(x)]
-        for r in range(resources):
-            rows.append(n + r * m + room)
-            columns.append(np.arange(x))
-            values.append(rooms.need[0][task, r] / scale[r])
-        height = n + resources * m
-        column_of = {place: j for j, place in enumerate(zip(room.tolist(), task.tolist(), strict=True))}
-        stays = [column_of.get(place) for place in zip(where.tolist(), what.tolist(), strict=True)]
-        for i, j in enumerate(stays):  # s_mc <= x_mc
-            rows.append(np.full(2 if j is not None else 1, height + i))
-            columns.append(np.array([x + i] if j is None else [x + i, j]))
-            values.append(np.array([1.0] if j is None else [1.0, -1.0]))
-        held = self.now[where, what].astype(float)
-        return LinearModel(
-            cost=np.concatenate([np.zeros(x), -np.ones(s)]),
-            offset=float(held.sum()),
-            matrix=sparse.csc_array(
-                (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=(height + s, x + s)
-            ),
-            row_lower=np.concatenate([rooms.count, np.full(height - n + s, -math.inf)]),
-            row_upper=np.concatenate([rooms.count, (rooms.free / scale).T.ravel() + 1e-9, np.zeros(s)]),
-            lower=np.concatenate([np.zeros(x), np.zeros(s) if self.movable else held]),
-            upper=np.concatenate([rooms.count[task].astype(float), held]),
-            integer=True,
-        )
-
-    @cached_property
-    def places(self) -> tuple[IntArray, IntArray]:
-        """The rooms and classes of the variables x."""
-        fits = np.logical_and.reduce(self.rooms.need[0] <= self.rooms.free[:, None, :], axis=2)
-        room, task = np.nonzero(fits)
-        return room, task
-
-    def placed(self, x: FloatArray) -> IntArray:
-        """The pods on each node (M, N)."""
-        found = np.zeros_like(self.now)
-        found[self.places] = np.round(x[: len(self.places[0])]).astype(np.int64)
-        return found
-
-    def point(self, placed: IntArray) -> FloatArray:
-        """The values of all variables of a placement."""
-        where = np.nonzero(self.now)
-        return np.concatenate([placed[self.places], np.minimum(placed[where], self.now[where])]).astype(float)

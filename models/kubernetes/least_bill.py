@@ -1,7 +1,8 @@
 """Where any pod may be moved, a cluster is a packing of all pods into new nodes, and into those that run.
 
 What no type to rent is as good and as cheap as counts as a type of its own, of which there are only so many. A bound on
-such packings is one on all plans: a node that is kept may hold anything here, also where nodes are drained whole.
+such packings is one on all plans: a node that may be given up may hold anything here, also where nodes are drained
+whole. On one that is kept stay all pods then, and where pods are moved one by one those that are pinned.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from instances import InputError, Options
 from instances.arrays import IntArray
 from instances.eva import EvaPacking, InstanceType, Running, Task
 from instances.eva.packing import DEFAULT
-from instances.fields import LARGEST
 from instances.kubernetes import ClusterArrays
 from models.bounds import real_bound
 from models.eva import exact as least_packing
@@ -48,14 +48,14 @@ class _Rooms:
 
     def __init__(self, arrays: ClusterArrays) -> None:
         self.arrays = a = arrays
-        stays = ~a.leaves
-        self.count = a.pending + a.now[a.leaves].sum(axis=0)
+        self.count = a.count - a.staying.sum(axis=0)
+        free = a.room - a.staying @ a.need
         self.groups: dict[tuple[int, ...], list[int]] = defaultdict(list)
-        for m in range(len(a.leaves)):
-            room, price = (a.free[m], 0) if stays[m] else (a.room[m], int(a.held_price[m]))
-            if stays[m] or not self._dominated(room, price):
-                self.groups[(price, *room.tolist())].append(m)
-        self.kept = int(a.held_price[stays].sum())
+        for m, leaves in enumerate(a.leaves):
+            price = int(a.held_price[m]) if leaves else 0
+            if not leaves or not self._dominated(free[m], price):
+                self.groups[(price, *free[m].tolist())].append(m)
+        self.kept = int(a.held_price[~a.leaves].sum())
 
     def _dominated(self, room: IntArray, price: int) -> bool:
         a = self.arrays
@@ -67,10 +67,8 @@ class _Rooms:
         resources = [f"r{r}" for r in range(a.need.shape[1])]
 
         def amounts(row: IntArray) -> dict[str, float]:
-            return {name: float(min(q, LARGEST)) for name, q in zip(resources, row.tolist(), strict=True)}
+            return {name: float(q) for name, q in zip(resources, row.tolist(), strict=True)}
 
-        if a.need.max(initial=0) > LARGEST:
-            raise InputError("pods take more than a packing can tell")
         kinds = [
             InstanceType(
                 name=f"new-{k}",

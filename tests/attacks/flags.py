@@ -40,6 +40,10 @@ SMALL = {  # what keeps a drawing quick, where its value is not the one that is 
     "aryl-loaning": {"": {"--days": "0.1"}, "trace": {"--trace": "philly.csv", "--training-servers": "8"}},
     "sia-oracle": {"": {"--days": "0.1"}},
     "sia-local-oracle": {"": {"--days": "0.1"}},
+    "eva-packing": {"": {"--pods": "5"}},
+    "node-placement": {"": {"--nodes": "5"}},
+    "node-consolidation": {"": {"--pods": "5"}},
+    "kubernetes-dump": {"": {"--nodes": "2", "--pods": "20"}},
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Certificates of the reference study, and 200 that are tampered with: `python -m tests.certificates.study [TAMPERED]`.
+"""Certificates of the library, and 200 that are tampered with: `python -m tests.certificates.study [TAMPERED]`.
 
 Every instance of Eva's packing, of BOA and of Aryl is solved and certified, and newTrace with real widths besides.
 Result and certificate are written to files and verified from there. Prints a row a set in CPU seconds, and every
@@ -18,7 +18,7 @@ from experiments.harness.certification import Certification, Certified
 from experiments.harness.instance_set import InstanceSet
 from experiments.harness.task import ReportFile
 from experiments.output.folder import result_file, write_certified
-from experiments.papers import CERTIFIERS, reference_sets
+from experiments.papers import CERTIFIERS, library_sets
 from experiments.plan import plan
 from instances import CheckFailed, InputError, Instance, Options
 from instances.boa import newtrace
@@ -58,7 +58,7 @@ def verified(instance: Instance, found: Certified, folder: Path) -> tuple[float,
 
 
 def real_widths() -> InstanceSet:
-    """newTrace with real widths, which is not in the reference study."""
+    """newTrace with real widths, which is not in the library."""
     made = [newtrace(budget) for budget in NEWTRACE_BUDGETS]
     real = [Instance.of(i.data.model_copy(update={"widths": "continuous"}), f"{i.name}-real") for i in made]
     return InstanceSet("newTrace, real widths", real, ("exact",))
@@ -69,7 +69,7 @@ def main(tampered: int) -> int:
     wrong, kept = 0, []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for s in [*reference_sets(), real_widths()]:
+        for s in [*library_sets(), real_widths()]:
             datas = [i for i in s.instances if i.problem in CERTIFIERS]
             if not datas:
                 continue

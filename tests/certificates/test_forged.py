@@ -211,6 +211,7 @@ def test_a_certificate_of_another_reading_of_the_same_data_is_refused():
         ("boa integer", {"widths": "continuous"}),
         ("aryl jct reduction", {"scaling_loss": 0.25}),
         ("sia oracle", {"slot_minutes": 2.0}),
+        ("node consolidation", {"eviction_usd_per_hour": 7.0}),
     ):
         made = telling(reading)
         other = type(made.instance.data).model_validate(made.instance.data.model_dump() | change)

@@ -11,6 +11,7 @@ from instances import Result, save
 from instances.aryl import figure_5, five_servers, table_4
 from instances.boa import figure_1
 from instances.eva import table_3, table_3_round
+from instances.kubernetes import shrunk_cluster, two_halves
 from instances.sia import five_jobs, six_jobs
 from tests.commands import call
 
@@ -25,6 +26,8 @@ FILES = (
     five_servers(),
     five_jobs(),
     six_jobs(),
+    two_halves(),
+    shrunk_cluster(12, 0),
 )
 
 

@@ -18,9 +18,10 @@ from instances import PROBLEMS, Answer, InputError, Instance, Options, conclude,
 from instances.aryl import figure_5, five_servers, table_2
 from instances.boa import figure_1
 from instances.eva import EvaPacking, table_3, table_3_round
+from instances.kubernetes import shrunk_cluster, two_halves
 from instances.sia import five_jobs, six_jobs, synthetic
 from instances.sia.online import Start
-from models import aryl, boa, eva, sia
+from models import aryl, boa, eva, kubernetes, sia
 from models.eva.reconfiguration import exact_reconfiguration
 from tests.commands import ROOT, interruptible, python, workers_copied
 
@@ -210,6 +211,8 @@ SOLVED = [
     (table_2("jct-reduction"), aryl.exact),
     (table_2("mean-jct"), aryl.exact),
     (figure_5(), aryl.exact),
+    (two_halves(), kubernetes.exact),
+    (shrunk_cluster(12, 0), kubernetes.exact_consolidation),
     (figure_1(1.0), boa.exact),
     (figure_1(1.0), boa.randomised),
     (five_jobs(), sia.exact),

@@ -72,7 +72,7 @@ def test_the_answer_in_words_and_the_plan_in_a_file(tmp_path: Path):
     assert "today: 2 nodes with 2 pods, 0.8000 USD/h, 584 USD a month" in said
     assert "at most 0.7000 USD/h (87.5%) can be saved, proven: no bill is below 0.1000 USD/h" in said
     assert "this plan saves 0.7000 USD/h (87.5%), with 2 evictions; in 0 of 100 random orders a pod" in said
-    assert "  rent 1 x small" in said
+    assert "\nrent 1 x small\n" in said
     assert len(said.splitlines()) <= 12
     rows = list(csv.DictReader((tmp_path / "plan.csv").open()))
     assert [row["rent"] for row in rows] == ["1 x small", "", ""]

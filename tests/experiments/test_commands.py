@@ -207,6 +207,14 @@ BAD = [
     ("solve {file} --method :f", "must be package.module:function, got ':f'"),
     ("gap_study {file} --problem eva --out {folder}/o", "--problem: must be one of eva-packing"),
     ("gap_study {file} --problem sia-oracle --out {folder}/o", "--problem: no instance is of sia-oracle"),
+    (
+        "solve {folder}/pods/pods.json",
+        "gapwise: missing: this is no instance file, an object with gapwise, problem, name",
+    ),
+    (
+        "solve {folder}/pods/prices.csv",
+        "not valid JSON: Expecting value: line 1 column 1 (char 0): this is no instance",
+    ),
     ("solve", "Missing argument"),
     ("solve {file} --method magic", "method: must be all, exact"),
     ("solve {file} --method no-paking", "got 'no-paking', did you mean 'no-packing'?"),
@@ -242,6 +250,9 @@ BAD = [
 @pytest.mark.parametrize(("command", "message"), BAD)
 def test_bad_input_is_one_line_and_status_2(tmp_path: Path, table_3_file: Path, command: str, message: str):
     (tmp_path / "empty").mkdir()
+    (tmp_path / "pods").mkdir()
+    (tmp_path / "pods" / "pods.json").write_text('{"apiVersion": "v1", "kind": "List", "items": []}')
+    (tmp_path / "pods" / "prices.csv").write_text("name,usd_per_hour\nm5.large,0.096\n")
     os.mkfifo(tmp_path / "fifo")
     before = sorted(tmp_path.rglob("*"))
     name, *arguments = command.format(file=table_3_file, folder=tmp_path).split()

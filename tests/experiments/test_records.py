@@ -31,7 +31,7 @@ from experiments.harness.records import (
 from experiments.harness.run import Run, apply
 from experiments.harness.task import Digests
 from experiments.output.scorecard import scorecards
-from experiments.papers import METHODS, reference_sets
+from experiments.papers import METHODS, library_sets
 from experiments.plan import plan
 from instances import InputError, Instance, Options, Result, load, save
 from instances.aryl import table_2
@@ -61,7 +61,7 @@ def solved(name: str, place: int = 0) -> Result:
 
 
 def test_the_instances_of_the_library_are_what_they_were():
-    assert list(differing(reference_sets())) == []
+    assert list(differing(library.named_sets())) == []
 
 
 SOLVED = ("newTrace*", "table 3, a round", "rounds of 6*", "rounds of 20*")
@@ -73,7 +73,7 @@ SMALL = 20_000
 
 
 def chosen() -> Iterator[Instance[Any]]:
-    for s in reference_sets():
+    for s in library_sets():
         if any(fnmatchcase(s.name, name) for name in SOLVED):
             yield from s.instances
         else:
@@ -181,7 +181,7 @@ def test_a_record_of_another_reading_is_compared_with_nothing(known: dict, tmp_p
 
 
 def test_the_list_counts_no_record_of_another_reading(known: dict, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(library, "reference_sets", lambda: [InstanceSet("few", [table_3()])])
+    monkeypatch.setattr(library, "named_sets", lambda: [InstanceSet("few", [table_3()])])
     monkeypatch.setattr(library, "read_records", lambda: known)
     record_of(known, objective=12.8, bound=12.8)
     assert call("library", "list").stdout == "eva-packing: few: 1 instances, 1 with a proven optimum\n"
@@ -203,7 +203,7 @@ def test_single_sets_and_instances_are_written(tmp_path: Path):
 
 
 def test_no_two_sets_of_the_library_are_written_to_one_folder():
-    folders = [(s.instances[0].problem, library.folder_of(s)) for s in reference_sets()]
+    folders = [(s.instances[0].problem, library.folder_of(s)) for s in library.named_sets()]
     assert len(set(folders)) == len(folders)
 
 
@@ -217,7 +217,7 @@ def test_a_scorecard_takes_no_gap_from_a_record_that_it_refutes(known: dict):
 
 
 def test_the_library_is_solved_again_where_it_is_asked(known: dict, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(library, "reference_sets", lambda: [InstanceSet("few", [table_3()])])
+    monkeypatch.setattr(library, "named_sets", lambda: [InstanceSet("few", [table_3()])])
     monkeypatch.setattr(library, "read_records", lambda: known)
     record_of(known, objective=12.8, bound=12.8)
     done = call("library", "check", "--solve")

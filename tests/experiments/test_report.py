@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -19,8 +18,8 @@ from experiments.palette import KNOWN
 from experiments.plan import plan
 from instances import Options
 from instances.eva import table_7
+from tests.browser import BROWSER, DRIVER, WIDTHS, opened_browser, serious, show
 
-BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 METHODS = ["exact", "no-packing", "full-reconfiguration"]
 
 
@@ -153,22 +152,9 @@ def test_the_report_loads_nothing_and_its_contents_lead_somewhere(report: Path):
 def browser() -> Iterator[Any]:
     if BROWSER is None or DRIVER is None:
         pytest.skip("no chromium and chromedriver on this machine")
-    webdriver = pytest.importorskip("selenium.webdriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for said in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--window-size=1280,1000",
-    ):
-        options.add_argument(said)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=DRIVER))
-    driver.set_script_timeout(120)
-    yield driver
-    driver.quit()
+    pytest.importorskip("selenium.webdriver")
+    with opened_browser() as driver:
+        yield driver
 
 
 READY = """
@@ -181,11 +167,7 @@ wait();
 
 
 def _opened(browser: Any, report: Path, width: int = 1280, scheme: str = "light") -> Any:
-    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    browser.get(report.as_uri())
+    show(browser, report, width, scheme)
     assert browser.execute_async_script(READY) > 0
     return browser
 
@@ -224,7 +206,7 @@ def test_what_is_pointed_at_is_told(browser: Any, report: Path):
     assert "CPU s" in said
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_the_screen_in_the_readers_colours_without_an_error(
     browser: Any, report: Path, width: int, scheme: str, tmp_path: Path
@@ -239,6 +221,24 @@ def test_it_fits_the_screen_in_the_readers_colours_without_an_error(
     assert browser.execute_script("return document.querySelectorAll('b').length") == 0  # names are text
 
 
+@pytest.mark.parametrize(("width", "scheme"), zip(WIDTHS, ("dark", "light"), strict=True))
+def test_axe_core_finds_nothing_serious(browser: Any, report: Path, width: int, scheme: str):
+    pytest.importorskip("axe_core_python")
+    _opened(browser, report, width, scheme)
+    assert serious(browser) == []
+
+
+def test_no_column_is_cut_on_a_laptop_and_one_of_notes_is_there_for_notes_alone(browser: Any, report: Path):
+    _opened(browser, report)
+    boxes = browser.execute_script(
+        "return [...document.querySelectorAll('.wide')].map(box => [box.clientWidth, box.scrollWidth])"
+    )
+    assert len(boxes) == 2
+    assert all(within >= wide for within, wide in boxes)
+    headings = "return [...document.querySelectorAll('th')].filter(head => head.textContent === 'notes').length"
+    assert browser.execute_script(headings) == 0
+
+
 def test_a_screen_reader_finds_the_main_part_and_names_of_figures_and_tables(scored: list[Scored], tmp_path: Path):
     """All but scripts is within `main`; every figure has a name, every table a caption."""
     write_report(tmp_path / "report.html", summarise(scored), scored)
@@ -248,6 +248,6 @@ def test_a_screen_reader_finds_the_main_part_and_names_of_figures_and_tables(sco
     assert page.index("</main>") > page.rindex("</table>")
     figures = page.count("<div class='figure'")
     assert figures >= 2
-    assert page.count("<div class='figure' role='img' aria-label='") == figures
+    assert page.count("<div class='figure' role='figure' aria-label='") == figures
     assert page.count("<table><caption>") == page.count("<table>") >= 2
     assert page.count("<div class='wide' role='region' tabindex='0' aria-label='") == page.count("<table>")

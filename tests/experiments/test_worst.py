@@ -9,15 +9,16 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from experiments.eva.worst import CutBins
+from experiments.eva.cut_bins import RULES, CutBins, height
 from experiments.harness.run import apply
 from experiments.harness.task import Reported
 from experiments.papers import METHODS, SPACES
-from experiments.worst_cases.case import Judge
+from experiments.worst_cases.case import Judge, Optima
 from experiments.worst_cases.region import region
-from experiments.worst_cases.search import Part, Search, Seen, annealed, smaller
+from experiments.worst_cases.search import Part, Search, Seen, annealed, enumerated, smaller
 from experiments.worst_cases.space import RepeatedEntries, every, number
 from heuristics.eva.vector_packing import best_fit_decreasing, dot_product, first_fit_decreasing
 from instances import Instance, Options
@@ -32,6 +33,17 @@ from heuristics.eva import full_reconfiguration, no_packing
 def flawed(data):
     """It is as good as any up to three tasks."""
     return no_packing(data) if sum(task.count for task in data.tasks) > 3 else full_reconfiguration(data)
+
+def careless(data):
+    """It does not look at the third resource where there are more than six tasks."""
+    if sum(task.count for task in data.tasks) <= 6:
+        return full_reconfiguration(data)
+    third = data.resources[2]
+    tasks = []
+    for task in data.tasks:
+        demand = {family: {**need, third: 0.0} for family, need in task.demand.items()}
+        tasks.append(task.model_copy(update={"demand": demand}))
+    return full_reconfiguration(data.with_(tasks=tuple(tasks))).solution
 
 def crashing(data):
     if len(data.tasks) > 1:
@@ -55,7 +67,7 @@ def entries(problem: str) -> dict[str, object]:
 
 def judge_of(space, heuristic: str) -> Judge:
     known = entries(space.problem)
-    return Judge(space, known[heuristic], known["exact"], Options(), lambda chosen: None)
+    return Judge(space, known[heuristic], Optima(space, known["exact"], Options()))
 
 
 @pytest.mark.parametrize(("things", "size"), [(1, 3), (3, 1), (4, 3), (9, 2)])
@@ -123,6 +135,53 @@ def test_bins_that_were_cut_are_packed_again(space: CutBins):
             assert 0 <= space.near(chosen[0], rng) < space.things
 
 
+@pytest.mark.parametrize("space", [CutBins(2, 12, 3), CutBins(3, 6, 3), CutBins(4, 4, 2)], ids=lambda space: space.name)
+@pytest.mark.parametrize("rule", RULES)
+def test_the_compiled_rules_are_those_of_the_registry(space: CutBins, rule: str):
+    rng, known = random.Random(rule), entries("eva-packing")[rule]
+    for number_of_bins in (1, 2, 4, 6):
+        chosen = tuple(sorted(rng.randrange(space.things) for _ in range(number_of_bins)))
+        found = apply(known, space.instance(chosen), Options())  # type: ignore[arg-type]
+        bins = np.array([space.cuts[place] for place in chosen], dtype=np.int64)
+        assert height(bins, space.units, RULES[rule]) == pytest.approx(found.objective + space.nearly(found.solution))
+
+
+def test_the_search_of_cut_bins_finds_twice_the_optimum():
+    space = CutBins(2, 12, 3)
+    (chosen, *_) = [one for one in space.leads("first-fit-decreasing", 4, 0) if len(one) == 4]
+    found = [
+        apply(entries("eva-packing")[n], space.instance(chosen), Options()) for n in ("first-fit-decreasing", "exact")
+    ]  # type: ignore[arg-type]
+    assert [one.objective for one in found] == [8.0, 4.0]
+    assert found[1].status == "optimal"
+
+
+def test_an_instance_that_a_bound_passes_over_is_no_worse():
+    """Every gap of an enumeration, beside what the bound by its parts says of it."""
+    space = SPACES["aryl-reclaim"]["spread-jobs"]()
+    judge, whole = judge_of(space, "reclaim-scf"), judge_of(space, "reclaim-scf")
+    seen = [Seen([], random.Random(0)) for _ in range(3)]
+    for size in (1, 2, 3):
+        assert enumerated(judge, Part(size=size), seen[size - 1])
+        gaps = []
+        for chosen in every(space.things, size):
+            case = whole.case(chosen)
+            assert case is not None
+            gaps.append(case.gap)
+            at_most = judge.at_most(case)
+            assert at_most is None or case.gap <= at_most + 1e-9
+        assert seen[size - 1].worst[0].gap == max(gaps)
+    assert seen[2].dominated > 300
+    assert judge.optima.proofs < whole.optima.proofs / 2
+
+
+def test_the_optimum_of_a_part_bounds_only_where_it_grows():
+    assert SPACES["aryl-reclaim"]["spread-jobs"]().grows
+    assert SPACES["eva-packing"]["nine-workloads"]().grows
+    assert not SPACES["sia-oracle"]["two-pools"]().grows, "with fewer jobs the cut-offs are earlier"
+    assert not SPACES["boa-allocation"]["three-widths"]().grows, "the budget grows with the classes"
+
+
 def test_first_fit_takes_twice_the_instances_that_are_needed():
     """By hand: of what comes in falling order of sums only two tasks find room beside another."""
     pieces = [(8, 0), (7, 2), (4, 4), (3, 5), (2, 5), (0, 8)]
@@ -155,6 +214,16 @@ def test_a_flaw_of_ones_own_heuristic_is_found_in_its_smallest_form(own: Path):
     assert found["size"] == 4
     assert found["status"] == "optimal"
     assert found["gap"] == pytest.approx(1.0), "four tasks of half an instance"
+
+
+def test_a_resource_that_many_tasks_are_not_held_against_is_caught_and_its_region_named(own: Path):
+    found = worst("careless", "--size", 8)
+    assert found["status"] == "broken"
+    assert found["size"] == 7
+    assert "ram_gb" in str(found["broken"])
+    assert "ram_gb" in str(found["region"])
+    right, fresh = map(int, str(found["region_right"]).split(" of "))
+    assert right > 0.7 * fresh
 
 
 @pytest.mark.parametrize(

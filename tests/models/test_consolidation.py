@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import random
 from contextlib import suppress
 from fractions import Fraction
 from typing import Any
@@ -13,92 +11,21 @@ import pytest
 
 from instances import Options, check
 from instances.errors import CheckFailed, InputError, MalformedSolution
-from instances.kubernetes import NodeConsolidation, shrunk_cluster
+from instances.kubernetes import NodeConsolidation, cluster_arrays, shrunk_cluster
+from instances.proofs import NoCertificate, digest
 from instances.proofs.kubernetes import prove_consolidation
 from models.kubernetes import exact_consolidation, literal_consolidation
-from models.kubernetes.certificate import certificate
+from models.kubernetes.consolidation_certificate import certificate
+from tests.consolidation_cases import apart, least_cost, small_cluster
+from tests.sampling import sample
 
 CPU = {"cpu": 4.0}
 
 
-def tiny(seed: int) -> NodeConsolidation:
-    """Up to three nodes, two types of which one node each can be rented, and four pods, with all constraints."""
-    draw = random.Random(seed)
-    names = [f"n{n}" for n in range(draw.randint(1, 3))]
-    kinds = ["a", "b"][: draw.randint(1, 2)]
-    pods: list[dict[str, Any]] = []
-    held: list[dict[str, int]] = [{} for _ in names]
-    for p in range(draw.randint(1, 3)):
-        count = draw.randint(1, 2 if p < 2 else 1)
-        pod: dict[str, Any] = {"name": f"p{p}", "count": count, "pinned": draw.random() < 0.1}
-        pod["demand"] = {"cpu": draw.randint(0, 3), "memory": draw.randint(0, 3)}
-        if draw.random() < 0.3:
-            pod["allowed_nodes"] = sorted(draw.sample(names, draw.randint(0, len(names))))
-        if draw.random() < 0.3:
-            pod["allowed_types"] = sorted(draw.sample(kinds, draw.randint(0, len(kinds))))
-        if draw.random() < 0.3:
-            pod["max_per_node"] = 1
-        for _ in range(count if draw.random() < 0.7 else draw.randint(0, count)):
-            on_it = draw.choice(held)
-            on_it[pod["name"]] = on_it.get(pod["name"], 0) + 1
-        pods.append(pod)
-    nodes = [
-        {
-            "name": name,
-            "capacity": {"cpu": draw.randint(3, 7), "memory": draw.randint(3, 7)},
-            "pods": on_it,
-            "usd_per_hour": None if draw.random() < 0.1 else draw.randint(0, 9),
-            "keep": draw.random() < 0.1,
-            "cordoned": draw.random() < 0.1,
-        }
-        for name, on_it in zip(names, held, strict=True)
-    ]
-    types = [
-        {
-            "name": name,
-            "family": "f",
-            "capacity": {"cpu": draw.randint(3, 7), "memory": draw.randint(3, 7)},
-            "usd_per_hour": draw.randint(1, 6),
-            "max_new": 1,
-        }
-        for name in kinds
-    ]
-    data: dict[str, Any] = {"resources": ["cpu", "memory"], "nodes": nodes, "instance_types": types, "pods": pods}
-    if len(pods) > 1 and draw.random() < 0.3:
-        data["spread"] = [{"tasks": ["p0", "p1"], "max_per_instance": draw.randint(1, 2)}]
-    data["moves"] = draw.choice(["nodes", "nodes", "pods"])
-    data["max_evictions"] = draw.choice([None, 0, 1, 2])
-    data["eviction_usd_per_hour"] = draw.choice([0, 0, 1])
-    with suppress(InputError):  # a pending pod that fits nowhere
-        return NodeConsolidation.model_validate(data)
-    return tiny(seed + 1000)
-
-
-def least(data: NodeConsolidation) -> float | None:
-    """The least cost of all plans, by the checker; `None` where there is none."""
-    places = [*(node.name for node in data.nodes), *(kind.name for kind in data.instance_types)]
-    each = [
-        [split for split in itertools.product(range(pod.count + 1), repeat=len(places)) if sum(split) == pod.count]
-        for pod in data.pods
-    ]
-    found = []
-    for splits in itertools.product(*each):
-        held = {
-            place: {pod.name: split[i] for pod, split in zip(data.pods, splits, strict=True) if split[i]}
-            for i, place in enumerate(places)
-        }
-        kept = {n.name: held[n.name] for n in data.nodes if held[n.name] or data.is_kept(n)}
-        new = [{"type": k.name, "count": 1, "tasks": held[k.name]} for k in data.instance_types if held[k.name]]
-        verdict = check(data, {"nodes": kept, "instances": new})
-        if not verdict.violations:
-            found.append(verdict.objective)
-    return min((cost for cost in found if cost is not None), default=None)
-
-
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(40))
 def test_exact_and_literal_find_the_least_cost_and_certificates_prove_no_more(seed: int):
-    data = tiny(seed)
-    best = least(data)
+    data = small_cluster(seed)
+    best = least_cost(data)
     for method in [exact_consolidation] + [literal_consolidation] * (seed < 15):
         result = method(data, Options(gap=0.0))
         assert result.status == ("infeasible" if best is None else "optimal")
@@ -108,8 +35,32 @@ def test_exact_and_literal_find_the_least_cost_and_certificates_prove_no_more(se
         assert prove_consolidation(data, made.text).bound == made.bound <= Fraction(best)
 
 
+def test_at_the_ends_of_what_may_be_said_nothing_false_is_proven():
+    """Pods that ask for nothing, no nodes, types or pods, prices of 0 and 1e9, amounts of 1e-9 beside 1e9."""
+    proven = 0
+    for seed in range(sample(200, 5_000)):
+        data = small_cluster(seed, ends=True)
+        best = least_cost(data)
+        try:
+            cluster_arrays(data)
+        except InputError:  # sums that 64 bits cannot hold
+            continue
+        result = exact_consolidation(data, Options(gap=0.0))
+        if result.status in ("feasible", "no_solution") and apart(data):
+            assert (result.objective is None) == (best is None), seed
+            assert best is None or result.bound <= best <= result.objective, seed
+            continue
+        assert (result.status, result.objective) == ("infeasible" if best is None else "optimal", best), seed
+        proven += 1
+        if best is not None and seed % 5 == 0:
+            with suppress(NoCertificate):
+                made = certificate(data, None, best, Options())
+                assert float(prove_consolidation(data, made.text).bound) <= best
+    assert proven > seed // 2
+
+
 def test_a_certificate_proves_the_bound_by_totals_and_none_with_another_number_in_it():
-    data = shrunk_cluster(24, 2).data.with_(max_evictions=4)
+    data = shrunk_cluster(24, 2).data.with_(max_evictions=8)
     result = exact_consolidation(data, Options(gap=0.0))
     assert result.status == "optimal"
     assert result.bound is not None
@@ -117,6 +68,13 @@ def test_a_certificate_proves_the_bound_by_totals_and_none_with_another_number_i
     assert float(prove_consolidation(data, made.text).bound) == pytest.approx(result.bound, rel=1e-12)
     with pytest.raises(InputError, match="another instance"):
         prove_consolidation(data.with_(max_evictions=5), made.text)
+    fewer = data.with_(max_evictions=4)
+    stronger = exact_consolidation(fewer, Options(gap=0.0))
+    assert stronger.bound is not None
+    assert stronger.bound > result.bound
+    of_fewer = certificate(fewer, stronger.solution, stronger.bound, Options()).text
+    with pytest.raises(CheckFailed, match="CON evictions: not the constraint"):
+        prove_consolidation(data, of_fewer.replace(digest(fewer), digest(data)))
     bound = next(line for line in made.text.splitlines() if line.startswith("RTP"))
     more = made.text.replace(bound, bound.replace("range ", "range 1", 1))
     with pytest.raises(CheckFailed):

@@ -14,8 +14,9 @@ from instances.aryl import figure_5, five_servers, table_2
 from instances.boa import BoaAllocation, Epoch, JobClass, Speedup
 from instances.clock import within
 from instances.eva import table_3, table_3_round
+from instances.kubernetes import shrunk_cluster, two_halves
 from instances.sia import five_jobs, six_jobs
-from models import aryl, boa, eva, sia
+from models import aryl, boa, eva, kubernetes, sia
 from models.eva import reconfiguration
 from models.literal import solve_literal, write_model
 
@@ -109,6 +110,20 @@ EXAMPLES = {
     "aryl-placement": (five_servers(), aryl.build_placement, aryl.read_literal, aryl.literal_names, aryl.exact),
     "sia-oracle": (five_jobs(), sia.build_literal, sia.read_literal, sia.literal_names, sia.exact),
     "sia-local-oracle": (six_jobs(), sia.build_local_literal, sia.read_literal, sia.literal_names, sia.local_exact),
+    "node-placement": (
+        two_halves(),
+        kubernetes.build_literal,
+        kubernetes.read_literal,
+        kubernetes.literal_names,
+        kubernetes.exact,
+    ),
+    "node-consolidation": (
+        shrunk_cluster(12, 0),
+        kubernetes.build_consolidation,
+        kubernetes.read_consolidation,
+        kubernetes.consolidation_names,
+        kubernetes.exact_consolidation,
+    ),
 }
 
 

@@ -41,7 +41,7 @@ from instances.proofs.certificate import NoCertificate, Proven, content_of
 from instances.proofs.derivation import proven_of
 from instances.proofs.eva.price_sums import least_sum
 from instances.proofs.eva.saving_program import saving_program
-from instances.proofs.eva.totals import Totals, least_prices
+from instances.proofs.eva.totals import Cover, Totals
 from instances.proofs.vipr import read_vipr
 from instances.validation import validated
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from instances.proofs.eva.best_pattern import Best
 
 STEPS_OF_SEARCH = 50_000_000  # of a search for multisets
+STEPS_OF_PATTERN = 2_000_000  # of that for a best pattern of one type and cover
 Kind = Literal["instances", "spent", "placed"]
 Whole = Annotated[int, Field(strict=True, ge=0, lt=1 << 62)]
 
@@ -80,10 +81,16 @@ class Leaf(Frozen):
 
 
 class WrittenCover(Frozen):
-    """A cover: `weights` of the resources, those of each type, in parts of `divisor`."""
+    """A cover: `weights` of the resources, those of each type; its table is in parts of `divisor`.
+
+    `tasks`: what a task of each entry counts at most; by default what the weights say. `searched`: the types, by their
+    places, of which not the weights but the best pattern says what one can hold.
+    """
 
     weights: tuple[tuple[Whole, ...], ...]
     divisor: Annotated[int, Field(strict=True, ge=1, lt=1 << 120)]
+    tasks: tuple[Whole, ...] | None = None
+    searched: tuple[Whole, ...] = ()
 
 
 class TotalsLeaf(Frozen):
@@ -159,6 +166,17 @@ class Packing:
         """What the types can hold, and the tasks take."""
         return Totals(self.demand, self.capacity, self.family, self.count)
 
+    def cover(self, written: WrittenCover) -> Cover:
+        """The cover that is written. Raises NoCertificate where the search for a best pattern is too long."""
+        values = self.totals.values(written.weights, written.tasks, written.searched)
+        worth: dict[int, int] = {}
+        for k in sorted(set(written.searched)):
+            found = self.best(k, values, 0, STEPS_OF_PATTERN)
+            if not found.complete:
+                raise NoCertificate(f"the search for the best pattern of type {k} is too long")
+            worth[k] = found.worth
+        return self.totals.cover(written.weights, values, worth)
+
     def below_by_totals(
         self, covers: Sequence[WrittenCover], limit: int, decisions: Sequence[PackingDecision] | None = None
     ) -> int:
@@ -188,10 +206,9 @@ class Packing:
         bounded = [-1 if m is None else min(m, LARGEST) for m in further]
         made = Covers(np.array(self.price, dtype=np.int64), np.array(bounded, dtype=np.int64), apart)
         for written in covers:
-            cover = self.totals.cover(written.weights, written.divisor)
+            cover = self.cover(written)
             held = sum(low * room for low, room in zip(least, cover.rooms, strict=True))
-            cover = replace(cover, amount=max(0, cover.amount - held))
-            made.add(cover.rooms, cover.amount, least_prices(cover, self.price, further))
+            made.add(replace(cover, amount=max(0, cover.amount - held)), written.divisor, further)
         return spent + made.below(limit - spent, STEPS_OF_SEARCH)
 
     @cached_property
@@ -333,6 +350,11 @@ def _bound_by_totals(packing: Packing, place: int, leaf: TotalsLeaf, decisions: 
     shapes = ([len(w) for w in cover.weights] for cover in leaf.covers)
     if any(shape != [resources] * len(packing.price) for shape in shapes):
         raise CheckFailed(f"nodes[{place}]: must have a weight for each type and resource")
+    for cover in leaf.covers:
+        if cover.tasks is not None and len(cover.tasks) != len(packing.count):
+            raise CheckFailed(f"nodes[{place}]: must have a number for each entry where a cover has `tasks`")
+        if any(k >= len(packing.price) for k in cover.searched):
+            raise CheckFailed(f"nodes[{place}]: a type is searched that is not there")
     found = packing.below_by_totals(leaf.covers, leaf.bound, decisions)
     if found < leaf.bound:
         raise CheckFailed(f"nodes[{place}]: instances of {found} meet all totals, the bound is {leaf.bound}")

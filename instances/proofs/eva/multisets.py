@@ -15,9 +15,13 @@ import numpy as np
 from instances.arrays import BoolArray, IntArray
 from instances.compiled import compiled
 from instances.proofs.certificate import NoCertificate
+from instances.proofs.eva.totals import Cover, least_prices
 
 MOST_FOUND = 4_000
-LARGEST = 1 << 60  # prices and amounts
+MOST_ENTRIES = 10_000_000  # of all tables: 80 MB, and as much again while one is added
+LARGEST = 1 << 60  # prices
+LARGEST_TOTAL = 1 << 50  # amounts that are compared as they are
+DEEPEST = 1 << 10  # instances of a multiset; so many of the largest rooms still go into 64 bits
 
 
 @dataclass(frozen=True)
@@ -45,19 +49,29 @@ class Covers:
         self.price, self.most = price[self.order], most[self.order]
         self.apart = np.ascontiguousarray(apart[np.ix_(self.order, self.order)])
         self.rooms = np.zeros((0, len(price)), dtype=np.int64)
-        self.amount = np.zeros(0, dtype=np.int64)
-        self.tables = np.zeros((0, 1), dtype=np.int64)
+        self.amount, self.divisor, self.begin = (np.zeros(0, dtype=np.int64) for _ in range(3))
+        self.tables = np.zeros(0, dtype=np.int64)  # one after another
 
-    def add(self, rooms: Sequence[int], amount: int, table: IntArray) -> None:
-        """Add a cover: instances have at least `amount` of `rooms` (K,); `table`: the least price of each amount."""
-        held = [min(room, amount) for room in rooms]
+    def add(self, cover: Cover, divisor: int, most: Sequence[int | None]) -> IntArray:
+        """Add a cover, and the table of its least prices in parts of `divisor`, with so many instances at `most`.
+
+        Instances must meet it as it is, or in these parts where a total is very large. Raises NoCertificate where
+        prices are too large, or all tables together too long.
+        """
+        if cover.amount >= LARGEST_TOTAL:
+            cover, divisor = cover.parts(divisor), 1
+        if len(self.tables) + cover.amount // divisor > MOST_ENTRIES:
+            raise NoCertificate(f"the tables of the covers have more than {MOST_ENTRIES:,} entries, which is 80 MB")
+        back = np.empty_like(self.order)
+        back[self.order] = np.arange(len(self.order))
+        table = least_prices(cover.parts(divisor), self.price[back].tolist(), most)
+        held = [min(room, cover.amount) for room in cover.rooms]
         self.rooms = np.vstack([self.rooms, np.array(held, dtype=np.int64)[self.order]])
-        self.amount = np.append(self.amount, amount)
-        longest = max(self.tables.shape[1], len(table))
-        tables = np.zeros((len(self.amount), longest), dtype=np.int64)
-        tables[:-1, : self.tables.shape[1]] = self.tables
-        tables[-1, : len(table)] = table
-        self.tables = tables
+        self.amount = np.append(self.amount, cover.amount)
+        self.divisor = np.append(self.divisor, min(divisor, max(1, cover.amount)))
+        self.begin = np.append(self.begin, len(self.tables))
+        self.tables = np.concatenate([self.tables, table])
+        return table
 
     def below(self, limit: int, steps: int) -> int:
         """The price of a multiset that costs less than `limit`, the least that was found; `limit` where there is none.
@@ -73,10 +87,22 @@ class Covers:
             raise NoCertificate("the search for a multiset below the bound is too long")
         return min(found.price.tolist(), default=limit)
 
-    def up_to(self, limit: int, steps: int) -> Multisets:
-        """The multisets that cost no more than `limit`, by at most so many steps of search."""
+    def up_to(self, limit: int, steps: int, above: int = 0, many: int = MOST_FOUND) -> Multisets:
+        """The multisets that cost no more than `limit` and no less than `above`, by at most so many steps of search."""
+        many = max(1, min(many, MOST_ENTRIES // max(1, len(self.price))))
         found, price, least, complete, steps = _search(
-            self.price, self.most, self.apart, self.rooms, self.amount, self.tables, limit, steps, MOST_FOUND
+            self.price,
+            self.most,
+            self.apart,
+            self.rooms,
+            self.amount,
+            self.divisor,
+            self.begin,
+            self.tables,
+            limit,
+            above,
+            steps,
+            many,
         )
         by_price = np.argsort(price, kind="stable")
         back = np.empty_like(self.order)
@@ -85,7 +111,7 @@ class Covers:
 
 
 @compiled
-def _search(price, most, apart, rooms, amount, tables, limit, steps, many):  # type: ignore[no-untyped-def]
+def _search(price, most, apart, rooms, amount, divisor, begin, tables, limit, above, steps, many):  # type: ignore[no-untyped-def]
     """One instance more at each step, types in order; a node is bounded by the dearest of the tables."""
     covers, kinds = rooms.shape
     found = np.zeros((many, kinds), dtype=np.int64)
@@ -94,7 +120,7 @@ def _search(price, most, apart, rooms, amount, tables, limit, steps, many):  # t
     counts = np.zeros(kinds, dtype=np.int64)
     left = amount.copy()
     depth = 0
-    longest = 1024
+    longest = DEEPEST
     path = np.zeros(longest, dtype=np.int64)  # the type of each instance
     next_kind = np.zeros(longest + 1, dtype=np.int64)  # the type to be tried next at each depth
     spent = np.int64(0)
@@ -132,11 +158,11 @@ def _search(price, most, apart, rooms, amount, tables, limit, steps, many):  # t
             rest = left[c] - rooms[c, k]
             if rest > 0:
                 covered = False
-                bound = max(bound, after + tables[c, rest])
+                bound = max(bound, after + tables[begin[c] + (rest + divisor[c] - 1) // divisor[c]])
         if bound > limit:
             least = min(least, bound)
             continue
-        if covered:
+        if covered and after >= above:
             if n == many:
                 complete = False
                 break

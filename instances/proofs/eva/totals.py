@@ -8,7 +8,10 @@ packing has
     sum of x_k W_k >= D,   W_k = sum of w_kr room_kr,   D = sum of n_t v_t,
 
 and the same holds of both sides in parts of `divisor`, rounded up. The least price of such whole numbers x is a table
-over 0 to D.
+over 0 to D in these parts.
+
+For some types W_k may be what their best pattern is worth, where a task of entry t counts v_t, which for them may be
+any number, not a sum of weighted demands.
 
 A type is needless, and so are two instances beside each other, where one instance of another type costs no more and
 holds all that they can: with it in their place a packing is no dearer, and has fewer instances, cheaper ones or earlier
@@ -17,7 +20,7 @@ types, which cannot go on for ever. A type of which there are only so many stand
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -41,6 +44,10 @@ class Cover:
     rooms: tuple[int, ...]
     amount: int
 
+    def parts(self, divisor: int) -> Cover:
+        """The cover in parts of so much, rounded up."""
+        return Cover(tuple(-(-room // divisor) for room in self.rooms), -(-self.amount // divisor))
+
 
 class Totals:
     """What instances can hold and tasks take at least: `room` (K, R) of the types, `needs` of a task of each entry.
@@ -63,14 +70,26 @@ class Totals:
         if not all(self.fits):
             raise NoCertificate("a task fits on no type")
 
-    def cover(self, weights: Sequence[Sequence[int]], divisor: int = 1) -> Cover:
-        """What the weights, those of each type, ask of the instances."""
-        amount, alike = 0, {}  # type: int, dict[tuple[int, tuple[int, ...]], int]
+    def values(
+        self, weights: Sequence[Sequence[int]], tasks: Sequence[int] | None = None, searched: Collection[int] = ()
+    ) -> list[int]:
+        """What a task of each entry counts: no more than it takes, by the weights, of any type that is not `searched`.
+
+        Nor more than `tasks` says, which is needed for a task that fits on searched types alone.
+        """
+        alike: dict[tuple[int, tuple[int, ...]], int] = {}
         of = [alike.setdefault((f, tuple(w)), k) for k, (f, w) in enumerate(zip(self.family, weights, strict=True))]
-        for t, (n, kinds) in enumerate(zip(self.count, self.fits, strict=True)):
-            amount += n * min(_dot(weights[k], self.demand[self.family[k]][t]) for k in {of[k] for k in kinds})
-        rooms = (_dot(w, q) for w, q in zip(weights, self.room, strict=True))
-        return Cover(tuple(-(-room // divisor) for room in rooms), -(-amount // divisor))
+        found = []
+        for t, kinds in enumerate(self.fits):
+            others = {of[k] for k in kinds if k not in searched} if searched else {of[k] for k in kinds}
+            taken = [_dot(weights[k], self.demand[self.family[k]][t]) for k in others]
+            found.append(min(taken if tasks is None else [tasks[t], *taken], default=0))
+        return found
+
+    def cover(self, weights: Sequence[Sequence[int]], values: Sequence[int], worth: Mapping[int, int]) -> Cover:
+        """What tasks that count so much ask of the instances; `worth`: of the best pattern of each searched type."""
+        rooms = (worth.get(k, _dot(w, q)) for k, (w, q) in enumerate(zip(weights, self.room, strict=True)))
+        return Cover(tuple(rooms), _dot(self.count, values))
 
     @cached_property
     def content(self) -> list[list[int]]:

@@ -1,5 +1,6 @@
-"""What proves a bound of the Kubernetes problems: derivations over a program of totals."""
+"""What proves a bound of the Kubernetes problems: whole-number duals or totals of pods, derivations over totals."""
 
-from instances.proofs.kubernetes.certificate import prove_consolidation
+from instances.proofs.kubernetes.certificate import prove_placement
+from instances.proofs.kubernetes.consolidation import prove_consolidation
 
-__all__ = ["prove_consolidation"]
+__all__ = ["prove_consolidation", "prove_placement"]

@@ -40,12 +40,13 @@ class TotalsProgram:
         arrays: ClusterArrays | None = None,
         by_node: bool = False,
         copies: Mapping[int, int] = MappingProxyType({}),
+        most: int = MOST,
     ) -> None:
+        """Raises NoCertificate where it has more than `most` numbers."""
         self.arrays = a = cluster_arrays(data) if arrays is None else arrays
         self.whole_nodes, self.by_node = data.moves == "nodes", by_node
         self.room = a.free if self.whole_nodes else a.room
-        usable = [(a.need[c] <= self.room).all(axis=1) for c in range(len(a.count))]
-        self.usable = np.array(usable, dtype=bool).reshape(len(a.count), len(a.held_price))
+        self.usable = (a.need[:, None] <= self.room[None]).all(axis=2) & a.comes.T
         self.place: dict[str, int] = {}
         self.lower: list[int] = []
         self.upper: list[int] = []
@@ -56,6 +57,11 @@ class TotalsProgram:
         for k in range(len(a.price)):
             if a.fits_type[k].any():
                 self.batches += [(f"{k}_{j}", k) for j in range(copies.get(k, 0))] + [(f"{k}", k)]
+        coming = int(self.usable.sum()) if by_node else len(self.classes)
+        staying = 0 if self.whole_nodes else int(np.count_nonzero(a.now))
+        new = sum(1 + int(a.fits_type[k].sum()) for _, k in self.batches)
+        if (size := len(self.nodes) + coming + staying + new) > most:
+            raise NoCertificate(f"{size:,} numbers in the program of totals, more than {most:,}")
         self.constant = a.eviction_price * int(a.on_node.sum())
         self._variables()
         self._flows()
@@ -112,8 +118,6 @@ class TotalsProgram:
         for name, k in self.batches:
             for c in np.flatnonzero(a.fits_type[k]).tolist():
                 self._variable(f"new_{name}_{c}", int(a.count[c]))
-        if len(self.place) > MOST:
-            raise NoCertificate(f"{len(self.place):,} numbers in the program of totals, more than {MOST:,}")
 
     def _stay(self, m: int, c: int) -> tuple[str, int]:
         """How many pods of a class stay on a node: a variable, and what it is multiplied with."""

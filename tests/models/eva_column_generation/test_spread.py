@@ -24,6 +24,7 @@ UNLISTED = replace(
     first_share=1e-9,
     branch_and_price=replace(DEFAULTS.branch_and_price, listed_patterns=0),
     column_generation=replace(DEFAULTS.column_generation, spread_classes=8),
+    totals=replace(DEFAULTS.totals, many=10**9, look=0, tried=0),  # which would prove some before the tree
 )
 
 

@@ -1,0 +1,1 @@
+"""The judge: programs that nobody vouches for, against optima that they never see."""

@@ -1,0 +1,249 @@
+"""A cell: a process that has loaded the data of a task, and of which every program gets a copy, confined.
+
+It knows neither solutions nor optima, and believes nothing that a program says: it counts what the copy uses, ends it,
+and passes on, unread, what it writes.
+"""
+
+from __future__ import annotations
+
+import array
+import gc
+import importlib.util
+import json
+import os
+import random
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from experiments.harness.user_functions import resolve
+from experiments.judging.calls import Calls
+from experiments.judging.confinement import CannotConfine, confine, die_with_parent, leave
+
+HIDDEN = ("models", "heuristics", "experiments", "tests", "docs", ".git")
+"""Folders beside this package that no program sees: exact methods, records, and what is said of them."""
+LENGTH = struct.Struct("!Q")
+LARGEST_ANSWERS = 1 << 26  # bytes
+LOOK_S = 0.02  # how often it is looked how much CPU a program has used
+WALL = 3.0, 1.0  # wall seconds of a program: its CPU seconds times the first, and the second
+SAID = 1000  # characters of an error
+NUMBER = array.array("i").itemsize
+CONFINED, NOT_CONFINED = b"+", b"-"
+PROGRAM = "/tmp/program.py"
+
+
+def send(to: socket.socket, message: bytes) -> None:
+    """A message, its length first."""
+    to.sendall(LENGTH.pack(len(message)) + message)
+
+
+def received(of: socket.socket) -> bytes:
+    """The next message. Raises EOFError where the other side is gone."""
+    (length,) = LENGTH.unpack(_exactly(of, LENGTH.size))
+    return _exactly(of, length)
+
+
+def _exactly(of: socket.socket, length: int) -> bytes:
+    parts, left = [], length
+    while left:
+        part = of.recv(min(left, 1 << 20))
+        if not part:
+            raise EOFError
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
+
+
+def serve(handle: int) -> None:
+    """Load the data that the judge sends over the socket `handle`, then run program after program until it is gone."""
+    judge = socket.socket(fileno=handle)
+    with suppress(EOFError, ConnectionError):
+        about = json.loads(received(judge))
+        try:
+            calls: Calls = resolve(about["calls"])()
+            given = [calls.arguments(content) for content in about["contents"]]
+        except Exception as error:
+            return send(judge, _said(error).encode())
+        gc.collect()
+        gc.freeze()
+        send(judge, b"")
+        while True:
+            order = json.loads(received(judge))
+            head, answers = _judged(judge, order, calls, given)
+            send(judge, json.dumps(head).encode())
+            send(judge, answers)
+    return None
+
+
+def _judged(
+    judge: socket.socket, order: dict[str, Any], calls: Calls, given: Sequence[Any]
+) -> tuple[dict[str, Any], bytes]:
+    """How a program ended, what it used, and whatever it wrote."""
+    answers, to_us = os.pipe()
+    first, tell = os.pipe()
+    begun = time.monotonic()
+    outside = os.fork()
+    if outside == 0:
+        _step_in(judge, order, calls, given, (answers, first), (to_us, tell))
+    os.close(to_us)
+    os.close(tell)
+    with os.fdopen(first, "rb") as said:
+        inside, why = array.array("i", said.read(NUMBER)), said.read()
+    ended, content = "cannot", NOT_CONFINED + why
+    if not why:
+        ended, content = _awaited(judge, outside, inside[0], answers, order["seconds"], len(order["order"]))
+    os.close(answers)
+    _, status, used = os.wait4(outside, 0)  # with all that the first process inside has waited for
+    if not content.startswith(CONFINED):
+        return {"ended": "cannot", "said": content[1 : 1 + SAID].decode(errors="replace")}, b""
+    seconds = {"cpu_s": used.ru_utime + used.ru_stime, "wall_s": time.monotonic() - begun}
+    return {"ended": ended, "code": os.waitstatus_to_exitcode(status), **seconds}, content[1:]
+
+
+def _awaited(
+    judge: socket.socket, outside: int, inside: int, answers: int, seconds: float, lines: int
+) -> tuple[str, bytes]:
+    """Whatever the program writes until it ends, or is ended, and why; every line is given so many CPU seconds."""
+    content, left, before, since = bytearray(), lines, 0.0, time.monotonic()
+    gone = os.pidfd_open(outside)
+    open_still: list[int] = [answers]
+    try:
+        while True:
+            ready, _, _ = select.select([*open_still, gone, judge.fileno()], [], [], LOOK_S)
+            if answers in ready:
+                part = os.read(answers, 1 << 16)
+                content += part
+                if not part:
+                    open_still = []
+                if left > 0 and b"\n" in part:
+                    left, before, since = left - part.count(b"\n"), _used_s(inside), time.monotonic()
+            elif gone in ready:
+                return "ended", bytes(content)
+            late = time.monotonic() - since > seconds * WALL[0] + WALL[1] or _used_s(inside) - before > seconds
+            why = "size" if len(content) > LARGEST_ANSWERS else "nobody asks" if judge.fileno() in ready else "time"
+            if late or why != "time":
+                with suppress(ProcessLookupError):
+                    os.kill(inside, signal.SIGKILL)  # and the system all others of its namespace
+                return why, bytes(content)
+    finally:
+        os.close(gone)
+
+
+def _used_s(process: int) -> float:
+    """CPU seconds of a process and of those that it has waited for."""
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def _step_in(
+    judge: socket.socket, order: dict[str, Any], calls: Calls, given: Sequence[Any],
+    ours: Sequence[int], theirs: tuple[int, int],
+) -> None:  # fmt: skip
+    """In the copy: leave for other namespaces, begin their first process, and wait for its end."""
+    answers, tell = theirs
+    code = 1
+    try:
+        die_with_parent()
+        for handle in (judge.fileno(), *ours):
+            os.close(handle)
+        leave()
+        inside = os.fork()
+        if inside == 0:
+            _run(order, calls, given, answers)
+        os.write(tell, array.array("i", [inside]).tobytes())
+        os.close(tell)
+        os.close(answers)
+        code = os.waitstatus_to_exitcode(os.waitpid(inside, 0)[1])
+    except CannotConfine as error:
+        os.write(tell, array.array("i", [0]).tobytes() + str(error).encode()[:SAID])
+    finally:
+        os._exit(code & 0xFF)
+
+
+def _run(order: dict[str, Any], calls: Calls, given: Sequence[Any], answers: int) -> None:
+    """In the first process inside: give up all that is to be given up, and call the program."""
+    try:
+        die_with_parent()
+        try:
+            confine(_hidden(), order["memory_mb"])
+        except OSError as error:
+            os.write(answers, NOT_CONFINED + str(error).encode()[:SAID])
+            return
+        os.write(answers, CONFINED)
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for handle in range(3):
+            os.dup2(nowhere, handle)
+        os.closerange(3, answers)
+        os.closerange(answers + 1, 1 << 12)
+        os.chdir(os.path.dirname(PROGRAM))
+        sys.meta_path.insert(0, _Hidden())
+        _called(order, calls, given, answers)
+    finally:
+        os._exit(0)
+
+
+def _hidden() -> list[str]:
+    """The folders of this project, wherever there is a copy of it on the path, that a program is not to see."""
+    copies = [Path(path) for path in sys.path if Path(path, "instances", "registry.py").is_file()]
+    return [str(copy / name) for copy in copies for name in HIDDEN if (copy / name).is_dir()]
+
+
+class _Hidden:
+    """Finds nothing of what is hidden, which may have been imported here."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name.partition(".")[0] in HIDDEN:
+            raise ModuleNotFoundError(f"{name} is not for programs that are judged")
+
+
+def _called(order: dict[str, Any], calls: Calls, given: Sequence[Any], answers: int) -> None:
+    random.seed(0)
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed(0)
+    try:
+        function = _loaded(order["program"], order.get("function") or calls.function)
+    except BaseException as error:  # whatever a program does when it is loaded
+        return _write(answers, {"fault": _said(error)})
+    for i in order["order"]:
+        try:
+            answer = calls.answer(given[i], function(*given[i]))
+        except BaseException as error:  # SystemExit too
+            _write(answers, {"i": i, "error": _said(error)})
+        else:
+            _write(answers, {"i": i, "answer": answer})
+    return None
+
+
+def _loaded(text: str, name: str) -> Any:
+    with open(PROGRAM, "w", encoding="utf-8") as file:
+        file.write(text)
+    spec = importlib.util.spec_from_file_location("program", PROGRAM)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules["program"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise TypeError(f"the program has no function {name!r}")
+    return function
+
+
+def _write(answers: int, said: dict[str, Any]) -> None:
+    line = json.dumps(said).encode() + b"\n"
+    while line:
+        line = line[os.write(answers, line) :]
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:SAID]

@@ -1,0 +1,288 @@
+"""The judge: a program's score over a task, whose optima are proven and stay in this process."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Literal, Self
+
+from experiments.harness.sources import ROOT
+from experiments.judging.cell import received, send
+from instances import CheckFailed, InputError, MalformedSolution, agree, better
+from instances.fields import Sense
+from instances.text import said_by
+
+SECONDS, MEMORY_MB = 10.0, 2048
+LARGEST_PROGRAM = 1 << 20  # bytes
+CELL = """import sys
+sys.path.insert(0, sys.argv[1])
+from experiments.judging.cell import serve
+serve(int(sys.argv[2]))"""
+Status = Literal["solved", "violates", "malformed", "error", "time", "size", "no answer"]
+
+
+@dataclass(frozen=True)
+class JudgedCase:
+    """An instance of a task: `content`, all that a program is told, its proven `optimum`, and its judge.
+
+    `value(answer)` is the objective of an answer in JSON's types and the constraints that it breaks. It raises
+    MalformedSolution for what is no answer.
+    """
+
+    name: str
+    content: Any
+    optimum: float
+    value: Callable[[Any], tuple[float | None, Sequence[str]]]
+    sense: Sense = "minimize"
+
+
+@dataclass(frozen=True)
+class JudgeTask:
+    """A named bundle of cases. `calls`: the `module:name` of how a program is called, see `calls.Calls`."""
+
+    name: str
+    title: str
+    calls: str
+    cases: Sequence[JudgedCase]
+
+
+@dataclass(frozen=True)
+class CaseScore:
+    """What a program has made of a case. `gap`: its distance from the optimum as a share of it, where it is no 0."""
+
+    case: str
+    status: Status
+    optimum: float
+    objective: float | None = None
+    gap: float | None = None
+    score: float = 0.0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a program is worth: one object, stable.
+
+    `combined_score`: the mean over all cases of optimum over objective, or objective over optimum where more is better:
+    1 where every case is optimal, and 0 for a case that fails. `mean_gap`, `worst_gap`: over the cases that are solved,
+    `None` without any. `failed`: how many are not. `seconds`: CPU seconds of the program, as its parent counts them.
+    """
+
+    task: str
+    combined_score: float
+    mean_gap: float | None
+    worst_gap: float | None
+    failed: int
+    seconds: float
+    cases: tuple[CaseScore, ...]
+    artifacts: Mapping[str, str]
+
+    def as_json(self) -> dict[str, Any]:
+        """The object."""
+        return asdict(self)
+
+
+class ProgramJudge:
+    """Judges programs over one task, each in a confined copy of a process that has nothing but the data.
+
+    - `seconds`: CPU seconds for each case. Of wall seconds it gets three times as many and one.
+    - `memory_mb`: of every process of the program.
+
+    A program is a Python file of its own: its text may use what is installed here, but this project's exact methods.
+    """
+
+    def __init__(self, task: JudgeTask, *, seconds: float = SECONDS, memory_mb: int = MEMORY_MB) -> None:
+        if not task.cases:
+            raise InputError(f"task: {task.name} has no cases")
+        if sys.platform != "linux":
+            raise InputError(f"task: programs are judged on Linux alone, whose namespaces keep them in: {sys.platform}")
+        self.task, self.seconds, self.memory_mb = task, seconds, memory_mb
+        self._cell: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+
+    def __call__(self, program: str | Path, function: str | None = None) -> Judgement:
+        """The judgement on the program in a file.
+
+        Raises InputError where it cannot be read or this machine cannot confine it, and CheckFailed where a program
+        beats an optimum that is proven.
+        """
+        return self.of_text(_text(Path(program)), function)
+
+    def of_text(self, program: str, function: str | None = None) -> Judgement:
+        """The judgement on the text of a program. Raises as a call does."""
+        left = list(range(len(self.task.cases)))
+        random.Random(program).shuffle(left)  # the same for the same program, and nothing to learn from
+        scores: dict[int, CaseScore] = {}
+        seconds, said = 0.0, ""
+        while left:
+            head, lines = self._run(program, function, left)
+            if head["ended"] == "cannot":
+                raise InputError(f"task: this machine does not let its users confine a program: {head['said']}")
+            seconds += head["cpu_s"]
+            before = len(left)
+            for line in lines:
+                said = said or str(line.get("fault") or line.get("error") or "")
+                i = line.get("i")
+                if type(i) is int and i in left:
+                    left.remove(i)
+                    scores[i] = self._scored(self.task.cases[i], line)
+                elif "fault" in line:
+                    scores |= {i: self._failed(i, "error", str(line["fault"])) for i in left}
+                    left = []
+            if left and head["ended"] in ("time", "size"):
+                late = left.pop(0)
+                scores[late] = self._failed(late, head["ended"], f"ended from outside: {head['ended']}")
+            elif left and len(left) == before:  # it has ended by itself, and would again
+                late = left.pop(0)
+                scores[late] = self._failed(late, "no answer", f"the program ended with exit code {head['code']}")
+        return self._judgement([scores[i] for i in range(len(self.task.cases))], seconds, said)
+
+    def evaluate(self, program_path: str) -> dict[str, Any]:
+        """An evaluator of OpenEvolve's and its like: metrics, numbers alone, of the program at a path."""
+        found = self(program_path)
+        gaps = {"mean_gap": found.mean_gap, "worst_gap": found.worst_gap}
+        numbers = {"combined_score": found.combined_score, "failed": float(found.failed), "seconds": found.seconds}
+        return numbers | {name: gap for name, gap in gaps.items() if gap is not None}
+
+    def close(self) -> None:
+        """End the process; the next call begins another."""
+        if self._socket is not None:
+            self._socket.close()
+        if self._cell is not None:
+            self._cell.kill()
+            self._cell.wait()
+        self._cell = self._socket = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _run(self, program: str, function: str | None, order: Sequence[int]) -> tuple[dict[str, Any], list[Any]]:
+        """How a run over some cases ended, and the lines that are JSON objects of those that it wrote."""
+        asked = {
+            "program": program,
+            "function": function,
+            "order": list(order),
+            "seconds": self.seconds,
+            "memory_mb": self.memory_mb,
+        }
+        cell = self._opened()
+        try:
+            send(cell, json.dumps(asked).encode())
+            head = json.loads(received(cell))
+            content = received(cell)
+        except (EOFError, OSError) as error:
+            self.close()
+            raise InputError("task: the process of the programs was killed from outside") from error
+        except BaseException:  # an interrupt: what is under way would answer the next call
+            self.close()
+            raise
+        return head, [line for text in content.split(b"\n") if (line := _line(text)) is not None]
+
+    def _opened(self) -> socket.socket:
+        if self._socket is not None:
+            return self._socket
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._cell = subprocess.Popen(
+                [sys.executable, "-I", "-c", CELL, str(ROOT), str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd=os.sep,
+                env={"PATH": os.defpath, "HOME": "/tmp", "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"},
+                start_new_session=True,
+            )
+        self._socket = ours
+        about = {"calls": self.task.calls, "contents": [case.content for case in self.task.cases]}
+        try:
+            send(ours, json.dumps(about).encode())
+            fault = received(ours).decode()
+        except (EOFError, OSError):
+            fault = "it ended"
+        if fault:
+            self.close()
+            raise InputError(f"task: the process of the programs cannot load the data: {fault}")
+        return ours
+
+    def _scored(self, case: JudgedCase, line: Mapping[str, Any]) -> CaseScore:
+        if "answer" not in line:
+            return CaseScore(case.name, "error", case.optimum, reason=str(line.get("error", ""))[:1000])
+        try:
+            objective, broken = case.value(line["answer"])
+        except MalformedSolution as error:
+            return CaseScore(case.name, "malformed", case.optimum, reason=said_by(error)[:1000])
+        if objective is None or broken:
+            return CaseScore(case.name, "violates", case.optimum, objective, reason="; ".join(broken)[:1000])
+        if better(objective, case.optimum, case.sense):
+            raise CheckFailed(f"{case.name}: {objective!r} is better than {case.optimum!r}, which is proven")
+        met = agree(objective, case.optimum)
+        few, many = sorted((abs(objective), abs(case.optimum)))
+        gap = 0.0 if met else None if case.optimum == 0 else abs(objective - case.optimum) / abs(case.optimum)
+        score = 1.0 if met else few / many
+        return CaseScore(case.name, "solved", case.optimum, objective, gap, score)
+
+    def _failed(self, i: int, status: Status, reason: str) -> CaseScore:
+        case = self.task.cases[i]
+        return CaseScore(case.name, status, case.optimum, reason=reason[:1000])
+
+    def _judgement(self, scores: Sequence[CaseScore], seconds: float, said: str) -> Judgement:
+        gaps = [score.gap for score in scores if score.gap is not None]
+        worst = min(scores, key=lambda score: score.score)
+        return Judgement(
+            task=self.task.name,
+            combined_score=fmean(score.score for score in scores),
+            mean_gap=fmean(gaps) if gaps else None,
+            worst_gap=max(gaps, default=None),
+            failed=sum(score.status != "solved" for score in scores),
+            seconds=round(seconds, 4),
+            cases=tuple(scores),
+            artifacts={"worst case": _words(worst)} | ({"error": said[:1000]} if said else {}),
+        )
+
+
+def _words(score: CaseScore) -> str:
+    if score.status != "solved":
+        return f"{score.case}: {score.status}: {score.reason}"
+    if score.score == 1.0:
+        return "every case is solved to its optimum"
+    far = "" if score.gap is None else f", {score.gap:.2%} from it"
+    return f"{score.case}: {score.objective:g} where the optimum is {score.optimum:g}{far}"
+
+
+def _text(path: Path) -> str:
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    if len(raw) > LARGEST_PROGRAM:
+        raise InputError(f"{path}: must be at most {LARGEST_PROGRAM} bytes, has {len(raw)}")
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is no text: {error}") from error
+
+
+def _line(text: bytes) -> dict[str, Any] | None:
+    """A line that is a JSON object, without NaN and infinities; `None` for anything else that a program may write."""
+    with suppress(ValueError, RecursionError):
+        found = json.loads(text, parse_constant=_refused)
+        if isinstance(found, dict):
+            return found
+    return None
+
+
+def _refused(name: str) -> Any:
+    raise ValueError(name)

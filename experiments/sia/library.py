@@ -1,0 +1,24 @@
+"""More named instances of SIA: quarters of a day of the base workload, with and without locality."""
+
+from __future__ import annotations
+
+from experiments.harness.instance_set import InstanceSet
+from experiments.sia.draw import on_servers
+from instances.sia import synthetic
+
+QUARTERS = range(20, 40)
+ON_SERVERS = range(10, 16)
+
+
+def instance_sets() -> list[InstanceSet]:
+    """Beside those of the reference study."""
+    return [
+        InstanceSet(
+            "base workload, a quarter of a day", [synthetic("base", s, days=0.25) for s in QUARTERS], ("exact",)
+        ),
+        InstanceSet(
+            "base workload on servers, an eighth of a day",
+            [on_servers(seed=s, days=0.125) for s in ON_SERVERS],
+            ("exact",),
+        ),
+    ]

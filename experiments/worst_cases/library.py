@@ -1,0 +1,137 @@
+"""Worst cases in the library: what is kept of each, its instance, its certificate and what heuristics find there.
+
+`python -m experiments.worst_cases.library` takes them from the records of the studies.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.harness import records
+from experiments.harness.evidence import FOLDER as EVIDENCE
+from experiments.harness.evidence import read
+from experiments.harness.instance_set import InstanceSet
+from experiments.harness.records import recorded, write_records
+from experiments.harness.run import apply
+from experiments.harness.user_functions import resolve
+from experiments.papers import CERTIFIERS, METHODS, PAPERS, SPACES, library_sets
+from experiments.worst_cases.space import Chosen
+from experiments.worst_cases.study import CASE
+from instances import Instance, Options, Result
+from instances.files import write_whole
+from instances.proofs import Certificate
+
+FOLDER = Path(__file__).parent
+CERTIFICATES = FOLDER / "certificates"
+TABLE = "cases.csv"
+RECORDS = Path(records.__file__).with_name(records.TABLE)
+ENDINGS = {"vipr": "vipr", "json": "certificate.json"}
+
+
+@dataclass(frozen=True)
+class KnownCase:
+    """The worst case of a `method` that was found among instances of a size: what its instance is made of, in a space
+    by the name of `--within`, and the values of the heuristic and of the optimum, which is proven.
+
+    `over_all`: whether none of this size is worse.
+    """
+
+    problem: str
+    space: str
+    method: str
+    size: int
+    chosen: Chosen
+    heuristic: float
+    optimum: float
+    over_all: bool
+
+    @property
+    def instance(self) -> Instance[Any]:
+        """The instance, which may be that of several cases."""
+        found: Instance[Any] | None = SPACES[self.problem][self.space]().instance(self.chosen)
+        assert found is not None
+        return found
+
+
+def known_cases() -> list[KnownCase]:
+    """All of them."""
+    text = (FOLDER / TABLE).read_text(encoding="utf-8")
+    return [
+        KnownCase(
+            problem=row["problem"],
+            space=row["space"],
+            method=row["method"],
+            size=int(row["size"]),
+            chosen=tuple(map(int, row["chosen"].split())),
+            heuristic=float(row["heuristic"]),
+            optimum=float(row["optimum"]),
+            over_all=row["over_all"] == "yes",
+        )
+        for row in csv.DictReader(io.StringIO(text))
+    ]
+
+
+def worst_sets() -> list[InstanceSet]:
+    """The instances of all of them, a set for each space."""
+    found: dict[tuple[str, str], dict[str, Instance[Any]]] = {}
+    methods: dict[tuple[str, str], list[str]] = {}
+    for case in known_cases():
+        key = case.problem, case.space
+        instance = case.instance
+        found.setdefault(key, {})[instance.name] = instance
+        methods.setdefault(key, ["exact"]).append(case.method)
+    return [
+        InstanceSet(f"worst cases, {space}", list(made.values()), tuple(dict.fromkeys(methods[problem, space])))
+        for (problem, space), made in found.items()
+    ]
+
+
+def certificate_of(instance: Instance[Any]) -> Path | None:
+    """The file of the certificate of a worst case's optimum; `None` where there is none."""
+    for ending in ENDINGS.values():
+        file = CERTIFICATES / f"{instance.name}.{ending}"
+        if file.is_file():
+            return file
+    return None
+
+
+def cases_of_records(folder: Path = EVIDENCE) -> list[list[str]]:
+    """The rows of the table of cases as the records of all papers have them."""
+    found = [read(f"{paper}/worst", folder) for paper in PAPERS]
+    return [list(row) for record in found if record is not None for row in record.tables[-1].rows]
+
+
+def keep(options: Options) -> None:
+    """Put the cases of the records in the library: the table, certificates, and records of their optima."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([CASE, *cases_of_records()])
+    write_whole(FOLDER / TABLE, text.getvalue().encode())
+    worst = worst_sets()
+    results = [_certified(instance, options) for s in worst for instance in s.instances]
+    files = {certificate_of(instance) for s in worst for instance in s.instances}
+    for file in CERTIFICATES.iterdir():
+        if file not in files:
+            file.unlink()
+    sets = [*library_sets(), *worst]
+    here = {(i.problem, i.name) for s in sets for i in s.instances}
+    known, _ = recorded(results, sets, METHODS)
+    write_records([one for one in known if (one.problem, one.instance) in here], RECORDS)
+
+
+def _certified(instance: Instance[Any], options: Options) -> Result:
+    """The optimum of an instance, whose certificate is written, if its problem has any."""
+    result = apply(METHODS[instance.problem][0], instance, options)
+    if instance.problem in CERTIFIERS:
+        certify = resolve(CERTIFIERS[instance.problem])
+        made: Certificate = certify(instance.data, result.solution, result.bound, options)
+        CERTIFICATES.mkdir(exist_ok=True)
+        write_whole(CERTIFICATES / f"{instance.name}.{ENDINGS[made.kind]}", made.text.encode())
+    return result
+
+
+if __name__ == "__main__":
+    keep(Options())

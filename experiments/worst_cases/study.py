@@ -1,0 +1,303 @@
+"""The worst cases of a paper's heuristics: proven over all small instances, found by search beside them and beyond."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from experiments.harness.entry import Entry
+from experiments.harness.evidence import read
+from experiments.harness.experiment import Study, TextTable
+from experiments.harness.run import load_method
+from experiments.harness.sample import Sample
+from experiments.harness.task import Measured, Measurement
+from experiments.worst_cases.case import Case, Judge, Optima
+from experiments.worst_cases.search import PROOF, Part, Seen, enumerated, growing, searched
+from experiments.worst_cases.space import Chosen, Space
+from instances import Options, Stopwatch
+
+SHARE = 10  # a search beside an enumeration may take one of so many of its steps
+LEAST = 1_000  # instances of an enumeration beside which a search is run: a tenth of fewer is nothing
+LARGE_STEPS = 1_000  # of a search where nothing is enumerated
+SEED = 0
+CASE = ("problem", "space", "method", "size", "chosen", "heuristic", "optimum", "over_all")
+GAP = "gap to optimum"
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What is looked at of a space: every instance up to a size, and larger ones by search alone."""
+
+    problem: str
+    space: str
+    every: int
+    larger: tuple[int, ...]
+    methods: tuple[str, ...] = ()  # all that take it where there are none
+
+
+class Tally(Seen):
+    """The worst case and the first one on which the heuristic breaks, with how many of those there are."""
+
+    def __init__(self) -> None:
+        super().__init__([], random.Random(SEED))
+        self.breaks: Case | None = None
+        self.broken = 0
+
+    def add(self, case: Case) -> None:
+        if case.broken is None:
+            self.worst = sorted([*self.worst, case], key=lambda case: case.rank)[:1]
+        else:
+            self.broken += 1
+            self.breaks = self.breaks or case
+
+
+def study_of(paper: str, sweeps: Sequence[Sweep], options: Options) -> Study:
+    """The study of a paper: a process for each space."""
+    tasks = [
+        Measurement.of(
+            swept,
+            options,
+            None,
+            paper=paper,
+            problem=one.problem,
+            space=one.space,
+            every=one.every,
+            larger=list(one.larger),
+            methods=list(one.methods),
+        )
+        for one in sweeps
+    ]
+
+    def tables(outcomes: Sequence[Measured]) -> list[TextTable]:
+        rows = [row for outcome in outcomes for row in outcome.figures["rows"]]
+        return [
+            _page_table(rows),
+            _worst_table(rows),
+            _search_table(rows),
+            _reference_table(paper, rows),
+            _cases_table(rows),
+        ]
+
+    def values(outcomes: Sequence[Measured]) -> dict[str, Sample | float | str]:
+        return _values(paper, [row for outcome in outcomes for row in outcome.figures["rows"]])
+
+    return Study(tasks, tables, values=values)
+
+
+def swept(
+    paper: str, problem: str, space: str, every: int, larger: Sequence[int], methods: Sequence[str], options: Options
+) -> dict[str, Any]:
+    """The rows of a space: what is found of each heuristic at each size, with what it takes for that heuristic alone.
+
+    The optima are shared: each is proven once, and counted for every heuristic that asks for it.
+    """
+    made: Space = _of(paper, "worst").SPACES[problem][space]()
+    entries: Sequence[Entry] = _of(paper, "methods").METHODS[problem]
+    optima = Optima(made, entries[0], options)
+    rows = []
+    for entry in entries:
+        if load_method(entry).kind != "heuristic" or _unfit(made, entry) or (methods and entry.name not in methods):
+            continue
+        judge = Judge(made, entry, optima)
+        for size in range(1, every + 1):
+            row = _row(made, entry, size) | _enumerated(judge, size)
+            steps = (row["instances"] + PROOF * row["proofs"] if made.grows else row["proofs"]) // SHARE
+            if row["instances"] >= LEAST and steps >= growing(made, size):
+                found = _searched(Judge(made, entry, optima), entry, size, steps)
+                row |= {f"search_{name}": found[name] for name in ("gap", "broken", "cpu_s")}
+            rows.append(row)
+        for size in larger:
+            rows.append(_row(made, entry, size) | _searched(Judge(made, entry, optima), entry, size, LARGE_STEPS))
+    return {"rows": [{"space": space, "over_all": row["whole"]} | row for row in rows]}
+
+
+def _of(paper: str, role: str) -> Any:
+    """The module of a paper: here nothing asks the lists of all papers, which name the studies."""
+    return import_module(f"experiments.{paper}.{role}")
+
+
+def _unfit(space: Space, entry: Entry) -> bool:
+    instance = space.instance((0,))
+    return instance is None or entry.unfit(instance.data) is not None
+
+
+def _row(space: Space, entry: Entry, size: int) -> dict[str, Any]:
+    return {"problem": space.problem, "method": entry.name, "size": size}
+
+
+def _told(judge: Judge, tally: Tally) -> dict[str, Any]:
+    """The worst case of a tally, in plain types."""
+    worst = tally.worst[0] if tally.worst else None
+    shown = worst or tally.breaks
+    return {
+        "gap": None if worst is None else worst.gap,
+        "ratio": None if worst is None else worst.ratio,
+        "heuristic": None if worst is None else worst.heuristic,
+        "optimum": worst.best if worst is not None and _is_optimum(judge, worst) else None,
+        "chosen": None if shown is None else list(shown.chosen),
+        "instance": None if shown is None else _named(judge.space, shown.chosen),
+        "made_of": None if shown is None else judge.space.told(shown.chosen),
+        "broken": tally.broken,
+        "breaks": None if tally.breaks is None else tally.breaks.broken,
+    }
+
+
+def _named(space: Space, chosen: Chosen) -> str | None:
+    instance = space.instance(chosen)
+    return None if instance is None else instance.name
+
+
+def _is_optimum(judge: Judge, case: Case) -> bool:
+    """Whether the best value of a case is proven to be the optimum; one that was known beforehand is proven here."""
+    if case.proven:
+        return True
+    optimum = judge.optima.of(case.chosen)
+    return optimum.proven and optimum.best == case.best
+
+
+def _enumerated(judge: Judge, size: int) -> dict[str, Any]:
+    tally, asked, calls, seconds = Tally(), judge.asked, judge.calls, judge.cpu_s
+    done = enumerated(judge, Part(size=size), tally)
+    return _told(judge, tally) | {
+        "whole": done and not judge.optima.unproven,
+        "instances": judge.calls - calls,
+        "proofs": judge.asked - asked,
+        "dominated": tally.dominated,
+        "cpu_s": judge.cpu_s - seconds,
+    }
+
+
+def _searched(judge: Judge, entry: Entry, size: int, steps: int) -> dict[str, Any]:
+    tally = Tally()
+    with Stopwatch() as clock:
+        searched(judge, entry.name, Part(size=size, seed=SEED, steps=steps), tally)
+    seconds = max(clock.cpu_s, judge.cpu_s)  # the search of the space's own, or optima that others have asked for
+    return _told(judge, tally) | {"whole": False, "instances": judge.calls, "cpu_s": seconds}
+
+
+def _share(gap: float | None) -> str:
+    return "-" if gap is None else f"{gap:.1%}"
+
+
+def _page_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
+    """The worst case of each heuristic at three sizes: the two largest enumerated ones and one beyond, or three."""
+    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        found.setdefault((row["method"], row["space"]), []).append(row)
+    table = []
+    for (method, space), of in found.items():
+        three = [row for row in of if row["over_all"]][-2:]
+        beyond = [row for row in of if not row["over_all"]]
+        three += [beyond[0], beyond[len(beyond) // 2], beyond[-1]][-(3 - len(three)) :]
+        table.append([method, space, *map(_cell_of, three)])
+    return TextTable(["heuristic", "space", "small", "larger", "largest"], table)
+
+
+def _cell_of(row: Mapping[str, Any]) -> str:
+    """The worst of a size in a few words."""
+    over = f"all {row['instances']:,}" if row["over_all"] else "searched"
+    ratio = "-" if row["ratio"] is None else f"{row['ratio']:.4g}"
+    broken = f", breaks on {row['broken']:,}" if row["broken"] else ""
+    return f"{ratio} at {row['size']} ({over}{broken})"
+
+
+def _worst_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
+    """The worst case of each heuristic at each size."""
+    head = ["heuristic", "space", "size", "worst gap", "ratio", "over", "proven one by one", "instance"]
+    found = []
+    for row in rows:
+        over = f"all {row['instances']:,}" if row["whole"] else f"{row['instances']:,} searched"
+        said = f"breaks on {row['broken']:,}" if row["broken"] else ""
+        found.append([
+            row["method"],
+            row["space"],
+            str(row["size"]),
+            ", ".join(filter(None, [_share(row["gap"]) if row["gap"] is not None else "", said])) or "-",
+            "-" if row["ratio"] is None else f"{row['ratio']:.4g}",
+            over,
+            f"{row['proofs']:,}" if "proofs" in row else "1",
+            row["made_of"] or "-",
+        ])  # fmt: skip
+    return TextTable(head, found)
+
+
+def _search_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
+    """What a search finds beside an enumeration of the same size."""
+    head = ["heuristic", "space", "size", "proven worst", "found", "CPU s, all", "CPU s, search", "at least as bad"]
+    found = []
+    for row in rows:
+        if "search_cpu_s" in row:
+            cells = [row["method"], row["space"], str(row["size"]), _share(row["gap"]), _share(row["search_gap"])]
+            cells += [f"{row['cpu_s']:.2f}", f"{row['search_cpu_s']:.2f}", "yes" if as_bad(row) else "no"]
+            found.append(cells)
+    return TextTable(head, found)
+
+
+def _cases_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
+    """The cases for the library; of a heuristic that is optimal there is none."""
+    made = [row for row in rows if row["gap"] and row["optimum"] is not None]
+    return TextTable(CASE, [[_cell(row[name]) for name in CASE] for row in made])
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def as_bad(row: Mapping[str, Any]) -> bool:
+    """Whether the search has found what is as bad as the worst, or breaks the heuristic as it does."""
+    if row["broken"]:
+        return bool(row["search_broken"])
+    return (row["search_gap"] or 0.0) >= (row["gap"] or 0.0) - 1e-9
+
+
+def _of_references(paper: str) -> dict[tuple[str, str], float]:
+    """The widest gap of each method in the record of the reference study, by problem and method."""
+    record, found = read(f"{paper}/gap-study"), dict[tuple[str, str], float]()
+    if record is None:
+        return found
+    problems = {s.name: s.instances[0].problem for s in _of(paper, "reference").instance_sets()}
+    for name, value in record.values.items():
+        s, _, rest = name.partition(": ")
+        method, _, what = rest.partition(": ")
+        if what == GAP and s in problems and value.greatest is not None:
+            key = problems[s], method
+            found[key] = max(found.get(key, 0.0), value.greatest)
+    return found
+
+
+def beaten(paper: str, rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, float, float]]:
+    """Problem and heuristic, the widest gap of the reference sets, and that of the worst case found."""
+    references, worst = _of_references(paper), dict[tuple[str, str], float]()
+    for row in rows:
+        key = row["problem"], row["method"]
+        worst[key] = max(worst.get(key, 0.0), row["gap"] or 0.0)
+    return [(*key, references[key], gap) for key, gap in worst.items() if key in references]
+
+
+def _reference_table(paper: str, rows: Sequence[Mapping[str, Any]]) -> TextTable:
+    head = ["problem", "heuristic", "worst of the reference sets", "worst found", "wider"]
+    found = [[p, m, _share(a), _share(b), "yes" if b > a else "no"] for p, m, a, b in beaten(paper, rows)]
+    return TextTable(head, found)
+
+
+def _values(paper: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Sample | float | str]:
+    found: dict[str, Sample | float | str] = {}
+    for row in rows:
+        if row["gap"] is not None:
+            found[f"{row['space']}: {row['size']}: {row['method']}: worst gap"] = row["gap"]
+        if row["ratio"] is not None:
+            found[f"{row['space']}: {row['size']}: {row['method']}: worst ratio"] = row["ratio"]
+    whole = [row for row in rows if row["whole"]]
+    beside, wider = [row for row in rows if "search_cpu_s" in row], beaten(paper, rows)
+    found["instances looked at one by one"] = f"{sum(row['instances'] for row in whole):,}"
+    found["optima asked for"] = f"{sum(row['proofs'] for row in whole):,}"
+    found["searches as bad as the worst"] = f"{sum(map(as_bad, beside))} of {len(beside)}"
+    found["wider than in the reference sets"] = f"{sum(b > a for _, _, a, b in wider)} of {len(wider)}"
+    return found

@@ -1,0 +1,45 @@
+"""Certificates of `node-consolidation`: branch and bound over the program of totals, written in VIPR."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+from instances import Options, Solution, Stopwatch
+from instances.fields import STEPS
+from instances.kubernetes import NodeConsolidation
+from instances.proofs import Certificate, NoCertificate
+from instances.proofs.kubernetes.totals_program import TotalsProgram
+from models.derivation import certified
+
+LARGEST = 10**15  # HiGHS takes no coefficient of this size
+SHARE = 0.5  # of the time is for the totals of all rooms, the rest for a room for each node
+
+
+def certificate(data: NodeConsolidation, solution: Solution | None, bound: float, options: Options) -> Certificate:
+    """A proof of `bound`, or of the best bound that the time limit allows. Raises NoCertificate where there is none."""
+    clock = Stopwatch(options.time_limit)
+    best: Certificate | None = None
+    for by_node, share in ((False, SHARE), (True, 1.0)):
+        totals = TotalsProgram(data, by_node=by_node)
+        if max((abs(a) for row in totals.rows for a in row.coefficients.values()), default=0) >= LARGEST:
+            raise NoCertificate("amounts are too far apart for a linear program")
+        target = math.ceil((Fraction(bound) * STEPS / totals.arrays.unit) - totals.constant - Fraction(1, 1000))
+        limit = None if options.time_limit is None else max(share * clock.remaining_s, 1e-3)
+        ahead = frozenset(i for name, i in totals.place.items() if name.startswith(("keep_", "rent_")))
+        try:
+            found = certified(
+                data, totals.program(), None, Fraction(target), replace(options, time_limit=limit), ahead=ahead
+            )
+        except NoCertificate:
+            if best is None and by_node:
+                raise
+            continue
+        proven = replace(found, bound=totals.usd_per_hour(found.bound))
+        best = proven if best is None or proven.bound > best.bound else best
+        if found.bound >= target or clock.expired:
+            break
+    if best is None:
+        raise NoCertificate("no linear program of totals was solved")
+    return best

@@ -1,0 +1,117 @@
+"""Certificates of placements: what they prove of tiny and of full clusters, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from instances import CheckFailed, InputError, Options, save
+from instances.kubernetes import NodePlacement, random_cluster, two_halves
+from instances.proofs import NoCertificate
+from instances.proofs.empty import NoSolution
+from instances.proofs.kubernetes import prove_placement
+from models.kubernetes import exact
+from models.kubernetes.certificate import certificate
+from tests.commands import call
+from tests.kubernetes_cases import fewest, tiny
+from tests.sampling import sample
+
+
+def written(data: NodePlacement) -> dict[str, Any]:
+    result = exact(data, Options(gap=0.0))
+    bound = math.inf if result.bound is None else result.bound
+    found: dict[str, Any] = json.loads(certificate(data, result.solution, bound, Options()).text)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(sample(60, 500)))
+def test_a_certificate_never_proves_more_than_brute_force_finds(seed: int):
+    data = tiny(seed)
+    best = fewest(data)
+    try:
+        proven = prove_placement(data, json.dumps(written(data)))
+    except NoCertificate:
+        assert best is None  # and a linear program does not see it
+        return
+    assert isinstance(proven, NoSolution) == (best is None)
+    assert best is None or proven.bound <= best
+
+
+@pytest.mark.parametrize(("load", "planted", "how"), [(0.97, True, "whole-number duals"), (1.02, False, "totals")])
+def test_a_cluster_has_its_fewest_moves_proven_or_that_it_has_no_placement(load: float, planted: bool, how: str):
+    data = random_cluster(20, 1, load=load, planted=planted).data
+    proven = prove_placement(data, json.dumps(written(data)))
+    assert (proven.how, isinstance(proven, NoSolution)) == (how, not planted)
+    if planted:
+        assert proven.bound == Fraction(exact(data).objective)
+
+
+def test_more_than_totals_say_that_there_is_no_placement():
+    """Three pods of three fifths of a node on two nodes: all of them are less than both."""
+    node = {"capacity": {"cpu": 5}}
+    data = NodePlacement.model_validate(
+        {
+            "resources": ["cpu"],
+            "nodes": [{"name": "a"} | node, {"name": "b"} | node],
+            "pods": [{"name": "x", "count": 3, "demand": {"cpu": 3}}, {"name": "y", "count": 1, "demand": {"cpu": 1}}],
+        }
+    )
+    found = written(data)
+    assert found["bound"] is None
+    assert "duals" in found
+    assert isinstance(prove_placement(data, json.dumps(found)), NoSolution)
+
+
+def _changed(found: dict[str, Any], **changes: Any) -> str:
+    return json.dumps(found | {"duals": found["duals"] | changes})
+
+
+def test_what_is_forged_is_refused():
+    data = two_halves().data
+    found = written(data)
+    duals = found["duals"]
+    assert prove_placement(data, json.dumps(found)).bound == 1
+    dearer = [y * 2 for y in duals["pods"]]
+    for text in (
+        json.dumps(found | {"bound": 2}),
+        json.dumps(found | {"bound": None}),
+        _changed(found, pods=dearer),
+        _changed(found, nodes=[0, 0]),
+        _changed(found, scale=0),
+        _changed(found, pods=duals["pods"][:1]),
+        json.dumps({name: value for name, value in found.items() if name != "duals"}),
+        json.dumps(found | {"weights": [[1, 1], [1, 1]]}),
+        json.dumps(
+            {name: v for name, v in found.items() if name != "duals"} | {"weights": [[1, 1]] * 2, "bound": None}
+        ),
+    ):
+        with pytest.raises(CheckFailed):
+            prove_placement(data, text)
+    for text in ("[]", _changed(found, nodes=[-1, 0]), json.dumps(found | {"instance": "0"})):
+        with pytest.raises(InputError):
+            prove_placement(data, text)
+
+
+def test_that_there_is_no_placement_is_certified_and_verified_by_the_commands(tmp_path: Path):
+    for name, load, planted, said in (
+        ("full", 1.02, False, "no solution; totals"),
+        ("planted", 0.97, True, "objective"),
+    ):
+        instance = random_cluster(12, 3, load=load, planted=planted)
+        save(instance, tmp_path / f"{name}.json")
+        call("solve", tmp_path / f"{name}.json", "--certificate", tmp_path / name, "--out", tmp_path / "out", "--quiet")
+        proof = next((tmp_path / name).glob("*certificate.json"))
+        result = next(path for path in (tmp_path / name).glob("*.json") if path != proof)
+        done = call("verify", tmp_path / f"{name}.json", result, proof)
+        assert done.returncode == 0, done.stderr
+        assert said in done.stdout
+        if name == "full":
+            proof.write_text(json.dumps(json.loads(proof.read_text()) | {"weights": [[0, 0, 0]] * 12}))
+            refused = call("verify", tmp_path / f"{name}.json", result, proof)
+            assert refused.returncode == 1
+            assert "not less than" in refused.stderr

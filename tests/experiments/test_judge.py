@@ -1,0 +1,318 @@
+"""The judge: what programs are worth, and forty ways to fool it."""
+
+from __future__ import annotations
+
+import json
+import os
+import textwrap
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from experiments.eva import prism
+from experiments.eva.methods import METHODS
+from experiments.harness import records
+from experiments.judging.judge import JudgedCase, Judgement, JudgeTask, ProgramJudge
+from experiments.judging.problems import task_of
+from experiments.papers import JUDGED
+from instances import CheckFailed, InputError, Options, Result
+from instances.eva import table_3, table_7
+from instances.tables import packaged
+from tests.commands import call
+
+HONEST = """
+def solve(data):
+    rented = []
+    for task in data.tasks:
+        kinds = sorted(data.instance_types, key=lambda kind: kind.usd_per_hour)
+        need = {kind.name: task.demand_on(kind.family) for kind in kinds}
+        fits = [k for k in kinds if all(need[k.name].get(r, 0) <= k.capacity.get(r, 0) for r in data.resources)]
+        rented.append({"type": fits[0].name, "count": task.count, "tasks": {task.key: 1}})
+    return {"instances": rented}
+"""
+
+
+def small() -> JudgeTask:
+    return task_of("small", "two small packings", METHODS["eva-packing"][0], [table_3(), table_7(8, 0)])
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[ProgramJudge]:
+    with ProgramJudge(small(), seconds=0.5, memory_mb=1024) as made:
+        try:
+            made.of_text(HONEST)
+        except InputError as error:
+            pytest.skip(str(error))  # a machine whose users cannot have namespaces
+        yield made
+
+
+@pytest.fixture(scope="module")
+def honest(judge: ProgramJudge) -> Judgement:
+    return judge.of_text(HONEST)
+
+
+def test_an_honest_program_gets_its_gaps_and_the_same_every_time(judge: ProgramJudge, honest: Judgement):
+    assert [case.status for case in honest.cases] == ["solved", "solved"]
+    assert honest.failed == 0
+    assert 0 < honest.combined_score < 1
+    assert honest.worst_gap == max(case.gap or 0 for case in honest.cases)
+    assert honest.cases[0].optimum == 12.8
+    again = judge.of_text(HONEST)
+    assert (again.cases, again.combined_score, again.artifacts) == (
+        honest.cases,
+        honest.combined_score,
+        honest.artifacts,
+    )
+    said = json.loads(json.dumps(honest.as_json()))
+    names = ["task", "combined_score", "mean_gap", "worst_gap", "failed", "seconds", "cases", "artifacts"]
+    assert list(said) == names
+
+
+CHECKER = "import instances, instances.registry as r\ninstances.check = r.check = lambda data, solution: None"
+SLEEPER = "import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()"
+LIMIT = "import resource as r\ntry:\n    r.setrlimit(r.RLIMIT_AS, (-1, -1))\nexcept (OSError, ValueError):\n    pass"
+BEFORE = {  # what a program does before it answers honestly: of no use
+    "the checker is patched": CHECKER,
+    "numpy is patched": "import numpy\nnumpy.sum = numpy.any = lambda *a, **k: 0",
+    "JSON is read otherwise": "import json\njson.loads = lambda *a, **k: {}",
+    "the clock is patched": "import time\ntime.monotonic = time.time = time.process_time = lambda: 0.0",
+    "standard output": 'print(\'{"i": 0, "answer": {}}\' * 1000)',
+    "threads that never end": SLEEPER,
+    "everybody is killed": "import os, signal\ntry:\n    os.kill(-1, signal.SIGKILL)\nexcept OSError:\n    pass",
+    "signals are ignored": "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)",
+    "a limit is raised": LIMIT,
+    "a child that stays": "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(600)",
+}
+
+
+@pytest.mark.parametrize("name", BEFORE)
+def test_what_a_program_does_to_itself_changes_no_score(judge: ProgramJudge, honest: Judgement, name: str):
+    assert judge.of_text(BEFORE[name] + "\n" + HONEST).cases == honest.cases
+
+
+FORBIDDEN = {  # what ends in an exception, or else in `got it` among the reasons
+    "the exact method": "from models.eva import exact\nexact(data)",
+    "this project's heuristics": "from heuristics.eva import full_reconfiguration",
+    "the records": f"open({str(Path(records.__file__).with_name(records.TABLE))!r}).read()",
+    "the records are written": f"open({str(Path(records.__file__).with_name(records.TABLE))!r}, 'w').write('')",
+    "the records by their package": "from experiments.harness.records import read_records\nread_records()",
+    "another file is written": f"open({str(Path(__file__).with_name('stolen'))!r}, 'w').write('')",
+    "the files of the system": "open('/etc/gapwise', 'w')",
+    "the network": "import socket\nsocket.create_connection(('127.0.0.1', 22), 1)",
+    "a name is looked up": "import socket\nsocket.getaddrinfo('example.org', 80)",
+    "the memory of its parent": "import os\nopen(f'/proc/{os.getppid()}/mem', 'rb').read(1)",
+    "the memory of the judge": f"open('/proc/{os.getpid()}/maps').read()",
+    "namespaces within": "import ctypes\nassert ctypes.CDLL(None).unshare(0x10020000) == 0",
+    "a folder is uncovered": "import ctypes\nassert ctypes.CDLL(None).umount(b'/tmp') == 0",
+    "another user": "import os\nos.setuid(0)\nos.chown('/tmp/program.py', 0, 0)\nassert os.getuid() == 0",
+    "the name of the instance": "data.name",
+    "the reference of the instance": "data.reference",
+    "the optimum of its seed": "from instances.eva import table_7\nassert table_7(8, 0).reference.objective",
+    "memory": "x = bytearray(1 << 31)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORBIDDEN)
+def test_what_a_program_must_not_have_it_cannot_have(judge: ProgramJudge, name: str):
+    body = textwrap.indent(FORBIDDEN[name] + "\nraise LookupError('got it')", "    ")
+    found = judge.of_text(f"def solve(data):\n{body}\n")
+    assert {case.status for case in found.cases} <= {"error", "time"}
+    assert "got it" not in found.cases[0].reason, name
+    assert not Path(__file__).with_name("stolen").exists()
+
+
+OF = "{'instances': [{'type': data.instance_types[0].name, 'count': %s, 'tasks': {}}]}"
+ANSWERS = {
+    "a number": ("7", "malformed"),
+    "nothing": ("None", "malformed"),
+    "a function": ("len", "error"),
+    "no instances": ("{'instances': []}", "violates"),
+    "an unknown type": ("{'instances': [{'type': 'free', 'count': 1, 'tasks': {}}]}", "malformed"),
+    "not a number": (OF % "float('nan')", "malformed"),
+    "no end": (OF % "float('inf')", "malformed"),
+    "less than nothing": (OF % "-5", "malformed"),
+    "a huge number": (OF % "10**5000", "error"),
+    "a dict that says it is empty": ("type('D', (dict,), {'__len__': lambda self: 0})()", "malformed"),
+    "an objective of its own": ("{'objective': 0.0, 'instances': []}", "violates"),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_what_is_no_solution_is_none(judge: ProgramJudge, name: str):
+    answer, status = ANSWERS[name]
+    found = judge.of_text(f"def solve(data):\n    return {answer}\n")
+    assert {case.status for case in found.cases} <= {status, "malformed", "no answer"}
+    assert (found.combined_score, found.failed, found.mean_gap) == (0.0, 2, None)
+
+
+@pytest.mark.parametrize(
+    ("body", "statuses"),
+    [
+        ("import time; time.sleep(600)", {"time"}),
+        ("while True: pass", {"time"}),
+        ("import os; os._exit(0)", {"no answer"}),
+        ("import sys; sys.exit('done')", {"error"}),
+        ("import os; os.abort()", {"no answer"}),
+        ("import os; os.closerange(0, 4096)", {"no answer"}),
+        ("return {'instances': 'x' * (80 << 20)}", {"size", "time", "malformed", "error"}),
+        ("import os\n    while True: os.fork()", {"time", "error", "no answer"}),
+    ],
+)
+def test_a_program_that_does_not_answer_fails_and_hinders_nobody(
+    judge: ProgramJudge, honest: Judgement, body: str, statuses: set[str]
+):
+    found = judge.of_text(f"def solve(data):\n    {body}\n")
+    assert {case.status for case in found.cases} <= statuses
+    assert found.combined_score == 0.0
+    assert judge.of_text(HONEST).cases == honest.cases
+
+
+def test_one_case_on_which_it_hangs_costs_no_other(judge: ProgramJudge, honest: Judgement):
+    hang = HONEST.replace("rented = []", "rented = []\n    if len(data.tasks) == 4:\n        while True: pass")
+    found = judge.of_text(hang)
+    assert [case.status for case in found.cases] == ["time", "solved"]
+    assert found.cases[1] == honest.cases[1]
+
+
+def test_the_parent_counts_the_time_of_a_program_and_of_its_children(judge: ProgramJudge):
+    burn = "import os, time\ndef burn():\n    x = 0\n    for i in range(1_500_000): x += i\n"
+    own = judge.of_text(burn + "time.process_time = lambda: 0.0\nburn()\n" + HONEST).seconds
+    child = "pid = os.fork()\nif pid == 0:\n    burn()\n    os._exit(0)\nos.waitpid(pid, 0)\n"
+    assert own > 0.02
+    assert judge.of_text(burn + child + HONEST).seconds > 0.02
+
+
+def test_nothing_of_one_call_reaches_the_next(judge: ProgramJudge):
+    leave = "import builtins, sys\nopen('/tmp/left', 'w').write('x')\nbuiltins.left = sys.left = True\n"
+    judge.of_text(leave + HONEST)
+    seen = """import builtins, os, sys
+assert not (os.path.exists("/tmp/left") or hasattr(builtins, "left") or hasattr(sys, "left"))
+"""
+    assert judge.of_text(seen + HONEST).failed == 0
+    assert not Path("/tmp/left").exists()
+
+
+def test_lines_that_a_program_writes_itself_are_checked_like_any_other(judge: ProgramJudge, honest: Judgement):
+    """It finds the pipe of its answers, and says things: whatever is no answer of a case is not heard."""
+    lies = [b"[1", b'{"i": 7, "answer": {}}', b'{"i": true, "answer": {}}', b'{"score": 1.0}', b"\xff", b"[" * 100_000]
+    lies += [b'{"i": 0, "answer": {"instances": []}}']
+    wrote = f"""import os
+for handle in range(3, 64):
+    try:
+        os.write(handle, {b"".join(lie + b"!" for lie in lies)!r}.replace(b"!", bytes([10])))
+    except OSError:
+        pass
+"""
+    found = judge.of_text(wrote + HONEST)
+    assert found.cases[0].status == "violates"  # its own first word on the first case
+    assert found.cases[1] == honest.cases[1]
+
+
+def test_a_program_that_beats_a_proven_optimum_is_an_error_of_ours():
+    case = JudgedCase("a", {"problem": "eva-packing", "data": None}, 2.0, lambda answer: (1.0, ()))
+    task = JudgeTask("t", "t", "experiments.judging.calls:of_problem", [case])
+    with pytest.raises(CheckFailed, match=r"a: 1\.0 is better than 2\.0, which is proven"):
+        ProgramJudge(task)._scored(case, {"answer": {}})
+
+
+@pytest.mark.parametrize(
+    ("program", "says"),
+    [
+        ("def other(data): pass", "the program has no function 'solve'"),
+        ("def solve(data:", "SyntaxError"),
+        ("import nothing_like_it", "ModuleNotFoundError"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+    ],
+)
+def test_a_program_that_cannot_be_loaded_fails_everywhere_and_says_why(judge: ProgramJudge, program: str, says: str):
+    found = judge.of_text(program)
+    assert found.failed == 2
+    assert says in found.artifacts["error"]
+
+
+def test_bad_input_is_a_line(tmp_path: Path, judge: ProgramJudge):
+    with pytest.raises(InputError, match=r"none\.py: No such file"):
+        judge(tmp_path / "none.py")
+    (tmp_path / "binary.py").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match=r"binary\.py: is no text"):
+        judge(tmp_path / "binary.py")
+    (tmp_path / "large.py").write_bytes(b"#" * (1 << 21))
+    with pytest.raises(InputError, match=r"large\.py: must be at most 1048576 bytes"):
+        judge(tmp_path / "large.py")
+    with pytest.raises(InputError, match="task: t has no cases"):
+        ProgramJudge(JudgeTask("t", "t", "x:y", []))
+
+
+def test_the_command_prints_one_object_and_an_evaluator_returns_numbers(tmp_path: Path, judge: ProgramJudge):
+    program = tmp_path / "mine.py"
+    program.write_text(HONEST.replace("def solve", "def pack"))
+    done = call("score", f"{program}:pack", "--task", "eva-rounds", "--format", "json")
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["task"], found["failed"]) == (1, "eva-rounds", 10)
+    done = call("score", str(program), "--task", "eva-pack")
+    assert (done.returncode, "--task: must be one of" in done.stderr) == (2, True)
+    done = call("score", str(program))
+    assert (done.returncode, "--problem: needed, or --task" in done.stderr) == (2, True)
+    program.write_text(HONEST)
+    numbers = judge.evaluate(str(program))
+    assert set(numbers) == {"combined_score", "failed", "seconds", "mean_gap", "worst_gap"}
+    assert all(type(value) is float for value in numbers.values())
+
+
+def test_every_task_has_proven_optima_and_another_seed_other_instances():
+    for name in JUDGED:
+        if name in ("eva-rounds", "boa-widths", "aryl-elastic", "prism"):  # the others are as these, and take longer
+            assert all(case.optimum > 0 for case in JUDGED[name](0).cases)
+    ours, other = JUDGED["eva-rounds"](0), JUDGED["eva-rounds"](3)
+    assert ours.cases[3].content == other.cases[0].content != ours.cases[0].content
+    assert ours.cases[3].optimum == pytest.approx(other.cases[0].optimum)
+
+
+def brute(case: prism.PrismCase) -> Fraction:
+    found = []
+    for on in product(range(case.gpus), repeat=len(case.models)):
+        try:
+            found.append(case.pressure(on))
+        except ValueError:
+            continue
+    return min(found)
+
+
+def test_the_least_pressure_of_prism_by_brute_force_and_as_it_is_recorded(monkeypatch: pytest.MonkeyPatch):
+    for seed in range(6):
+        (drawn,) = prism.cases(seed, 1)
+        few = prism.PrismCase(2 + seed % 2, drawn.models[: 6 + seed % 2])
+        least, on = prism.least_pressure(few)
+        assert least == brute(few) == few.pressure(on)
+    recorded = [Fraction(text) for text in packaged("experiments.eva", "prism").least_pressure]
+    for i in (0, 17, 49):
+        assert prism.least_pressure(prism.cases()[i])[0] == recorded[i]
+    assert len(recorded) == prism.CASES
+    monkeypatch.setattr("models.eva.exact", lambda data, options: Result.model_construct(status="feasible"))
+    with pytest.raises(InputError, match="prism: not proven within"):
+        prism.least_pressure(prism.cases()[1], Options(time_limit=1.0))
+
+
+def test_a_program_of_prism_is_called_as_on_the_leaderboard():
+    turns = (
+        "def compute_model_placement(gpu_num, models):\n    return {g: models[g::gpu_num] for g in range(gpu_num)}\n"
+    )
+    drawn = prism.cases(count=2)
+    made = [JudgedCase(str(i), c.content, float(c.spread_out), partial(prism._value, c)) for i, c in enumerate(drawn)]
+    with ProgramJudge(JudgeTask("prism", "", "experiments.eva.prism:calls", made)) as judge:
+        try:
+            found = judge.of_text(turns)
+        except InputError as error:
+            pytest.skip(str(error))
+        assert [case.objective for case in found.cases] == [float(case.in_turn) for case in drawn]
+        more = turns.replace("range(gpu_num)", "range(2 * gpu_num)").replace("gpu_num]", "2 * gpu_num]")
+        assert {case.status for case in judge.of_text(more).cases} == {"malformed"}  # more GPUs than there are
+        twice = turns.replace("models[g::gpu_num]", "models[:1]")
+        assert {case.status for case in judge.of_text(twice).cases} == {"malformed"}
+        assert {case.status for case in judge.of_text(turns.replace("models[g::", "models[g + 1::")).cases} <= {
+            "violates"
+        }
