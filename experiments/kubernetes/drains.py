@@ -13,15 +13,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heuristics.kubernetes.cluster import main_resources
 from instances.arrays import BoolArray, IntArray
 from instances.compiled import compiled
 from instances.kubernetes.consolidation_arrays import ClusterArrays
+from instances.kubernetes.node_consolidation import RentedType
+from instances.kubernetes.placement import ClusterNode
 
 ORDERS = 100
 WANTED = 0.95  # of the orders, in which every pod is to have a place
 MOST = 100  # of a score
-NO_REQUEST = (100, 200)  # thousandths of a CPU and MiB that a pod counts for in the score, where it asks for none
-SCORED = ("cpu_milli", "memory_mib")
+NO_REQUEST = {"cpu_milli": 100, "memory_mib": 200}  # what a pod that asks for none counts for in the score
+PARTS = 1000  # of a unit, in which scores count
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,10 +110,11 @@ class Orders:
         self.ties = draw.integers(1, 2**31, size=orders)
         self.turn = np.arange(orders)
         data = arrays.data
-        first = [data.pods[members[0]] for members in arrays.members]
-        asked = [[round(pod.demand[r]) or least for r, least in zip(SCORED, NO_REQUEST, strict=True)] for pod in first]
-        self.weight = np.array(asked, dtype=np.int64).reshape(len(first), len(SCORED))
-        self.held_size, self.new_size = _sizes(data.nodes), _sizes(data.instance_types)
+        scored = [data.resources[r] for r in main_resources(data)]
+        pods = [data.pods[members[0]] for members in arrays.members]
+        asked = [[round(PARTS * (pod.demand[r] or NO_REQUEST.get(r, 0))) for r in scored] for pod in pods]
+        self.weight = np.array(asked, dtype=np.int64).reshape(len(pods), len(scored))
+        self.held_size, self.new_size = _sizes(data.nodes, scored), _sizes(data.instance_types, scored)
         self.load = arrays.now @ self.weight
 
     def carry_out(self, plan: DrainPlan) -> CarriedOut:
@@ -134,7 +138,7 @@ class Orders:
         a, new, kept = self.arrays, list(plan.new), np.flatnonzero(plan.kept)
         free = np.concatenate([a.free[kept], a.capacity[new]])
         size = np.concatenate([self.held_size[kept], self.new_size[new]])
-        load = np.concatenate([self.load[kept], np.zeros((len(new), len(SCORED)), dtype=np.int64)])
+        load = np.concatenate([self.load[kept], np.zeros((len(new), self.load.shape[1]), dtype=np.int64)])
         groups = np.array([len(plan.kept), *plan.order])
         opens, drained = [0] * len(kept), 0
         for step in plan.steps:
@@ -149,10 +153,10 @@ class Orders:
         return pending, done
 
 
-def _sizes(places: Sequence[object]) -> IntArray:
+def _sizes(places: Sequence[ClusterNode | RentedType], scored: Sequence[str]) -> IntArray:
     """How much nodes or types have of what is scored."""
-    rows = [[max(1, round(place.capacity[r])) for r in SCORED] for place in places]  # type: ignore[attr-defined]
-    return np.array(rows, dtype=np.int64).reshape(len(places), len(SCORED))
+    rows = [[max(1, round(PARTS * place.capacity[r])) for r in scored] for place in places]
+    return np.array(rows, dtype=np.int64).reshape(len(places), len(scored))
 
 
 @compiled
