@@ -25,7 +25,7 @@ def cluster(bill: float, **ends: Any) -> dict[str, Any]:
         "pods": 10,
         "nodes": 3,
         "bill": 3.0,
-        "best": {name: best for name in names} | {"a tenth": best | {"bill": 2.75, "bound": 2.5, "proven": False}},
+        "best": dict.fromkeys(names, best) | {"a tenth": best | {"bill": 2.75, "bound": 2.5, "proven": False}},
         "rules": found,
         "plan": {"bill": 2.25, "evictions": 4, "orders": 3, "cpu_s": 1.0},
     }
