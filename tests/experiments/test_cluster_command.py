@@ -77,7 +77,9 @@ def test_the_answer_in_words_and_the_plan_in_a_file(tmp_path: Path):
     rows = list(csv.DictReader((tmp_path / "plan.csv").open()))
     assert [row["rent"] for row in rows] == ["1 x small", "", ""]
     assert call("cluster", *arguments[0], "--rules", "kube-least", "--plan", tmp_path / "plan.json").returncode == 0
-    steps = json.loads((tmp_path / "plan.json").read_text())["steps"]
+    plan = json.loads((tmp_path / "plan.json").read_text())
+    assert sorted(plan["first"].split()) == ["cordon", "kubectl", "n1", "n2"], "no pod is to come to either"
+    steps = plan["steps"]
     assert steps[1]["command"] == f"kubectl drain {steps[1]['drain']} --ignore-daemonsets --delete-emptydir-data"
 
 

@@ -71,7 +71,7 @@ def test_what_must_not_be_is_counted():
     found = values(cluster(2.0, **failed | {"karpenter-1.14": {"bill": 2.5, "least": 2.6, "orders": 5}}))
     assert found["exact dearer than a rule at its own evictions"] == f"1 of {len(AT_ITS_OWN)}"
     assert found["plan: dearer than an end of a rule that succeeds in 95 of 100 orders"] == "0 of 1"
-    assert found["plan: dearer than the cheapest end of ten rules"] == "1 of 1"
+    assert found["plan: dearer than an end of a rule by kube-scheduler"] == "1 of 1"
     worse = cluster(2.0)
     worse["plan"]["orders"] = 6
     assert values(worse)["plan: succeeds in 95 of 100 orders"] == "0 of 1"
