@@ -54,9 +54,9 @@ def reachable(
         work = WORK * (len(search.nodes) + len(arrays.price))
     for n, state in enumerate(states, 1):
         search.near(*state, work * NEAR * n / len(states))
-    if plans:
-        search.anneal(min(plans, key=search.energy), work * FAR)
-        search.turn(work)
+    allowed = [plan for plan in plans if plan.evictions(arrays) <= arrays.most_evictions]
+    search.anneal(min(allowed, key=search.energy, default=search.best), work * FAR)
+    search.turn(work)
     return search.best
 
 
@@ -74,7 +74,7 @@ class _PlanSearch:
         self.nodes, self.need = np.flatnonzero(a.leaves), a.count @ a.need
         dearest = a.price.max(initial=1)
         alone = np.where(a.fits_type, a.price[:, None], dearest).min(axis=0, initial=dearest)
-        self.worth = float(alone @ a.count) / max(1, int(a.count.sum()))  # of a pod that has a place
+        self.worth = float(alone @ a.count) / max(1, int(a.count.sum())) or 1.0  # of a pod that has a place
 
     def over(self, work: float) -> bool:
         """Whether so much work is done, or the best plan is proven to be the cheapest."""
