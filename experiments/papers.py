@@ -183,7 +183,7 @@ RECORDED: dict[str, tuple[str, dict[str, Any]]] = {
     "aryl/worst": ("aryl-worst", {}),
     "sia/benchmark": ("sia-benchmark", {"trace": Path("traces/philly.csv")}),
     "sia/worst": ("sia-worst", {}),
-    "kubernetes/rules": ("cluster-rules", {"rows": 2}),
+    "kubernetes/rules": ("cluster-rules", {"rows": 3}),
 }
 """The studies of which pages take figures, by their records: what they are given, a path being a trace."""
 
