@@ -167,6 +167,7 @@ STUDIES = {
     "aryl-worst": "experiments.aryl.worst:worst_cases",
     "sia-benchmark": "experiments.sia.benchmark:benchmarks",
     "sia-worst": "experiments.sia.worst:worst_cases",
+    "cluster-rules": "experiments.kubernetes.rules:rules",
 }
 """What is measured beside the papers' tables and figures, a `Study` each."""
 RECORDED: dict[str, tuple[str, dict[str, Any]]] = {
@@ -189,6 +190,7 @@ RECORDED: dict[str, tuple[str, dict[str, Any]]] = {
     "aryl/worst": ("aryl-worst", {}),
     "sia/benchmark": ("sia-benchmark", {"trace": Path("traces/philly.csv")}),
     "sia/worst": ("sia-worst", {}),
+    "kubernetes/rules": ("cluster-rules", {"rows": 3}),
 }
 """The studies of which pages take figures, by their records: what they are given, a path being a trace."""
 

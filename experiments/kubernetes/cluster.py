@@ -14,12 +14,11 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-import numpy as np
-
 from experiments.entry import FAILED, UNSOLVED
 from experiments.harness.entry import Entry
 from experiments.harness.run import Run
-from experiments.kubernetes.drains import ORDERS, CarriedOut, DrainPlan, plan_of, reachable
+from experiments.kubernetes.drains import ORDERS, CarriedOut, DrainPlan, carry_out
+from experiments.kubernetes.reach import reachable, state_of
 from experiments.output.folder import files_first
 from experiments.output.terminal import line, out, percent, print_line
 from experiments.session import Session
@@ -125,7 +124,7 @@ def solved(asked: ClusterQuestion, session: Session, methods: Methods) -> Cluste
         results=by_key,
         points=points,
         rules=dict(zip(asked.rules, results[len(problems) :], strict=True)),
-        arrays=cluster_arrays(plan.data),
+        arrays=cluster_arrays(problems["plan", most].data),
         places=reader.aliases,
     )
     found.carry_out(session.options)
@@ -156,18 +155,13 @@ class ClusterAnswer:
     went: CarriedOut | None = field(default=None)
 
     def carry_out(self, options: Options) -> None:
-        """See that plans can be carried out, mend them where they cannot, and take the cheapest."""
-        names = [kind.name for kind in self.plan.data.instance_types]
-        ways: list[tuple[DrainPlan, CarriedOut]] = []
-        for k in self.points:
-            result = self.results["plan", k]
-            if result.solution is not None and result.solved:
-                kept = [node.name in result.solution["nodes"] for node in self.plan.data.nodes]
-                new = [names.index(g["type"]) for g in result.solution["instances"] for _ in range(g.get("count", 1))]
-                first = plan_of(self.arrays, np.array(kept, dtype=bool), new)
-                ways.append(reachable(self.arrays, first, options.seed))
-        if ways:
-            self.plan_made, self.went = min(ways, key=lambda way: way[0].bill(self.arrays))
+        """Find a plan that can be carried out: from the best plans, and from where the rules end."""
+        results = [self.results["plan", k] for k in self.points]
+        if any(result.solved for result in results):
+            solved = [result.solution for result in (*results, *self.rules.values()) if result.solved]
+            states = [state_of(self.arrays, solution) for solution in solved]
+            self.plan_made = reachable(self.arrays, states, options.seed, bound=self._bound_of(self.points[-1]))
+            self.went = carry_out(self.arrays, self.plan_made, options.seed)
 
     # figures
 
@@ -226,19 +220,22 @@ class ClusterAnswer:
         return UNSOLVED if self.plan.unpriced or self.plan_made is None else 0
 
     def steps(self) -> list[dict[str, Any]]:
-        """What to do, in turn: rent everything, then drain one node after another."""
+        """What to do, in turn: rent nodes, or drain one; what is rented next to each other is one step."""
         if self.plan_made is None:
             return []
-        data, arrays, plan = self.plan.data, self.arrays, self.plan_made
+        data, arrays = self.plan.data, self.arrays
         bill, found = int(arrays.held_price.sum()), list[dict[str, Any]]()
-        if plan.new:
-            bill += sum(int(arrays.price[k]) for k in plan.new)
-            rent = Counter(data.instance_types[k].name for k in plan.new)
-            found.append({"rent": dict(rent), "drain": None, "evictions": 0, "usd_per_hour": arrays.usd(bill)})
-        for m in plan.order:
-            bill -= int(arrays.held_price[m])
-            step = {"rent": {}, "drain": data.nodes[m].name, "evictions": int(arrays.on_node[m])}
-            found.append(step | {"usd_per_hour": arrays.usd(bill)})
+        for step in self.plan_made.steps:
+            if step >= 0:
+                bill -= int(arrays.held_price[step])
+                found.append({"rent": {}, "drain": data.nodes[step].name, "evictions": int(arrays.on_node[step])})
+            else:
+                bill += int(arrays.price[~step])
+                if not found or found[-1]["drain"] is not None:
+                    found.append({"rent": {}, "drain": None, "evictions": 0})
+                rent, name = found[-1]["rent"], data.instance_types[~step].name
+                rent[name] = rent.get(name, 0) + 1
+            found[-1]["usd_per_hour"] = arrays.usd(bill)
         return found
 
     def frontier(self) -> list[dict[str, Any]]:
@@ -385,7 +382,7 @@ class ClusterAnswer:
         drained = [self.plan.data.nodes[m].name for m in self.plan_made.order]
         if drained:
             more = f", ... ({len(drained)})" if len(drained) > FEW else ""
-            lines.append(f"drain, in this order, {', '.join(drained[:FEW])}{more}")
+            lines.append(f"cordon and then drain, in this order, {', '.join(drained[:FEW])}{more}")
         return lines
 
     def _tenth(self) -> list[str]:
@@ -403,7 +400,10 @@ class ClusterAnswer:
         """The plan as JSON, or as CSV with one row a step."""
         steps = self.steps()
         if ending == ".json":
-            kept = {"bill_usd_per_hour": self.bill, "reachable_usd_per_hour": self.reached, "evictions": self.evicted}
+            kept: dict[str, Any] = {"bill_usd_per_hour": self.bill, "reachable_usd_per_hour": self.reached}
+            kept["evictions"] = self.evicted
+            drained = [s["drain"] for s in steps if s["drain"] is not None]
+            kept["first"] = f"kubectl cordon {' '.join(drained)}" if drained else None
             return json.dumps(kept | {"steps": [s | {"command": _command(s)} for s in steps]}, indent=1) + "\n"
         table = io.StringIO()
         writer = csv.writer(table, lineterminator="\n")

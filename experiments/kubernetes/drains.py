@@ -1,50 +1,56 @@
-"""A plan carried out: nodes are rented, others drained one after another, and kube-scheduler finds their pods a place.
+"""A plan carried out: nodes are rented and others drained, one after another, and kube-scheduler places their pods.
 
 Where an evicted pod goes is not the plan's to say. kube-scheduler takes the pods as they come, and for each the node of
 the highest score of those that it may be on: LeastAllocated and BalancedAllocation of CPU and memory, ties at random.
-Many random orders are carried out at once. Left out: its default spread of replicas, images, and preemption.
+Nothing comes to a node that is to be drained: all of them are cordoned first. Many random orders are carried out at
+once. Left out: its default spread of replicas, images, and preemption.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from heuristics.kubernetes.cluster import main_resources
 from instances.arrays import BoolArray, IntArray
+from instances.compiled import compiled
 from instances.kubernetes.consolidation_arrays import ClusterArrays
+from instances.kubernetes.node_consolidation import RentedType
+from instances.kubernetes.placement import ClusterNode
 
 ORDERS = 100
 WANTED = 0.95  # of the orders, in which every pod is to have a place
-TRIED = 20  # orders by which one more node is tried
-SPARED = 4  # nodes that are tried in the place of one that is rented
 MOST = 100  # of a score
-NO_REQUEST = (100, 200)  # thousandths of a CPU and MiB that a pod counts for in the score, where it asks for none
-SCORED = ("cpu_milli", "memory_mib")
+NO_REQUEST = {"cpu_milli": 100, "memory_mib": 200}  # what a pod that asks for none counts for in the score
+PARTS = 1000  # of a unit, in which scores count
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DrainPlan:
-    """What is kept (M,), which types are rented, by their numbers, and in which order the other nodes are drained."""
+    """What is kept (M,), and the steps in turn: a node to be drained by its number, or `~k`, one of type k to rent."""
 
     kept: BoolArray
-    new: tuple[int, ...]
-    order: tuple[int, ...]
+    steps: tuple[int, ...]
+
+    @property
+    def new(self) -> tuple[int, ...]:
+        """The types that are rented, in turn."""
+        return tuple(~step for step in self.steps if step < 0)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The nodes that are drained, in turn."""
+        return tuple(step for step in self.steps if step >= 0)
 
     def bill(self, arrays: ClusterArrays) -> int:
         """Its price in price units."""
         return int(arrays.held_price[self.kept].sum()) + sum(int(arrays.price[k]) for k in self.new)
 
-    def with_node(self, m: int) -> DrainPlan:
-        """The same with one more node kept."""
-        kept = self.kept.copy()
-        kept[m] = True
-        return replace(self, kept=kept, order=tuple(n for n in self.order if n != m))
-
-    def with_new(self, k: int) -> DrainPlan:
-        """The same with one more node rented."""
-        return replace(self, new=(*self.new, k))
+    def evictions(self, arrays: ClusterArrays) -> int:
+        """How many pods it evicts."""
+        return int(arrays.on_node[~self.kept].sum())
 
 
 @dataclass(frozen=True)
@@ -69,121 +75,138 @@ class CarriedOut:
 
 
 def plan_of(arrays: ClusterArrays, kept: BoolArray, new: Sequence[int]) -> DrainPlan:
-    """The plan that ends with these nodes; those with the largest pods are drained first, while there is most room."""
-    share = (
-        arrays.need[:, : len(arrays.data.resources)]
-        / np.maximum(1, arrays.room.max(axis=0, initial=1))[: len(arrays.data.resources)]
-    )
-    size = share.max(axis=1, initial=0.0)
-    largest = [float((size * (arrays.now[m] > 0)).max(initial=0.0)) for m in range(len(kept))]
+    """The plan that ends with these nodes: it rents first, and drains those with the largest pods before others."""
+    largest = _largest(arrays)
     order = sorted(np.flatnonzero(~kept).tolist(), key=lambda m: (-largest[m], m))
-    return DrainPlan(kept, tuple(new), tuple(order))
+    return DrainPlan(kept, (*(~k for k in new), *order))
+
+
+def _largest(arrays: ClusterArrays) -> list[float]:
+    """Of the pods of each node the largest share of a resource of the largest node."""
+    width = len(arrays.data.resources)
+    size = (arrays.need[:, :width] / np.maximum(1, arrays.room.max(axis=0, initial=1))[:width]).max(axis=1, initial=0.0)
+    found: list[float] = np.where(arrays.now > 0, size, 0.0).max(axis=1, initial=0.0).tolist()
+    return found
 
 
 def carry_out(arrays: ClusterArrays, plan: DrainPlan, seed: int, orders: int = ORDERS) -> CarriedOut:
     """Carry a plan out in random orders of the pods of each node; pods that wait come first."""
-    draw = np.random.default_rng(seed)
-    kept = np.flatnonzero(plan.kept)
-    new = list(plan.new)
-    free = np.concatenate([arrays.free[kept], arrays.capacity[new]])
-    load, size = _scored(arrays, kept, new)
-    queue = [np.repeat(np.arange(len(arrays.count)), arrays.pending)]
-    queue += [np.repeat(np.arange(len(arrays.count)), arrays.now[m]) for m in plan.order]
-    coming = np.array([np.concatenate([draw.permutation(group) for group in queue]) for _ in range(orders)])
-    need, weight = arrays.need, _weights(arrays)
-    left, taken = np.repeat(free[None], orders, axis=0), np.repeat(load[None], orders, axis=0)
-    pending = np.zeros((orders, len(arrays.count)), dtype=np.int64)
-    rows = np.arange(orders)
-    for t in range(coming.shape[1]):
-        pod = coming[:, t]
-        fits = (left >= need[pod][:, None]).all(axis=2)
-        score = _scores(taken + weight[pod][:, None], size) + draw.random(fits.shape)
-        best = np.where(fits, score, -1.0).argmax(axis=1) if fits.shape[1] else rows * 0
-        placed = fits.any(axis=1)
-        on = rows[placed], best[placed]
-        left[on] -= need[pod[placed]]
-        taken[on] += weight[pod[placed]]
-        pending[rows[~placed], pod[~placed]] += 1
-    return CarriedOut(pending)
+    return Orders(arrays, seed, orders).carry_out(plan)
 
 
-def _scores(taken: IntArray, size: IntArray) -> IntArray:
-    """LeastAllocated and BalancedAllocation of each node, once it has the pod."""
-    least = (np.maximum(0, size - taken) * MOST // size).sum(axis=-1) // size.shape[-1]
-    share = np.minimum(1.0, taken / size)
-    balanced = ((1 - share.std(axis=-1)) * MOST).astype(np.int64)
-    return np.asarray(least + balanced)
+class Orders:
+    """Random orders in which the pods of each node come, and those that wait: the same for all plans.
 
-
-def _weights(arrays: ClusterArrays) -> IntArray:
-    """What a pod of each class counts for in the score (N, 2)."""
-    data = arrays.data
-    first = [data.pods[members[0]] for members in arrays.members]
-    rows = [[round(pod.demand[r]) or least for r, least in zip(SCORED, NO_REQUEST, strict=True)] for pod in first]
-    return np.array(rows, dtype=np.int64).reshape(len(first), len(SCORED))
-
-
-def _scored(arrays: ClusterArrays, kept: IntArray, new: Sequence[int]) -> tuple[IntArray, IntArray]:
-    """What is taken of each node that stays or comes, and how much it has, of what is scored."""
-    data = arrays.data
-    places = [*(data.nodes[m] for m in kept), *(data.instance_types[k] for k in new)]
-    size = np.array([[max(1, round(place.capacity[r])) for r in SCORED] for place in places], dtype=np.int64)
-    load = arrays.now[kept] @ _weights(arrays)
-    load = np.concatenate([load, np.zeros((len(new), len(SCORED)), dtype=np.int64)])
-    return load, size.reshape(len(places), len(SCORED))
-
-
-def reachable(arrays: ClusterArrays, plan: DrainPlan, seed: int) -> tuple[DrainPlan, CarriedOut]:
-    """A plan near this one that succeeds in nearly all orders: with further nodes, kept or rented, the cheapest first.
-
-    Where none is found that is cheaper than what runs now, what runs now.
+    `work`: how many pairs of a pod and a node have been looked at.
     """
-    today = replace(plan, kept=np.ones_like(plan.kept), new=(), order=())
-    went = carry_out(arrays, plan, seed)
-    while not went.succeeds:
-        plan = _repaired(arrays, plan, went, seed)
-        if plan.bill(arrays) >= today.bill(arrays):
-            return today, carry_out(arrays, today, seed)
-        went = carry_out(arrays, plan, seed)
-    return _spared(arrays, plan, went, seed)
+
+    def __init__(self, arrays: ClusterArrays, seed: int | Sequence[int], orders: int = ORDERS) -> None:
+        self.arrays, self.work, draw = arrays, 0, np.random.default_rng(seed)
+        classes = np.arange(len(arrays.count))
+        groups = [*(np.repeat(classes, row) for row in arrays.now), np.repeat(classes, arrays.pending)]
+        self.begins = np.cumsum([0, *map(len, groups)])
+        shuffled = [draw.permuted(np.tile(group, (orders, 1)), axis=1) for group in groups]
+        self.coming = np.ascontiguousarray(np.concatenate(shuffled, axis=1), dtype=np.int64)
+        self.ties = draw.integers(1, 2**31, size=orders)
+        self.turn = np.arange(orders)
+        data = arrays.data
+        scored = [data.resources[r] for r in main_resources(data)]
+        pods = [data.pods[members[0]] for members in arrays.members]
+        asked = [[round(PARTS * (pod.demand[r] or NO_REQUEST.get(r, 0))) for r in scored] for pod in pods]
+        self.weight = np.array(asked, dtype=np.int64).reshape(len(pods), len(scored))
+        self.held_size, self.new_size = _sizes(data.nodes, scored), _sizes(data.instance_types, scored)
+        self.load = arrays.now @ self.weight
+
+    def carry_out(self, plan: DrainPlan) -> CarriedOut:
+        """How the plan goes in all of the orders."""
+        return CarriedOut(self._pending(plan, self.turn, self.coming.size)[0])
+
+    def lost(self, plan: DrainPlan, few: int, most: float) -> float:
+        """How many pods are without a place on average in the first few orders; more than `most` where it is more."""
+        pods = int(min(self.coming.size, most * few))
+        return float(self._pending(plan, self.turn[:few], pods)[0].sum()) / few
+
+    def fails(self, plan: DrainPlan) -> bool:
+        """Whether a pod is without a place in any order; the order that told so comes first from then on."""
+        _, done = self._pending(plan, self.turn, 0)
+        if done < len(self.turn):
+            self.turn[: done + 1] = np.roll(self.turn[: done + 1], 1)
+        return done < len(self.turn)
+
+    def _pending(self, plan: DrainPlan, turn: IntArray, most: int) -> tuple[IntArray, int]:
+        """The pods without a place until there are more than `most`, and in how many orders they were found."""
+        a, new, kept = self.arrays, list(plan.new), np.flatnonzero(plan.kept)
+        free = np.concatenate([a.free[kept], a.capacity[new]])
+        size = np.concatenate([self.held_size[kept], self.new_size[new]])
+        load = np.concatenate([self.load[kept], np.zeros((len(new), self.load.shape[1]), dtype=np.int64)])
+        groups = np.array([len(plan.kept), *plan.order])
+        opens, drained = [0] * len(kept), 0
+        for step in plan.steps:
+            drained += step >= 0
+            if step < 0:
+                opens.append(drained and drained + 1)
+        pending, done, work = _carried_out(
+            free, load, size, np.array(opens, dtype=np.int64), a.need, self.weight,
+            self.coming, self.begins, groups, turn, self.ties, most,
+        )  # fmt: skip
+        self.work += work
+        return pending, done
 
 
-def _spared(arrays: ClusterArrays, plan: DrainPlan, went: CarriedOut, seed: int) -> tuple[DrainPlan, CarriedOut]:
-    """The plan with nodes kept in the place of such as it rents at no lower price, as long as it succeeds."""
-    for k in sorted(plan.new, key=lambda k: -int(arrays.price[k])):
-        near = [m for m in plan.order if arrays.held_price[m] <= arrays.price[k]]
-        near.sort(key=lambda m: (-int(arrays.held_price[m]), -int(arrays.on_node[m]), m))
-        for m in near[:SPARED]:
-            new = list(plan.new)
-            new.remove(k)
-            other = replace(plan, new=tuple(new)).with_node(m)
-            if carry_out(arrays, other, seed, TRIED).succeeds and (then := carry_out(arrays, other, seed)).succeeds:
-                plan, went = other, then
-                break
-    return plan, went
+def _sizes(places: Sequence[ClusterNode | RentedType], scored: Sequence[str]) -> IntArray:
+    """How much nodes or types have of what is scored."""
+    rows = [[max(1, round(PARTS * place.capacity[r])) for r in scored] for place in places]
+    return np.array(rows, dtype=np.int64).reshape(len(places), len(scored))
 
 
-def _repaired(arrays: ClusterArrays, plan: DrainPlan, went: CarriedOut, seed: int) -> DrainPlan:
-    """The plan with one more node: the cheapest with which it succeeds, or that which spares most pods for its price.
+@compiled
+def _carried_out(free, load, size, opens, need, weight, coming, begins, groups, turn, ties, most):  # type: ignore[no-untyped-def]
+    """The pods of each class without a place in each order; it ends once there are more than `most` of them.
 
-    A node is tried if it holds the pod that is most often without a place.
+    `opens`: of each place the first of the groups of pods for which it is there.
     """
-    lost = int(went.pending.sum(axis=0).argmax())
-    tried = [(int(arrays.held_price[m]), plan.with_node(m)) for m in plan.order if arrays.now[m, lost]]
-    tried += [
-        (int(arrays.held_price[m]), plan.with_node(m))
-        for m in plan.order
-        if not arrays.now[m, lost] and (arrays.free[m] >= arrays.need[lost]).all()
-    ]
-    tried += [(int(arrays.price[k]), plan.with_new(k)) for k in np.flatnonzero(arrays.fits_type[:, lost]).tolist()]
-    best, best_worth = None, 0.0
-    for price, other in sorted(tried, key=lambda one: one[0])[:TRIED]:
-        then = carry_out(arrays, other, seed, TRIED)
-        if then.succeeds:
-            return other
-        worth = (went.pods - then.pods) / max(1, price)
-        if best is None or worth > best_worth:
-            best, best_worth = other, worth
-    if best is None:  # nothing that can be rented holds it
-        return replace(plan, kept=np.ones_like(plan.kept), new=(), order=())
-    return best
+    places, resources = free.shape
+    pending = np.zeros((len(turn), len(need)), dtype=np.int64)
+    left, taken = np.empty_like(free), np.empty_like(load)
+    lost, work = 0, 0
+    for done in range(len(turn)):
+        o = turn[done]
+        left[:], taken[:] = free, load
+        state = ties[o]
+        for p in range(len(groups)):
+            g = groups[p]
+            for t in range(begins[g], begins[g + 1]):
+                i = coming[o, t]
+                best, best_score, equal = -1, -1, 0
+                work += places
+                for m in range(places):
+                    fits = opens[m] <= p
+                    for r in range(resources):
+                        if need[i, r] > left[m, r]:
+                            fits = False
+                            break
+                    if not fits:
+                        continue
+                    cpu, memory = taken[m, 0] + weight[i, 0], taken[m, 1] + weight[i, 1]
+                    least = max(0, size[m, 0] - cpu) * MOST // size[m, 0]
+                    least += max(0, size[m, 1] - memory) * MOST // size[m, 1]
+                    apart = abs(min(1.0, cpu / size[m, 0]) - min(1.0, memory / size[m, 1]))
+                    score = least // 2 + int((1.0 - apart / 2) * MOST)
+                    if score > best_score:
+                        best, best_score, equal = m, score, 1
+                    elif score == best_score:
+                        equal += 1
+                        state = state * 48271 % 2147483647  # Lehmer's generator
+                        if state % equal == 0:
+                            best = m
+                if best < 0:
+                    pending[done, i] += 1
+                    lost += 1
+                    if lost > most:
+                        return pending, done, work
+                    continue
+                for r in range(resources):
+                    left[best, r] -= need[i, r]
+                taken[best, 0] += weight[i, 0]
+                taken[best, 1] += weight[i, 1]
+    return pending, len(turn), work

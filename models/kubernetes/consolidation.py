@@ -287,7 +287,7 @@ class _ConsolidationSearch:
         """Pack what is near to what the programs kept and rented, the cheapest first, up to the best plan."""
         limit = NEAR_SHARE * self.clock.remaining_s
         clock = Stopwatch(None if math.isinf(limit) else limit)
-        steps = _Steps(self.arrays)
+        steps = Steps(self.arrays)
         heap: list[tuple[int, int, State]] = []
         seen: set[bytes] = set()
 
@@ -330,7 +330,7 @@ class _ConsolidationSearch:
         return solved.termination
 
 
-class _Steps:
+class Steps:
     """Nodes kept and rented that differ from others by one or two steps: keep, give up, rent, or do not rent."""
 
     def __init__(self, arrays: ClusterArrays) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from experiments.harness.entry import named
 from experiments.harness.user_functions import resolve
-from experiments.papers import CERTIFIERS
+from experiments.papers import CERTIFIERS, METHODS
 from instances import CheckFailed, InputError, Instance, Options, ProblemData, conclude
 from instances.aryl import ArylPlacement
 from instances.proofs import NoCertificate
@@ -20,12 +21,6 @@ from instances.proofs.verify import read_result, see_bound, see_result
 from instances.reading import parsed
 from instances.registry import PROBLEMS
 from instances.result import Answer
-<<<<<<< HEAD
-from models import aryl, boa, eva, sia
-from models.kubernetes import exact_consolidation
-=======
-from models import aryl, boa, eva, kubernetes, sia
->>>>>>> library2
 from tests.aryl_cases import best_mean_jct, best_reduction, fewest_preemptions, least_cost
 from tests.attacks.small import allocation, elastic, oracle, packing, reclaim
 from tests.boa_cases import real_widths
@@ -41,18 +36,14 @@ from tests.sia_optima import best_oracle
 HUGE = "1" + "0" * 400
 EFFORT = Options(effort=200)
 FEW = 20_000  # schedules that are gone through
-<<<<<<< HEAD
-EXACT = {"eva": eva.exact, "boa": boa.exact, "aryl": aryl.exact, "sia": sia.exact, "node": exact_consolidation}
-=======
-MODELS = {"eva": eva, "boa": boa, "aryl": aryl, "sia": sia, "node": kubernetes}
->>>>>>> library2
 Build = Callable[[int], ProblemData]
 Optimum = Callable[[Any], float | None] | None
 
 
 def solve(data: ProblemData) -> Any:
     """What the exact method makes of `data`, or the certifier."""
-    return EXACT[data.problem.split("-")[0]](data, EFFORT)
+    (exact,) = named(METHODS[data.problem], "exact")
+    return resolve(exact.target)(data, EFFORT)
 
 
 def certify(data: ProblemData, solution: Any, bound: float) -> Any:

@@ -9,11 +9,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from experiments.kubernetes.cluster import evictions_of
-from experiments.kubernetes.drains import plan_of, reachable
+from experiments.kubernetes.drains import carry_out
+from experiments.kubernetes.reach import reachable, state_of
 from instances import InputError, load
 from instances.kubernetes import cluster_arrays
 from models.kubernetes import exact_consolidation
@@ -77,7 +77,9 @@ def test_the_answer_in_words_and_the_plan_in_a_file(tmp_path: Path):
     rows = list(csv.DictReader((tmp_path / "plan.csv").open()))
     assert [row["rent"] for row in rows] == ["1 x small", "", ""]
     assert call("cluster", *arguments[0], "--rules", "kube-least", "--plan", tmp_path / "plan.json").returncode == 0
-    steps = json.loads((tmp_path / "plan.json").read_text())["steps"]
+    plan = json.loads((tmp_path / "plan.json").read_text())
+    assert sorted(plan["first"].split()) == ["cordon", "kubectl", "n1", "n2"], "no pod is to come to either"
+    steps = plan["steps"]
     assert steps[1]["command"] == f"kubectl drain {steps[1]['drain']} --ignore-daemonsets --delete-emptydir-data"
 
 
@@ -283,9 +285,6 @@ def test_odd_dumps_are_answered(items: list[Json], tmp_path: Path):
         found = exact_consolidation(reading.data)
         assert found.status == "optimal"
         arrays = cluster_arrays(reading.data)
-        kept = np.array([node.name in found.solution["nodes"] for node in reading.data.nodes], dtype=bool)
-        names = [kind.name for kind in reading.data.instance_types]
-        new = [names.index(group["type"]) for group in found.solution["instances"]]
-        plan, went = reachable(arrays, plan_of(arrays, kept, new), seed=0)
+        plan = reachable(arrays, [state_of(arrays, found.solution)], seed=0, work=10**6)
         assert arrays.usd(plan.bill(arrays)) >= found.bound
-        assert went.orders <= 5
+        assert carry_out(arrays, plan, seed=0).orders <= 5

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.kubernetes.drains import carry_out, plan_of, reachable
+from experiments.kubernetes.drains import DrainPlan, Orders, carry_out, plan_of
+from experiments.kubernetes.reach import reachable, state_of
 from instances import Options
 from instances.kubernetes import (
     ConsolidatedPod,
@@ -18,6 +19,7 @@ from instances.kubernetes import (
     RentedType,
     RunningNode,
     cluster_arrays,
+    shrunk_cluster,
     synthetic_dump,
 )
 from instances.kubernetes.synthetic import DAEMONS, PLUGIN
@@ -68,25 +70,99 @@ def test_a_third_of_the_orders_leaves_the_largest_pod_without_a_place():
     assert not went.succeeds
 
 
-def test_such_a_plan_is_mended_by_the_cheapest_node_that_helps():
-    arrays, plan = without_c(tight(price=0.3))
-    mended, went = reachable(arrays, plan, seed=0)
-    assert went.succeeds
-    # the small node does not hold the pod that is lost: c is kept, and that is what runs today
-    assert (arrays.usd(mended.bill(arrays)), mended.order, mended.new) == (3.0, (), ())
-    larger = tight().with_(instance_types=[{"name": "large", "family": "f", "capacity": SIZE, "usd_per_hour": 0.6}])
-    arrays, plan = without_c(larger)
-    mended, went = reachable(arrays, plan, seed=0)
-    assert (arrays.usd(mended.bill(arrays)), mended.order, mended.new) == (2.6, (2,), (0,))
-    assert went.orders == 0
+def found(data: NodeConsolidation, kept: list[bool], number: list[int]) -> tuple[float, DrainPlan]:
+    """The bill and the plan that is found from a state."""
+    arrays = cluster_arrays(data)
+    plan = reachable(arrays, [(np.array(kept), np.array(number, dtype=np.int64))], seed=0, work=10**7)
+    assert carry_out(arrays, plan, seed=0).orders == 0
+    return arrays.usd(plan.bill(arrays)), plan
+
+
+def test_where_such_a_plan_fails_another_is_found():
+    usd, plan = found(tight(price=0.3), [True, True, False], [0])
+    assert (usd, sorted(plan.order), plan.new) == (1.3, [0, 1], (0,)), "c is full, and the small node holds the others"
+    large = [{"name": "large", "family": "f", "capacity": SIZE, "usd_per_hour": 0.6}]
+    usd, plan = found(tight().with_(instance_types=large), [True, True, False], [0])
+    assert (usd, plan.new) == (1.2, (0, 0)), "c's six quarters and the two others on two large nodes"
 
 
 def test_a_node_stays_in_the_place_of_one_that_would_be_rented_at_its_price():
-    data = tight().with_(instance_types=[{"name": "same", "family": "f", "capacity": SIZE, "usd_per_hour": 1.0}])
+    same = [{"name": "same", "family": "f", "capacity": SIZE, "usd_per_hour": 1.0}]
+    usd, plan = found(tight().with_(instance_types=same), [True, False, True], [1])
+    assert usd == 2.0
+    assert plan.steps in ((0,), (1,))
+
+
+def in_two_turns() -> NodeConsolidation:
+    """An empty node and one that is half full, where the pods of two others go: three quarters and a half."""
+    held = {"a": {}, "b": {"two": 1}, "c": {"three": 1}, "d": {"two": 1}}
+    nodes = [RunningNode(name=n, capacity=SIZE, pods=pods, type="box", usd_per_hour=1.0) for n, pods in held.items()]
+    pods = [
+        ConsolidatedPod(name=name, count=n, demand=sized(share)) for name, n, share in (("three", 1, 3), ("two", 2, 2))
+    ]
+    return NodeConsolidation(resources=tuple(SIZE), nodes=tuple(nodes), instance_types=(), pods=tuple(pods))
+
+
+def test_the_turn_of_the_drains_decides_and_a_turn_that_succeeds_is_found():
+    arrays = cluster_arrays(in_two_turns())
+    kept = np.array([True, True, False, False])
+    right, wrong = (carry_out(arrays, DrainPlan(kept, steps), seed=0).orders for steps in ((2, 3), (3, 2)))
+    assert (right, wrong) == (0, 100), "the half would go to the empty node, where the larger one has to go"
+    assert plan_of(arrays, kept, ()).steps == (2, 3)
+    usd, plan = found(in_two_turns(), [True] * 4, [])
+    assert (usd, plan.evictions(arrays)) == (2.0, 1), "the half of b beside that of d is as cheap"
+
+
+def test_a_node_that_is_rented_late_is_not_there_for_pods_that_come_before():
+    data = tight().with_(instance_types=[{"name": "large", "family": "f", "capacity": SIZE, "usd_per_hour": 0.5}])
     arrays = cluster_arrays(data)
-    first = plan_of(arrays, np.array([True, False, True]), [0])
-    spared, _ = reachable(arrays, first, seed=0)
-    assert (spared.order, spared.new) == ((), ())
+    kept = np.array([False, True, False])
+    early, late = (carry_out(arrays, DrainPlan(kept, steps), seed=0) for steps in ((~0, 0, 2), (0, 2, ~0)))
+    assert early.pods < late.pods
+    assert (late.pending.sum(axis=1) >= 1).all(), "seven quarters, and room for three"
+
+
+def test_evictions_that_are_allowed_and_nodes_that_may_be_rented_are_all_that_a_plan_takes():
+    large = {"name": "large", "family": "f", "capacity": SIZE, "usd_per_hour": 0.6}
+    usd, plan = found(tight().with_(instance_types=[large], max_evictions=1), [True] * 3, [0])
+    assert (usd, len(plan.order), plan.new) == (2.0, 1, ())
+    usd, plan = found(tight().with_(instance_types=[large | {"max_new": 1}]), [True] * 3, [0])
+    assert (usd, plan.new) == (1.6, (0,))
+
+
+def test_pods_that_wait_are_rented_for_though_that_is_dearer_than_what_runs():
+    data = tight().with_(instance_types=[{"name": "large", "family": "f", "capacity": SIZE, "usd_per_hour": 0.6}])
+    pods = [pod.with_(count=3) if pod.name == "three" else pod for pod in data.pods]
+    usd, plan = found(data.with_(pods=pods, max_evictions=0), [True] * 3, [0])
+    assert (usd, plan.order, plan.new) == (3.0, (), ()), "there is room on a and b"
+    pods = [pod.with_(count=4) if pod.name == "three" else pod for pod in data.pods]
+    usd, plan = found(data.with_(pods=pods, max_evictions=0), [True] * 3, [0])
+    assert (usd, plan.order, plan.new) == (3.6, (), (0,))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_plan_is_never_below_the_bound_and_succeeds_in_orders_that_no_search_has_seen(seed: int):
+    data = shrunk_cluster(60, seed).data
+    arrays = cluster_arrays(data)
+    best = exact_consolidation(data, Options(time_limit=2, seed=0))
+    plan = reachable(arrays, [state_of(arrays, best.solution)], seed=0, work=3 * 10**7)
+    assert best.bound is not None
+    assert best.bound - 1e-9 <= arrays.usd(plan.bill(arrays)) < arrays.usd(int(arrays.held_price.sum()))
+    assert carry_out(arrays, plan, seed=0).succeeds
+    again = reachable(arrays, [state_of(arrays, best.solution)], seed=0, work=3 * 10**7)
+    assert again.steps == plan.steps
+
+
+def test_the_compiled_loop_is_the_interpreted_one():
+    """With fewer orders of a plan in which pods are lost, and its tie-breaks."""
+    arrays, plan = without_c(tight())
+    orders = Orders(arrays, 3, 20)
+    found = orders.carry_out(plan).pending
+    assert 0 < (found.sum(axis=1) > 0).sum() < 20
+    assert orders.lost(plan, 20, np.inf) == found.sum() / 20
+    assert orders.lost(plan, 20, 1 / 20) == 2 / 20, "it ends with the first pod above the limit"
+    assert orders.fails(plan)
+    assert found[orders.turn[0]].any(), "the order that told comes first"
 
 
 def test_pods_that_wait_are_placed_first_and_constraints_hold():

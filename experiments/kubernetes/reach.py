@@ -1,0 +1,206 @@
+"""The cheapest plan found that kube-scheduler carries out whatever the order in which evicted pods come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from experiments.kubernetes.drains import DrainPlan, Orders, plan_of
+from instances.arrays import BoolArray, IntArray
+from instances.kubernetes.consolidation_arrays import ClusterArrays
+from models.kubernetes.consolidation import State, Steps
+
+SEARCHED = 1  # beside the seed: a plan is judged by orders that no search has seen
+DEAR = 2**62  # more than any plan
+TRIED = 500  # orders in each of which a plan has to succeed
+FEW = 10  # orders by which one is told from another
+WORK = 4_000_000  # pairs of a pod and a node that are looked at, for each node and type
+CHANGE = 10_000  # of such pairs that a change of a plan takes as long as
+NEAR, FAR = 0.4, 0.7  # of the work, for plans near to those that are given, and then for annealing
+MOST_LOST = 1.0  # pods without a place on average, where other turns of the steps may help
+MOST_NEAR = 40  # plans near to another whose steps are put in other turns
+TURNS, COOL = 150, 0.1  # of a plan: how many are tried, and at what temperature in pods the first of them
+WARM, COLD = 0.03, 0.001  # temperatures of the annealing, as shares of the bill
+MOST_CHANGES = 3  # nodes by which a plan differs from the last one
+
+
+def state_of(arrays: ClusterArrays, solution: Any) -> State:
+    """The nodes that a solution keeps, and how many of each type it rents; what may not be given up is kept."""
+    data = arrays.data
+    names = [kind.name for kind in data.instance_types]
+    number = np.zeros(len(names), dtype=np.int64)
+    for group in solution["instances"]:
+        number[names.index(group["type"])] += group.get("count", 1)
+    return np.array([node.name in solution["nodes"] for node in data.nodes], dtype=bool) | ~arrays.leaves, number
+
+
+def reachable(
+    arrays: ClusterArrays, states: Iterable[State], seed: int, *, bound: float | None = None, work: int | None = None
+) -> DrainPlan:
+    """The cheapest plan found, of these that with fewest evictions, that succeeds in all orders of a seed.
+
+    It is looked for from several states: nodes kept and how many of each type are rented. Where none is cheaper than
+    what runs now, the plan is to do nothing. `bound`: what no bill is below, at which it ends; `work`: at most so many
+    pairs of a pod and a node are looked at.
+    """
+    search, states = _PlanSearch(arrays, seed, bound), list(states)
+    plans = [search.plan(*state) for state in states]
+    for plan in plans:
+        search.take(plan)
+    if work is None:
+        work = WORK * (len(search.nodes) + len(arrays.price))
+    for n, state in enumerate(states, 1):
+        search.near(*state, work * NEAR * n / len(states))
+    allowed = [plan for plan in plans if plan.evictions(arrays) <= arrays.most_evictions]
+    search.anneal(min(allowed, key=search.energy, default=search.best), work * FAR)
+    search.turn(work)
+    return search.best
+
+
+class _PlanSearch:
+    """The best plan so far, and the orders in which it and all others are carried out."""
+
+    def __init__(self, arrays: ClusterArrays, seed: int, bound: float | None) -> None:
+        self.arrays = a = arrays
+        self.orders, self.steps = Orders(a, [seed, SEARCHED], TRIED), Steps(a)
+        self.draw, self.bound = np.random.default_rng(seed), bound
+        self.best = plan_of(a, np.ones_like(a.leaves), ())
+        self.least = (DEAR if self.orders.fails(self.best) else self.best.bill(a), 0)  # bill and evictions of the best
+        self.seen: set[bytes] = set()
+        self.hopeful: dict[DrainPlan, float] = {}
+        self.nodes, self.need = np.flatnonzero(a.leaves), a.count @ a.need
+        dearest = a.price.max(initial=1)
+        alone = np.where(a.fits_type, a.price[:, None], dearest).min(axis=0, initial=dearest)
+        self.worth = float(alone @ a.count) / max(1, int(a.count.sum())) or 1.0  # of a pod that has a place
+
+    def over(self, work: float) -> bool:
+        """Whether so much work is done, or the best plan is proven to be the cheapest."""
+        proven = self.bound is not None and self.arrays.usd(self.least[0]) <= self.bound
+        return proven or self.orders.work > work
+
+    def plan(self, kept: BoolArray, number: IntArray) -> DrainPlan:
+        """The plan for a state."""
+        return plan_of(self.arrays, kept, np.repeat(np.arange(len(number)), number).tolist())
+
+    def energy(self, plan: DrainPlan, most: float = np.inf) -> float:
+        """The bill, and what pods without a place are worth; above `most` it may be anything above."""
+        bill = plan.bill(self.arrays)
+        if bill > most:
+            return bill
+        return bill + self.worth * self.orders.lost(plan, FEW, (most - bill) / self.worth)
+
+    def take(self, plan: DrainPlan) -> bool:
+        """Whether a plan is cheaper than all before, or as cheap with fewer evictions; then it is the best one."""
+        a = self.arrays
+        cost = plan.bill(a), plan.evictions(a)
+        if cost >= self.least or cost[1] > a.most_evictions or self.orders.fails(plan):
+            return False
+        self.best, self.least = plan, cost
+        return True
+
+    def near(self, kept: BoolArray, number: IntArray, work: float) -> None:
+        """Plans that differ from one in one or two nodes, then from the best of these, and so on, up to some work."""
+        found: State | None = (kept, number)
+        while found is not None:
+            found = self._nearest(found, work)
+
+    def _nearest(self, state: State, work: float) -> State | None:
+        """The cheapest state near to one whose plan is taken, perhaps with its steps in other turns."""
+        steps, hopeful = self.steps, []  # type: Steps, list[tuple[State, DrainPlan]]
+        states = [state, *steps.from_(*state, 0, self.least[0] + 1)]
+        for near in sorted(states, key=lambda near: steps.cost(*near)):
+            if self.over(work):
+                return None
+            key = near[0].tobytes() + near[1].tobytes()
+            if key in self.seen:
+                continue
+            self.seen.add(key)
+            plan = self.plan(*near)
+            lost = self.orders.lost(plan, FEW, MOST_LOST)
+            if lost == 0 and self.take(plan):
+                hopeful = hopeful[:MOST_NEAR]
+                found: State | None = near
+                break
+            if lost <= MOST_LOST:
+                hopeful.append((near, plan))
+        else:
+            found = None
+        for near, plan in hopeful[:MOST_NEAR]:
+            if not self.over(work) and self._turned(plan):
+                return near
+        return found
+
+    def anneal(self, plan: DrainPlan, work: float) -> None:
+        """Change the nodes of a plan at random, by simulated annealing; note plans whose turns may be changed."""
+        begun, energy, bill = self.orders.work, self.energy(plan), plan.bill(self.arrays)
+        while not self.over(work):
+            left = (work - self.orders.work) / max(1.0, work - begun)
+            self.orders.work += CHANGE
+            other = self._changed(plan)
+            if other is None:
+                continue
+            warmth = bill * COLD * (WARM / COLD) ** left
+            most = energy + warmth * self.draw.exponential()
+            then = self.energy(other, most)
+            if then > most:
+                continue
+            plan, energy = other, then
+            if not self.take(plan) and energy <= plan.bill(self.arrays) + self.worth * MOST_LOST:
+                self.hopeful[plan] = energy
+
+    def turn(self, work: float) -> None:
+        """Put the steps of the plans that were noted in other turns, the most hopeful ones first."""
+        for plan in sorted(self.hopeful, key=lambda plan: self.hopeful[plan]):
+            if self.over(work):
+                return
+            if plan.bill(self.arrays) < self.least[0]:
+                self._turned(plan)
+
+    def _turned(self, plan: DrainPlan) -> bool:
+        """Whether the plan is taken once its steps are in other turns, one moved at a time, that leave fewer pods."""
+        best = lost = self.orders.lost(plan, FEW, np.inf)
+        size = len(plan.steps)
+        for n in range(TURNS if size > 1 else 0):
+            if not lost:
+                if self.take(plan):
+                    return True
+                best = lost = self.orders.lost(plan, FEW, np.inf)  # an order that tells comes first now
+            steps = list(plan.steps)
+            step = steps.pop(int(self.draw.integers(size)))
+            steps.insert(int(self.draw.integers(size)), step)
+            other = replace(plan, steps=tuple(steps))
+            most = lost + COOL * (1 - n / TURNS) * self.draw.exponential()
+            self.orders.work += CHANGE // 2
+            then = self.orders.lost(other, FEW, most)
+            if then <= most:
+                plan, lost = other, then
+                best = min(best, lost)
+            if n > TURNS // 3 and best > MOST_LOST / 2:
+                break
+        return False
+
+    def _changed(self, plan: DrainPlan) -> DrainPlan | None:
+        """The plan with other nodes kept or rented; `None` where they have less room than the pods take."""
+        a, draw = self.arrays, self.draw
+        kept, steps = plan.kept.copy(), list(plan.steps)
+        for _ in range(int(draw.integers(1, MOST_CHANGES + 1))):
+            rented = [i for i, step in enumerate(steps) if step < 0]
+            if len(self.nodes) and draw.random() < 0.5:
+                m = int(draw.choice(self.nodes))
+                kept[m] ^= True
+                if kept[m]:
+                    steps.remove(m)
+                else:
+                    steps.insert(int(draw.integers(len(steps) + 1)), m)
+            elif rented and draw.random() < 0.5:
+                del steps[int(draw.choice(rented))]
+            elif len(a.price):
+                k = int(draw.integers(len(a.price)))
+                if a.most_new[k] < 0 or steps.count(~k) < a.most_new[k]:
+                    steps.insert(0, ~k)
+        found = DrainPlan(kept, tuple(steps))
+        room = a.room[kept].sum(axis=0) + a.capacity[list(found.new)].sum(axis=0)
+        return found if (room >= self.need).all() and found.evictions(a) <= a.most_evictions else None
