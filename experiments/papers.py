@@ -142,9 +142,11 @@ STUDIES = {
     "prism-ceiling": "experiments.eva.prism:ceiling",
     "eva-yardstick": "experiments.eva.yardstick:yardsticks",
     "eva-worst": "experiments.eva.worst:worst_cases",
+    "eva-peers": "experiments.eva.peers:peers",
     "boa-benchmark": "experiments.boa.benchmark:benchmarks",
     "boa-genetic": "experiments.boa.genetic:genetic",
     "boa-worst": "experiments.boa.worst:worst_cases",
+    "boa-peers": "experiments.boa.peers:peers",
     "aryl-benchmark": "experiments.aryl.benchmark:benchmarks",
     "aryl-excess": "experiments.aryl.pools:excesses",
     "aryl-losses": "experiments.aryl.pools:losses",
@@ -152,8 +154,11 @@ STUDIES = {
     "aryl-snapshots": "experiments.aryl.reclaims:reclaims",
     "aryl-forced": "experiments.aryl.reclaims:unavoidable",
     "aryl-worst": "experiments.aryl.worst:worst_cases",
+    "aryl-peers": "experiments.aryl.peers:peers",
     "sia-benchmark": "experiments.sia.benchmark:benchmarks",
     "sia-worst": "experiments.sia.worst:worst_cases",
+    "sia-peers": "experiments.sia.peers:peers",
+    "kubernetes-peers": "experiments.kubernetes.peers:peers",
 }
 """What is measured beside the papers' tables and figures, a `Study` each."""
 RECORDED: dict[str, tuple[str, dict[str, Any]]] = {
@@ -162,8 +167,10 @@ RECORDED: dict[str, tuple[str, dict[str, Any]]] = {
     "eva/moments": ("eva-moments", {"trace": [Path("eva/trace_pai_200.csv"), Path("eva/trace_pai_full.csv")]}),
     "eva/prism": ("prism-ceiling", {}),
     "eva/worst": ("eva-worst", {}),
+    "eva/peers": ("eva-peers", {}),
     "boa/benchmark": ("boa-benchmark", {}),
     "boa/worst": ("boa-worst", {}),
+    "boa/peers": ("boa-peers", {}),
     "aryl/benchmark": ("aryl-benchmark", {}),
     "aryl/excess": ("aryl-excess", {}),
     "aryl/rules": ("aryl-rules", {}),
@@ -171,8 +178,11 @@ RECORDED: dict[str, tuple[str, dict[str, Any]]] = {
     "aryl/snapshots": ("aryl-snapshots", {"trace": Path("traces/philly.csv")}),
     "aryl/forced": ("aryl-forced", {"trace": Path("traces/philly.csv")}),
     "aryl/worst": ("aryl-worst", {}),
+    "aryl/peers": ("aryl-peers", {}),
     "sia/benchmark": ("sia-benchmark", {"trace": Path("traces/philly.csv")}),
     "sia/worst": ("sia-worst", {}),
+    "sia/peers": ("sia-peers", {}),
+    "kubernetes/peers": ("kubernetes-peers", {}),
 }
 """The studies of which pages take figures, by their records: what they are given, a path being a trace."""
 
