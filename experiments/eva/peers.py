@@ -12,6 +12,7 @@ from instances.eva.price_lists import Cloud
 
 EXACT = "models.eva:exact"
 PATTERNS = Peer("HiGHS, all maximal patterns", "experiments.peers.eva.patterns:patterns")
+CONTENTS = Peer("HiGHS, all contents", "experiments.peers.eva.contents:contents")
 COLUMNS = Peer("HiGHS, column generation", "experiments.peers.eva.columns:columns")
 
 
@@ -20,6 +21,12 @@ def peers(options: Options) -> Study:
     lists = {n: [price_list(n, 0, cloud=cloud) for cloud in get_args(Cloud)] for n in (20, 60)}
     rows = (
         Comparison("Eva, 200 tasks of Table 7", [table_7(200, s) for s in range(5)], EXACT, [PATTERNS]),
+        Comparison(
+            "Eva, net saving of 200 tasks of Table 7",
+            [table_7(200, s, objective="net-saving") for s in range(5)],
+            EXACT,
+            [CONTENTS],
+        ),
         Comparison("Eva, 20 pods on a price list", lists[20], EXACT, [PATTERNS, COLUMNS]),
         Comparison("Eva, 60 pods on a price list", lists[60], EXACT, [COLUMNS]),
         Comparison("Eva, 100 distinct pods", [pod_requests(100, s) for s in range(3)], EXACT, [COLUMNS]),

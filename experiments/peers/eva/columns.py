@@ -9,13 +9,14 @@ import numpy as np
 
 from experiments.peers.eva.patterns import Pattern, covering, refuse_other_packings
 from instances import Answer, Options, Report, Stopwatch
-from instances.arrays import FloatArray
+from instances.arrays import FloatArray, IntArray
 from instances.eva import EvaPacking, PackingArrays, packing_arrays
 from instances.method import method
 from models.bounds import real_bound
 from models.highs import LinearModel, Solved, solve_arrays
 
 FOR_COLUMNS = 0.75  # of the time limit, the rest being for the integer program
+OVER_COLUMNS = "an integer program over the columns found"
 CLOSED = 1e-6  # relative: the linear program and its bound are one
 
 
@@ -60,25 +61,44 @@ class _Columns:
         return solve_arrays(model, replace(self.options, time_limit=limit, gap=0.0))
 
     def generate(self, seconds: float) -> None:
-        """Price columns, type by type from where the last one was found, until no type has any or the time is gone.
+        """Price columns until no type has any or the time is gone: greedily, and exactly where that finds none.
 
-        Σ_i π_i n_i over the most that any type's content is worth of its price is a bound (Farley, 1990).
+        Exact pricing goes from type to type, from where the last column was found. Σ_i π_i n_i over the most that any
+        type's content is worth of its price is a bound (Farley, 1990).
         """
         until, kinds = Stopwatch(seconds), len(self.arrays.price)
         turn, worth = 0, list[float]()
         master = self._master(until)
         while master.duals is not None and len(worth) < kinds and not until.expired:
-            kind, turn = turn % kinds, turn + 1
-            priced = self._solved(build_pricing(self.arrays, kind, master.duals), until.remaining_s)
-            worth.append(self._worth(priced, kind))
-            pays = priced.x is not None and (priced.objective or 0.0) > self.arrays.price[kind] * (1 + CLOSED)
-            if pays and self._add(kind, tuple(np.rint(priced.x).astype(int).tolist())):
+            new = sum(self._pays(kind, self._greedy(kind, master.duals), master.duals) for kind in range(kinds))
+            if not new:
+                kind, turn = turn % kinds, turn + 1
+                priced = self._solved(build_pricing(self.arrays, kind, master.duals), until.remaining_s)
+                worth.append(self._worth(priced, kind))
+                new = priced.x is not None and self._pays(kind, np.rint(priced.x).astype(np.int64), master.duals)
+            if new:
                 master, worth = self._master(until), []
         if master.duals is not None and master.objective is not None:
             if len(worth) < kinds:  # the linear programs of the contents have bounds, too
                 relaxed = (replace(build_pricing(self.arrays, k, master.duals), integer=False) for k in range(kinds))
                 worth = [self._worth(self._solved(one, seconds), k) for k, one in enumerate(relaxed)]
             self.bound = real_bound(master.objective / max(1.0, *worth))
+
+    def _greedy(self, kind: int, dual: FloatArray) -> IntArray:
+        """A content of a type: those first that are worth most for what they take of it."""
+        needs, free = self.arrays.demand_of_type[kind], self.arrays.capacity[kind].copy()
+        held = np.zeros(self.arrays.classes, dtype=np.int64)
+        size = (needs / np.maximum(free, 1)).sum(axis=1)
+        for c in np.argsort(-dual / np.maximum(size, 1e-12), kind="stable"):
+            if self.arrays.fits[kind, c] and dual[c] > 0:
+                fitting = [int(f // d) for f, d in zip(free, needs[c], strict=True) if d]
+                held[c] = min([int(self.arrays.count[c]), *fitting])
+                free -= held[c] * needs[c]
+        return held
+
+    def _pays(self, kind: int, held: IntArray, dual: FloatArray) -> bool:
+        """Whether a content is worth more than its price, and a new column."""
+        return float(held @ dual) > self.arrays.price[kind] * (1 + CLOSED) and self._add(kind, tuple(held.tolist()))
 
     def _worth(self, priced: Solved, kind: int) -> float:
         """The most that a content of a type is worth of its price."""
@@ -112,7 +132,7 @@ def columns(data: EvaPacking, options: Options, report: Report) -> Answer:
         solution=None if solved.x is None else read(solved.x),
         bound=bound,
         termination=solved.termination,
-        reason=solved.reason,
+        reason=solved.reason or OVER_COLUMNS,
         build_s=0.0,
         solve_s=clock.cpu_s,
         info={"columns": len(made.patterns), "solver": f"HiGHS {version('highspy')}"},

@@ -11,6 +11,7 @@ from instances import Answer, InputError, Options, Report, Solution
 from instances.arrays import FloatArray
 from instances.eva import EvaPacking, PackingArrays, packing_arrays
 from instances.eva.arrays import Group
+from instances.eva.packing import Objective
 from instances.method import method
 from models.highs import LinearModel
 
@@ -87,10 +88,10 @@ def _without_surplus(arrays: PackingArrays, covered: list[tuple[int, Pattern, in
                 yield kind, held, 1
 
 
-def refuse_other_packings(data: EvaPacking) -> None:
-    """Raise InputError for a packing with more than tasks, types and cost."""
-    if data.objective != "cost":
-        raise InputError(f"data.objective: must be cost for this peer, got {data.objective}")
+def refuse_other_packings(data: EvaPacking, objective: Objective = "cost") -> None:
+    """Raise InputError for a packing with another objective, or with more than tasks and types."""
+    if data.objective != objective:
+        raise InputError(f"data.objective: must be {objective} for this peer, got {data.objective}")
     if data.running or data.spread or any(kind.max_instances is not None for kind in data.instance_types):
         raise InputError("data: must be without limits, running instances and spreading for this peer")
 
