@@ -80,7 +80,7 @@ def _search(build: Build, read: Read, data: ProblemData, options: Options, there
         solver.parameters.relative_gap_limit = options.gap
         bounds: list[float] = []
 
-        class Incumbents(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
+        class Incumbents(cp_model.CpSolverSolutionCallback):
             def on_solution_callback(self) -> None:
                 there.send((read(data, {key: self.value(x) for key, x in program.variables.items()}), None))
 

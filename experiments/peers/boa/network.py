@@ -20,13 +20,14 @@ IN_BUDGET = 1000.0  # what the budget is in its row: the tolerance of HiGHS is a
 
 @dataclass(frozen=True)
 class PathNetwork:
-    """The arcs (n,) of all classes: from node to node, of a class, its hours, and what an hour of it costs.
+    """The nodes of all classes, by what comes to each, and the arcs (n,): where, of which class, hours, cost an hour.
 
     A class has a node for each epoch and width, where the epoch has been run at that width, and a hub before each
     epoch and behind the last. A run comes from the same width, or from the hub, which takes the time to rescale; to
     the next hub it is free. `epoch`, `choice`: of what an arc runs, less than 0 for those to hubs.
     """
 
+    supply: FloatArray
     tail: IntArray
     head: IntArray
     of_class: IntArray
@@ -34,7 +35,6 @@ class PathNetwork:
     rate: FloatArray
     epoch: IntArray
     choice: IntArray
-    supply: FloatArray
 
 
 def path_network(a: WidthArrays) -> PathNetwork:
@@ -60,7 +60,7 @@ def path_network(a: WidthArrays) -> PathNetwork:
         balance[[len(run), -1]] = -1, 1
         supply.append(balance)
         nodes += len(balance)
-    return PathNetwork(*map(np.concatenate, zip(*parts, strict=True)), supply=np.concatenate(supply))  # type: ignore[arg-type]
+    return PathNetwork(np.concatenate(supply), *(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
 def build_network(data: BoaAllocation) -> tuple[LinearModel, Callable[[FloatArray], Solution]]:
