@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from experiments.harness.experiment import Study, limited
-from experiments.peers.comparison import LIMIT_S, Comparison, Peer, comparison
+from experiments.peers.comparison import LIMIT_S, Peer, PeerRow, comparison
 from instances import Options
 from instances.aryl import elastic_jobs, loaned_servers, spread_jobs
 
@@ -20,27 +20,23 @@ RECLAIMS = (
 def peers(options: Options) -> Study:
     """The exact methods beside the best compact models for other solvers, at equal CPU limits."""
     rows = (
-        Comparison("Aryl, knapsack of 200 jobs", [elastic_jobs(200, s) for s in range(5)], EXACT, ITEMS),
-        Comparison(
+        PeerRow("Aryl, knapsack of 200 jobs", [elastic_jobs(200, s) for s in range(5)], EXACT, ITEMS),
+        PeerRow(
             "Aryl, knapsack of 2,000 jobs", [elastic_jobs(2000, s, spare_gpus=3544) for s in range(4)], EXACT, ITEMS
         ),
-        Comparison(
+        PeerRow(
             "Aryl, 20 of 200 servers, placed at random",
             [loaned_servers(200, 1.0, s, 20) for s in range(5)],
             EXACT,
             RECLAIMS,
         ),
-        Comparison(
+        PeerRow(
             "Aryl, 60 of 600 servers, placed at random",
             [loaned_servers(600, 1.0, s, 60) for s in range(2)],
             EXACT,
             RECLAIMS,
         ),
-        Comparison(
-            "Aryl, 8 of 40 servers, jobs spread", [spread_jobs(40, 40, s, 8) for s in range(5)], EXACT, RECLAIMS
-        ),
-        Comparison(
-            "Aryl, 12 of 60 servers, jobs spread", [spread_jobs(60, 60, s, 12) for s in range(3)], EXACT, RECLAIMS
-        ),
+        PeerRow("Aryl, 8 of 40 servers, jobs spread", [spread_jobs(40, 40, s, 8) for s in range(5)], EXACT, RECLAIMS),
+        PeerRow("Aryl, 12 of 60 servers, jobs spread", [spread_jobs(60, 60, s, 12) for s in range(3)], EXACT, RECLAIMS),
     )
     return comparison(rows, limited(options, LIMIT_S))

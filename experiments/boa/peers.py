@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from experiments.harness.experiment import Study, limited
-from experiments.peers.comparison import LIMIT_S, Comparison, Peer, comparison
+from experiments.peers.comparison import LIMIT_S, Peer, PeerRow, comparison
 from instances import Options
 from instances.boa import newtrace, random_allocation
 
@@ -21,4 +21,4 @@ def peers(options: Options) -> Study:
         ],
         "BOA, 5 classes x 60 epochs x 64 widths": [random_allocation(5, 60, 64, seed=seed) for seed in range(5)],
     }
-    return comparison((Comparison(work, made, EXACT, PEERS) for work, made in rows.items()), limited(options, LIMIT_S))
+    return comparison((PeerRow(work, made, EXACT, PEERS) for work, made in rows.items()), limited(options, LIMIT_S))

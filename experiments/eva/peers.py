@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from experiments.harness.experiment import Study, limited
-from experiments.peers.comparison import LIMIT_S, Comparison, Peer, comparison
+from experiments.peers.comparison import LIMIT_S, Peer, PeerRow, comparison
 from instances import Options
 from instances.eva import pod_requests, price_list, table_7
 from instances.eva.price_lists import Cloud
@@ -20,15 +20,15 @@ def peers(options: Options) -> Study:
     """The exact packing beside the best compact model for another solver, at equal CPU limits."""
     lists = {n: [price_list(n, 0, cloud=cloud) for cloud in get_args(Cloud)] for n in (20, 60)}
     rows = (
-        Comparison("Eva, 200 tasks of Table 7", [table_7(200, s) for s in range(5)], EXACT, [PATTERNS]),
-        Comparison(
+        PeerRow("Eva, 200 tasks of Table 7", [table_7(200, s) for s in range(5)], EXACT, [PATTERNS]),
+        PeerRow(
             "Eva, net saving of 200 tasks of Table 7",
             [table_7(200, s, objective="net-saving") for s in range(5)],
             EXACT,
             [CONTENTS],
         ),
-        Comparison("Eva, 20 pods on a price list", lists[20], EXACT, [PATTERNS, COLUMNS]),
-        Comparison("Eva, 60 pods on a price list", lists[60], EXACT, [COLUMNS]),
-        Comparison("Eva, 100 distinct pods", [pod_requests(100, s) for s in range(3)], EXACT, [COLUMNS]),
+        PeerRow("Eva, 20 pods on a price list", lists[20], EXACT, [PATTERNS, COLUMNS]),
+        PeerRow("Eva, 60 pods on a price list", lists[60], EXACT, [COLUMNS]),
+        PeerRow("Eva, 100 distinct pods", [pod_requests(100, s) for s in range(3)], EXACT, [COLUMNS]),
     )
     return comparison(rows, limited(options, LIMIT_S))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from experiments.harness.experiment import Study, limited
-from experiments.peers.comparison import LIMIT_S, Comparison, Peer, comparison
+from experiments.peers.comparison import LIMIT_S, Peer, PeerRow, comparison
 from instances import Options
 from instances.kubernetes import random_cluster
 
@@ -14,5 +14,5 @@ PEERS = Peer("CP-SAT, pods on nodes", PODS), Peer("CP-SAT, pods on nodes, 8 work
 def peers(options: Options) -> Study:
     """The exact placement beside the best compact model for another solver, at equal CPU limits."""
     clusters = [random_cluster(20, seed, load=0.97) for seed in range(5)]
-    row = Comparison("20 nodes, fewest moves", clusters, "models.kubernetes:exact", PEERS)
+    row = PeerRow("20 nodes, fewest moves", clusters, "models.kubernetes:exact", PEERS)
     return comparison([row], limited(options, LIMIT_S))

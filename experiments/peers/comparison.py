@@ -46,7 +46,7 @@ class Peer:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PeerRow:
     """The exact method, by its `module:function`, and its peers on some instances: a row of the table for each peer."""
 
     work: str
@@ -160,7 +160,7 @@ def _largest(results: Sequence[Result]) -> str:
     return percent(max(gaps), 2) if len(gaps) == len(results) else f"none for {len(results) - len(gaps)}"
 
 
-def comparison(rows: Iterable[Comparison], options: Options) -> Study:
+def comparison(rows: Iterable[PeerRow], options: Options) -> Study:
     """The study of these rows, each run within the time limit of `options`."""
     made = [(row, row.runs(options)) for row in rows]
     runs = [run for _, mine in made for run in mine]

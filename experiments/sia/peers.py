@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from experiments.harness.experiment import Study, limited
-from experiments.peers.comparison import LIMIT_S, Comparison, Peer, comparison
+from experiments.peers.comparison import LIMIT_S, Peer, PeerRow, comparison
 from experiments.sia.reference import HALF_DAYS
 from instances import Options
 from instances.sia import synthetic
@@ -20,4 +20,4 @@ def peers(options: Options) -> Study:
         "SIA, half a day, of the reference": [synthetic("base", s, days=0.5) for s in HALF_DAYS[:5]],
         "SIA, half a day, seeds 0, 1, 2, 7, 10": [synthetic("base", s, days=0.5) for s in UNSEEN],
     }
-    return comparison((Comparison(work, made, EXACT, PEERS) for work, made in rows.items()), limited(options, LIMIT_S))
+    return comparison((PeerRow(work, made, EXACT, PEERS) for work, made in rows.items()), limited(options, LIMIT_S))

@@ -14,7 +14,7 @@ from experiments.peers.aryl.items import items
 from experiments.peers.aryl.reclaimed import reclaimed
 from experiments.peers.aryl.union import union
 from experiments.peers.boa.network import network
-from experiments.peers.comparison import Comparison, Peer, comparison
+from experiments.peers.comparison import Peer, PeerRow, comparison
 from experiments.peers.eva.columns import columns
 from experiments.peers.eva.contents import contents
 from experiments.peers.eva.patterns import maximal_patterns, patterns
@@ -56,7 +56,7 @@ CP_SAT = [
     (pods, kubernetes.exact, random_cluster(5, 3, load=0.97)),
 ]
 ITEMS = Peer("items", "experiments.peers.aryl.items:items")
-SPREAD = Comparison("spread", [spread_jobs(12, 12, 3, 4), spread_jobs(10, 10, 1, 3)], "models.aryl:exact", [
+SPREAD = PeerRow("spread", [spread_jobs(12, 12, 3, 4), spread_jobs(10, 10, 1, 3)], "models.aryl:exact", [
     Peer("union", "experiments.peers.aryl.union:union")
 ])  # fmt: skip
 
