@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,12 +10,15 @@ import pytest
 
 from experiments.harness.run import Run
 from experiments.harness.runner import run_all
+from experiments.harness.user_functions import resolve
+from experiments.papers import PAPERS, STUDIES
 from experiments.peers import cp_sat
+from experiments.peers.__main__ import together
 from experiments.peers.aryl.items import items
 from experiments.peers.aryl.reclaimed import reclaimed
 from experiments.peers.aryl.union import union
 from experiments.peers.boa.network import network
-from experiments.peers.comparison import Peer, PeerRow, comparison
+from experiments.peers.comparison import LIMIT_S, Peer, PeerRow, comparison
 from experiments.peers.eva.columns import columns
 from experiments.peers.eva.contents import contents
 from experiments.peers.eva.patterns import maximal_patterns, patterns
@@ -28,6 +32,7 @@ from instances.kubernetes import random_cluster, two_halves
 from instances.method import Solve
 from instances.sia import five_jobs, synthetic
 from models import aryl, boa, eva, kubernetes, sia
+from tests.commands import python
 
 LIMIT = Options(time_limit=20.0)
 RECLAIMS = [
@@ -82,10 +87,10 @@ def assert_proven(peer: Solve, exact: Solve, instance: Instance) -> None:
     assert found.objective == pytest.approx(best.objective, rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_column_generation_bounds_the_optimum_and_does_not_fall_below_it(seed: int):
     """Also where it is stopped before all columns are priced, by the linear programs of the contents."""
-    for made in (table_7(12, seed), price_list(6, seed, cloud="drawn"), pod_requests(5, seed)):
+    for made in (table_7(12, seed), price_list(6, seed, cloud="drawn"), pod_requests(4, seed)):
         best = eva.exact(made.data).objective
         for limit in (20.0, 0.15):
             found = columns(made.data, Options(time_limit=limit))
@@ -109,9 +114,14 @@ def test_maximal_patterns_are_those_of_a_search_over_all_contents():
             assert k == arrays.count[c] or not fits
 
 
-def test_the_table_says_who_wins_and_its_values_have_names():
+@pytest.fixture(scope="module")
+def outcomes() -> list[Result]:
+    """Those of the study of one row."""
+    return [outcome for _, outcome in run_all(comparison([SPREAD], LIMIT).tasks)]
+
+
+def test_the_table_says_who_wins_and_its_values_have_names(outcomes: list[Result]):
     study = comparison([SPREAD], LIMIT)
-    outcomes = [outcome for _, outcome in run_all(study.tasks)]
     (table,) = study.tables(outcomes)
     assert len(table.rows) == 1
     assert len(table.rows[0]) == len(table.head)
@@ -125,9 +135,8 @@ def test_the_table_says_who_wins_and_its_values_have_names():
     assert study.values(faster)["spread: union: wins of the peer"] == 2.0
 
 
-def test_who_proves_nothing_wins_by_its_value_and_bound():
+def test_who_proves_nothing_wins_by_its_value_and_bound(outcomes: list[Result]):
     study = comparison([SPREAD], LIMIT)
-    outcomes = [outcome for _, outcome in run_all(study.tasks)]
     for value, bound, wins in ((1, 0, "exact 2"), (0, 0, "tie 2"), (1, 1, "tie 2"), (0, 1, "union 2")):
         open_ones = [
             replaced(
@@ -142,13 +151,34 @@ def test_who_proves_nothing_wins_by_its_value_and_bound():
         assert study.tables(open_ones)[0].rows[0][-1] == wins
 
 
-def test_a_value_that_is_better_than_a_bound_stops_the_study():
+def test_a_value_that_is_better_than_a_bound_stops_the_study(outcomes: list[Result]):
     study = comparison([SPREAD], LIMIT)
-    outcomes = [outcome for _, outcome in run_all(study.tasks)]
     for method, change in (("exact", 1.0), ("union", 1.0)):
         false = [replaced(o, bound=o.bound + change) if o.method == method else o for o in outcomes]
         with pytest.raises(InputError, match=r"a bound is false: .*spread.* is better than the bound"):
             study.tables(false)
+
+
+def test_the_studies_of_all_papers_are_one_table(outcomes: list[Result]):
+    study = comparison([SPREAD], LIMIT)
+    both = together([study, study])
+    (table,) = both.tables([*outcomes, *outcomes])
+    (alone,) = study.tables(outcomes)
+    assert list(both.tasks) == [*study.tasks, *study.tasks]
+    assert (list(table.head), table.rows) == (list(alone.head), [*alone.rows, *alone.rows])
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_paper_has_peers_whose_runs_have_their_limit(paper: str):
+    study = resolve(STUDIES[f"{paper}-peers"])(options=Options())
+    assert {run.time_limit for run in study.tasks} == {LIMIT_S}
+    assert {run.entry.name for run in study.tasks} > {"exact"}
+
+
+def test_a_paper_that_there_is_not_is_refused():
+    done = python("-m", "experiments.peers", "evA")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r"gapwise: paper: must be one of .*, got 'evA'.*\n", done.stderr)
 
 
 def test_what_no_peer_can_do_is_refused():
