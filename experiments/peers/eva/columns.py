@@ -37,15 +37,15 @@ def build_pricing(arrays: PackingArrays, kind: int, dual: FloatArray) -> LinearM
 class _Columns:
     """The columns of the restricted master, at first each class alone on its cheapest type."""
 
-    def __init__(self, arrays: PackingArrays, options: Options, clock: Stopwatch) -> None:
-        self.arrays, self.options, self.clock = arrays, options, clock
+    def __init__(self, arrays: PackingArrays, options: Options) -> None:
+        self.arrays, self.options = arrays, options
         self.patterns: list[Pattern] = []
         self.kinds: list[int] = []
         self.known: set[tuple[int, Pattern]] = set()
         self.bound = 0.0
         for c, kind in enumerate(arrays.cheapest_type.tolist()):
             needs, room = arrays.demand_of_type[kind, c], arrays.capacity[kind]
-            most = min(int(arrays.count[c]), *(int(q // d) for q, d in zip(room, needs, strict=True) if d))
+            most = min([int(arrays.count[c]), *(int(q // d) for q, d in zip(room, needs, strict=True) if d)])
             self._add(kind, tuple(most if i == c else 0 for i in range(arrays.classes)))
 
     def _add(self, kind: int, pattern: Pattern) -> bool:
@@ -117,7 +117,7 @@ def columns(data: EvaPacking, options: Options, report: Report) -> Answer:
     refuse_other_packings(data)
     with Stopwatch(options.time_limit) as clock:
         arrays = packing_arrays(data)
-        made = _Columns(arrays, options, clock)
+        made = _Columns(arrays, options)
         made.generate(FOR_COLUMNS * clock.remaining_s)
         bound = arrays.usd(1) * made.bound
         report(None, bound)
