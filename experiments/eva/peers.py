@@ -27,7 +27,7 @@ def peers(options: Options) -> Study:
             EXACT,
             [CONTENTS],
         ),
-        PeerRow("Eva, 20 pods on a price list", lists[20], EXACT, [PATTERNS, COLUMNS]),
+        PeerRow("Eva, 20 pods on a price list", lists[20], EXACT, [COLUMNS]),
         PeerRow("Eva, 60 pods on a price list", lists[60], EXACT, [COLUMNS]),
         PeerRow("Eva, 100 distinct pods", [pod_requests(100, s) for s in range(3)], EXACT, [COLUMNS]),
     )
