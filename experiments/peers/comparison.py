@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -93,22 +94,21 @@ class Duel:
     def cells(self) -> list[str]:
         """Its row of the table."""
         theirs, ours = _seconds(self.theirs), _seconds(self.ours)
-        both = [[_proven(side), _largest(side)] for side in (self.theirs, self.ours)]
-        wins, runs = self.wins, len(self.ours)
-        said = [f"{who} {wins.count(key)}" for who, key in ((self.peer, "peer"), ("exact", "exact"), ("tie", "tie"))]
+        times = Counter(self.wins)
+        names = {"peer": self.peer, "exact": "exact", "tie": "tie"}
         return [
             self.work,
-            str(runs),
+            str(len(self.ours)),
             self.peer,
-            both[0][0],
-            both[1][0],
-            both[0][1],
-            both[1][1],
+            _proven(self.theirs),
+            _proven(self.ours),
+            _largest(self.theirs),
+            _largest(self.ours),
             f"{fmean(theirs):.3f}",
             f"{fmean(ours):.3f}",
             f"{sum(theirs) / max(sum(ours), 1e-9):.3g}",
             percent(fmean(self.excess), 2) if self.excess else "no value",
-            ", ".join(one for one in said if not one.endswith(" 0")),
+            ", ".join(f"{name} {times[who]}" for who, name in names.items() if times[who]),
         ]
 
     def values(self) -> Iterator[tuple[str, Sample | float | str]]:
