@@ -33,13 +33,16 @@ def peers(
 
 
 def together(studies: Sequence[Study]) -> Study:
-    """Studies whose first tables have the same head, as one."""
+    """Studies whose tables have the same heads, as one."""
 
     def tables(outcomes: Sequence[Any]) -> list[TextTable | str]:
         left = iter(outcomes)
-        found = [study.tables(list(islice(left, len(study.tasks))))[0] for study in studies]
-        rows = [row for table in found if isinstance(table, TextTable) for row in table.rows]
-        return [TextTable(next(table.head for table in found if isinstance(table, TextTable)), rows)]
+        of_all = [study.tables(list(islice(left, len(study.tasks)))) for study in studies]
+        joined: list[TextTable | str] = []
+        for alike in zip(*of_all, strict=True):
+            some = [table for table in alike if isinstance(table, TextTable)]
+            joined.append(TextTable(some[0].head, [row for table in some for row in table.rows]))
+        return joined
 
     return Study([task for study in studies for task in study.tasks], tables)
 

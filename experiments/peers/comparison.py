@@ -35,6 +35,17 @@ HEAD = (
     "peer's values are worse by",
     "who wins",
 )
+EACH = (
+    "instance",
+    "peer",
+    "value, peer",
+    "value, exact",
+    "bound, peer",
+    "bound, exact",
+    "CPU s, peer",
+    "CPU s, exact",
+    "who wins",
+)
 
 
 @dataclass(frozen=True)
@@ -111,6 +122,14 @@ class Duel:
             ", ".join(f"{name} {times[who]}" for who, name in names.items() if times[who]),
         ]
 
+    def each(self) -> Iterator[list[str]]:
+        """A row for each instance."""
+        for peer, own, wins in zip(self.theirs, self.ours, self.wins, strict=True):
+            found = (peer.objective, own.objective, peer.bound, own.bound)
+            told = ["-" if number is None else f"{number:.10g}" for number in found]
+            seconds = [f"{spent:.3f}" for spent in (peer.cpu_s or 0.0, own.cpu_s or 0.0)]
+            yield [own.instance, self.peer, *told, *seconds, wins]
+
     def values(self) -> Iterator[tuple[str, Sample | float | str]]:
         """Its figures by the names that pages take them by."""
         for who, results in (("peer", self.theirs), ("exact", self.ours)):
@@ -174,7 +193,9 @@ def comparison(rows: Iterable[PeerRow], options: Options) -> Study:
                 yield Duel(row.work, peer.name, list(islice(left, len(row.instances))), ours)
 
     def tables(outcomes: Sequence[Result]) -> list[TextTable | str]:
-        return [TextTable(HEAD, [duel.cells() for duel in duels(outcomes)])]
+        found = list(duels(outcomes))
+        each = [row for duel in found for row in duel.each()]
+        return [TextTable(HEAD, [duel.cells() for duel in found]), TextTable(EACH, each)]
 
     def values(outcomes: Sequence[Result]) -> Mapping[str, Sample | float | str]:
         return dict(value for duel in duels(outcomes) for value in duel.values())

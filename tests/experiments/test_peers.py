@@ -122,13 +122,16 @@ def outcomes() -> list[Result]:
 
 def test_the_table_says_who_wins_and_its_values_have_names(outcomes: list[Result]):
     study = comparison([SPREAD], LIMIT)
-    (table,) = study.tables(outcomes)
+    table, each = study.tables(outcomes)
+    assert [row[:2] for row in each.rows] == [[one.name, "union"] for one in SPREAD.instances]
+    assert [row[2:4] for row in each.rows] == [[f"{o.objective:g}"] * 2 for o in outcomes[:2]]
     assert len(table.rows) == 1
     assert len(table.rows[0]) == len(table.head)
     assert table.rows[0][:5] == ["spread", "2", "union", "2 of 2", "2 of 2"]
     faster = [replaced(one, solve_s=0.0 if one.method == "union" else 5.0) for one in outcomes]
-    (table,) = study.tables(faster)
+    table, each = study.tables(faster)
     assert table.rows[0][-1] == "union 2"
+    assert [row[-1] for row in each.rows] == ["peer", "peer"]
     slower = [replaced(one, solve_s=5.0 if one.method == "union" else 0.0) for one in outcomes]
     assert study.tables(slower)[0].rows[0][-1] == "exact 2"
     assert study.values is not None
@@ -162,10 +165,9 @@ def test_a_value_that_is_better_than_a_bound_stops_the_study(outcomes: list[Resu
 def test_the_studies_of_all_papers_are_one_table(outcomes: list[Result]):
     study = comparison([SPREAD], LIMIT)
     both = together([study, study])
-    (table,) = both.tables([*outcomes, *outcomes])
-    (alone,) = study.tables(outcomes)
     assert list(both.tasks) == [*study.tasks, *study.tasks]
-    assert (list(table.head), table.rows) == (list(alone.head), [*alone.rows, *alone.rows])
+    for table, alone in zip(both.tables([*outcomes, *outcomes]), study.tables(outcomes), strict=True):
+        assert (list(table.head), table.rows) == (list(alone.head), [*alone.rows, *alone.rows])
 
 
 @pytest.mark.parametrize("paper", PAPERS)
