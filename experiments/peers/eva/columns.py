@@ -77,7 +77,10 @@ class _Columns:
                 worth.append(self._worth(priced, kind))
                 new = priced.x is not None and self._pays(kind, np.rint(priced.x).astype(np.int64), master.duals)
             if new:
-                master, worth = self._master(until), []
+                again = self._master(until)
+                if again.duals is None:  # out of time: the last one that was solved has a bound
+                    break
+                master, worth = again, []
         if master.duals is not None and master.objective is not None:
             if len(worth) < kinds:  # the linear programs of the contents have bounds, too
                 relaxed = (replace(build_pricing(self.arrays, k, master.duals), integer=False) for k in range(kinds))
