@@ -1,8 +1,9 @@
 """Figures of the site come from records: a role for a value, a directive for a table, marks for what is no measurement.
 
 ``{measured}`RECORD; VALUE; FORM` `` shows `FORM` with the figures of a value, as in `{mean:.1%} on average`;
-`{measured-table} RECORD; PLACE` a table, of the claims where the record has none. `{paper}` is a figure of a paper's,
-`{given}` a parameter that somebody has set.
+`{measured-table} RECORD; PLACE` a table, of the claims where the record has none, and `{measured-table} RECORD, RECORD`
+the rows of several tables of the same columns. `{paper}` is a figure of a paper's, `{given}` a parameter that somebody
+has set.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ def said(name: str, raw: str, text: str, line: int, inliner: Any, options: Any =
 
 
 class MeasuredTable(Directive):
-    """A table of a record; `rows`: those whose first cell is like one of these, `columns`: the heads of those shown."""
+    """A table of a record, or the rows of several records' tables one below the other.
+
+    `rows`: those whose first cell is like one of these, `columns`: the heads of those shown.
+    """
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -53,12 +57,24 @@ class MeasuredTable(Directive):
 
     def run(self) -> list[nodes.Node]:
         """The table. Raises an error of the page where there is none."""
-        record, _, place = self.arguments[0].partition(";")
         try:
-            table = _table(record.strip(), int(place or 0))
+            table = _joined([_place(said) for said in self.arguments[0].split(",")])
             return [_drawn(_chosen(table, self.options.get("rows", "*"), self.options.get("columns")))]
         except (InputError, ValueError, IndexError) as error:
             raise self.error(f"{self.arguments[0]}: {error}") from None
+
+
+def _place(said: str) -> TextTable:
+    """The table of `RECORD; PLACE`."""
+    record, _, place = said.partition(";")
+    return _table(record.strip(), int(place or 0))
+
+
+def _joined(tables: Sequence[TextTable]) -> TextTable:
+    """The rows of all tables. Raises ValueError where they have not the same columns."""
+    if any(list(table.head) != list(tables[0].head) for table in tables):
+        raise ValueError("tables of other columns")
+    return TextTable(tables[0].head, [row for table in tables for row in table.rows])
 
 
 def _table(record: str, place: int) -> TextTable:

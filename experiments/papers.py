@@ -155,9 +155,11 @@ STUDIES = {
     "transactions-ceiling": "experiments.eva.transaction_ceiling:ceiling",
     "eva-yardstick": "experiments.eva.yardstick:yardsticks",
     "eva-worst": "experiments.eva.worst:worst_cases",
+    "eva-peers": "experiments.eva.peers:peers",
     "boa-benchmark": "experiments.boa.benchmark:benchmarks",
     "boa-genetic": "experiments.boa.genetic:genetic",
     "boa-worst": "experiments.boa.worst:worst_cases",
+    "boa-peers": "experiments.boa.peers:peers",
     "aryl-benchmark": "experiments.aryl.benchmark:benchmarks",
     "aryl-excess": "experiments.aryl.pools:excesses",
     "aryl-losses": "experiments.aryl.pools:losses",
@@ -165,9 +167,12 @@ STUDIES = {
     "aryl-snapshots": "experiments.aryl.reclaims:reclaims",
     "aryl-forced": "experiments.aryl.reclaims:unavoidable",
     "aryl-worst": "experiments.aryl.worst:worst_cases",
+    "aryl-peers": "experiments.aryl.peers:peers",
     "sia-benchmark": "experiments.sia.benchmark:benchmarks",
     "sia-worst": "experiments.sia.worst:worst_cases",
     "cluster-rules": "experiments.kubernetes.rules:rules",
+    "sia-peers": "experiments.sia.peers:peers",
+    "kubernetes-peers": "experiments.kubernetes.peers:peers",
 }
 """What is measured beside the papers' tables and figures, a `Study` each."""
 RECORDED: dict[str, tuple[str, dict[str, Any]]] = {
@@ -179,8 +184,10 @@ RECORDED: dict[str, tuple[str, dict[str, Any]]] = {
     "eva/prism": ("prism-ceiling", {}),
     "eva/transactions": ("transactions-ceiling", {}),
     "eva/worst": ("eva-worst", {}),
+    "eva/peers": ("eva-peers", {}),
     "boa/benchmark": ("boa-benchmark", {}),
     "boa/worst": ("boa-worst", {}),
+    "boa/peers": ("boa-peers", {}),
     "aryl/benchmark": ("aryl-benchmark", {}),
     "aryl/excess": ("aryl-excess", {}),
     "aryl/rules": ("aryl-rules", {}),
@@ -188,9 +195,12 @@ RECORDED: dict[str, tuple[str, dict[str, Any]]] = {
     "aryl/snapshots": ("aryl-snapshots", {"trace": Path("traces/philly.csv")}),
     "aryl/forced": ("aryl-forced", {"trace": Path("traces/philly.csv")}),
     "aryl/worst": ("aryl-worst", {}),
+    "aryl/peers": ("aryl-peers", {}),
     "sia/benchmark": ("sia-benchmark", {"trace": Path("traces/philly.csv")}),
     "sia/worst": ("sia-worst", {}),
     "kubernetes/rules": ("cluster-rules", {"rows": 3}),
+    "sia/peers": ("sia-peers", {}),
+    "kubernetes/peers": ("kubernetes-peers", {}),
 }
 """The studies of which pages take figures, by their records: what they are given, a path being a trace."""
 

@@ -32,7 +32,7 @@ def _command(make: Callable[..., Study]) -> Callable[..., None]:
     """The command of a study: its parameters beside the common flags; `options` are those of the session."""
 
     def call(session: Session, **said: Any) -> None:
-        _run(make(options=session.options, **said), session)
+        run_study(make(options=session.options, **said), session)
 
     own = [p for p in inspect.signature(make, eval_str=True).parameters.values() if p.name != "options"]
     session = inspect.Parameter("session", inspect.Parameter.KEYWORD_ONLY, annotation=Session)
@@ -40,7 +40,8 @@ def _command(make: Callable[..., Study]) -> Callable[..., None]:
     return flags.common()(call)
 
 
-def _run(made: Study, session: Session) -> None:
+def run_study(made: Study, session: Session) -> None:
+    """Run a study and print its tables. Raises the exit status."""
     with session.store() as store:
         outcomes = session.outcomes(made.tasks, store, _line, lambda _, outcome: outcome.model_dump_json())
         failed = [outcome for outcome in outcomes if outcome.status == "error"]

@@ -110,6 +110,7 @@ KINDS = {
     "gapwise simulate --workload base --policy sia-perfect --policy sia-perfect-preemptive "
     "--policy sia-sliding-preemptive": PARSE,
     "python -m experiments.gap_study": PARSE,
+    "python -m experiments.peers": PARSE,
     "gapwise study aryl-benchmark": PARSE,
     "gapwise study boa-benchmark": PARSE,
     "gapwise study eva-benchmark": PARSE,
@@ -122,6 +123,7 @@ KINDS = {
     "pip install -e .": OTHER,
     "pip install -e '.[test]'": OTHER,
     "pip install -e '.[docs]'": OTHER,
+    "pip install 'gapwise[peers]'": OTHER,
     "jq .objective": OTHER,
 }
 SHOWN_STUDY = re.compile(r"```text\n(?P<list>eva-packing: .*?)\n\n(?P<table>instance set .*?)```", re.DOTALL)
@@ -179,6 +181,8 @@ def test_a_documented_command_is_understood(command: str):
     else:
         assert words[:2] == ["python", "-m"]
         module, arguments = importlib.import_module(words[2]), words[3:]
+        if hasattr(module, "__path__"):
+            module = importlib.import_module(f"{words[2]}.__main__")
         function = getattr(module, "main", None) or getattr(module, words[2].rpartition(".")[2])
     parsed(function, arguments)
 

@@ -115,6 +115,18 @@ def test_the_site_takes_values_and_tables_from_records(tmp_path: Path):
     assert "rounds of 20" not in text
 
 
+def test_the_rows_of_several_records_are_one_table(monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("docutils")
+    monkeypatch.syspath_prepend(str(DOCS))
+    measured = importlib.import_module("measured")
+    tables = [measured._place(said) for said in ("aryl/excess; 0", "aryl/excess")]
+    joined = measured._joined(tables)
+    assert list(joined.head) == list(tables[0].head)
+    assert joined.rows == [*tables[0].rows, *tables[1].rows]
+    with pytest.raises(ValueError, match="other columns"):
+        measured._joined([tables[0], measured._place("eva/gap-study; 1")])
+
+
 def test_the_site_is_not_built_without_a_record_that_a_page_takes_from(tmp_path: Path):
     status, _, said = built(WRONG, tmp_path)
     assert status == 1

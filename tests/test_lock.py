@@ -13,7 +13,7 @@ from packaging.version import Version
 from tests.commands import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-EXTRAS = ("genetic", "cluster", "learn")  # with which figures are made, unlike those for tests and pages
+EXTRAS = ("genetic", "cluster", "learn", "peers")  # with which figures are made, unlike those for tests and pages
 LINES = (ROOT / "requirements-figures.txt").read_text().splitlines()
 PINS = dict(line.split("==") for line in LINES if not line.startswith("#"))
 

@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from tests.commands import ROOT
 
 LAYERS = ("instances", "models", "heuristics", "experiments")
-CALLED_FROM_OUTSIDE = {  # by their names: Jupyter, the import system, pymoo, numba
+CALLED_FROM_OUTSIDE = {  # by their names: Jupyter, the import system, pymoo, numba, OR-tools
     "_repr_html_",
     "find_spec",
     "is_package",
     "_do",
     "on_start",
     "on_end",
+    "on_solution_callback",
 }
 FOR_POLICIES = {"remaining_at", "stretches_table"}  # what the views and records of a world offer a policy of one's own
 PLAIN = {"property", "cached_property", "staticmethod", "classmethod"}  # decorators that hand nothing on

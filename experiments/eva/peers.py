@@ -1,0 +1,34 @@
+"""Eva's packing beside HiGHS."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from experiments.harness.experiment import Study, limited
+from experiments.peers.comparison import LIMIT_S, Peer, PeerRow, comparison
+from instances import Options
+from instances.eva import pod_requests, price_list, table_7
+from instances.eva.price_lists import Cloud
+
+EXACT = "models.eva:exact"
+PATTERNS = Peer("HiGHS, all maximal patterns", "experiments.peers.eva.patterns:patterns")
+CONTENTS = Peer("HiGHS, all contents", "experiments.peers.eva.contents:contents")
+COLUMNS = Peer("HiGHS, column generation", "experiments.peers.eva.columns:columns")
+
+
+def peers(options: Options) -> Study:
+    """The exact packing beside the best compact model for another solver, at equal CPU limits."""
+    few, more = ([price_list(n, 0, cloud=cloud) for cloud in get_args(Cloud)[:k]] for n, k in ((20, 5), (60, 3)))
+    rows = (
+        PeerRow("Eva, 200 tasks of Table 7", [table_7(200, s) for s in range(5)], EXACT, [PATTERNS]),
+        PeerRow(
+            "Eva, net saving of 200 tasks of Table 7",
+            [table_7(200, s, objective="net-saving") for s in range(5)],
+            EXACT,
+            [CONTENTS],
+        ),
+        PeerRow("Eva, 20 pods on a price list", few, EXACT, [COLUMNS]),
+        PeerRow("Eva, 60 pods on a price list", more, EXACT, [COLUMNS]),
+        PeerRow("Eva, 100 distinct pods", [pod_requests(100, s) for s in range(3)], EXACT, [COLUMNS]),
+    )
+    return comparison(rows, limited(options, LIMIT_S))

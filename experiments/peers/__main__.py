@@ -1,0 +1,51 @@
+"""`python -m experiments.peers [PAPER ...]`: exact methods beside the best models for other solvers, in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Annotated, Any
+
+import typer
+
+from experiments import flags
+from experiments.entry import run
+from experiments.harness.experiment import Study, TextTable
+from experiments.harness.user_functions import resolve
+from experiments.papers import PAPERS, STUDIES
+from experiments.session import Session
+from experiments.study import run_study
+from instances import InputError
+from instances.text import meant
+
+
+@flags.common()
+def peers(
+    session: Session,
+    papers: Annotated[list[str] | None, typer.Argument(help="Papers.", show_default="all")] = None,
+) -> None:
+    """Exact methods beside the best compact model of each problem for another solver, at equal CPU limits."""
+    for paper in papers or ():
+        if paper not in PAPERS:
+            raise InputError(f"paper: must be one of {', '.join(PAPERS)}, got {paper!r}{meant(PAPERS, paper)}")
+    studies = [resolve(STUDIES[f"{paper}-peers"])(options=session.options) for paper in papers or PAPERS]
+    run_study(together(studies), session)
+
+
+def together(studies: Sequence[Study]) -> Study:
+    """Studies whose tables have the same heads, as one."""
+
+    def tables(outcomes: Sequence[Any]) -> list[TextTable | str]:
+        left = iter(outcomes)
+        of_all = [study.tables(list(islice(left, len(study.tasks)))) for study in studies]
+        joined: list[TextTable | str] = []
+        for alike in zip(*of_all, strict=True):
+            some = [table for table in alike if isinstance(table, TextTable)]
+            joined.append(TextTable(some[0].head, [row for table in some for row in table.rows]))
+        return joined
+
+    return Study([task for study in studies for task in study.tasks], tables)
+
+
+if __name__ == "__main__":
+    run(peers)

@@ -1,0 +1,1 @@
+"""Peers of the exact methods for Aryl's elastic jobs and loaned servers."""

@@ -1,0 +1,1 @@
+"""Peers of the exact methods for Eva's packing."""

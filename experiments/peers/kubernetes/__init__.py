@@ -1,0 +1,1 @@
+"""Peers of the exact methods for pods on given nodes."""
