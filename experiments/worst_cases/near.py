@@ -9,7 +9,7 @@ from typing import Any
 
 from experiments.harness.task import ReportFile
 from experiments.worst_cases.case import Judge, Optima
-from experiments.worst_cases.search import Found, Look, Seen, drawn
+from experiments.worst_cases.search import Found, Seen, WorstCaseTask, drawn
 from experiments.worst_cases.space import Chosen
 
 NUMBER = 160  # instances that are looked at
@@ -17,7 +17,7 @@ LEFT_OUT = 3  # things at most that one next to another has not, and that it has
 
 
 @dataclass(frozen=True)
-class Near(Look):
+class Near(WorstCaseTask):
     """What a heuristic does on instances of at most `size` things; where some are `chosen`, half are next to these.
 
     Where it breaks on any no optimum is looked for.

@@ -70,7 +70,7 @@ class Found(Whole):
 
 
 @dataclass(frozen=True)
-class Look(WholeTask[Found]):
+class WorstCaseTask(WholeTask[Found]):
     """A look at instances of a space for what a heuristic does badly on them, in a process of its own."""
 
     outcome_type = Found
@@ -111,7 +111,7 @@ class Look(WholeTask[Found]):
 
 
 @dataclass(frozen=True)
-class Search(Look):
+class Search(WorstCaseTask):
     """A part of a search for the worst case of a heuristic.
 
     `bounds`: bounds on the optima of smaller instances.
@@ -201,7 +201,7 @@ def instances_of(space: Space, part: Part) -> Iterator[Chosen]:
 
 
 def enumerated(judge: Judge, part: Part, seen: Seen) -> bool:
-    """Look at all instances of a part; whether that was done before the time was over.
+    """WorstCaseTask at all instances of a part; whether that was done before the time was over.
 
     First comes a sample, then those that a bound on their optimum lets be worst. Once it lets none be worse than one
     that is proven, the optima of the others are not looked for.
