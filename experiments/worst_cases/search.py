@@ -201,7 +201,7 @@ def instances_of(space: Space, part: Part) -> Iterator[Chosen]:
 
 
 def enumerated(judge: Judge, part: Part, seen: Seen) -> bool:
-    """WorstCaseTask at all instances of a part; whether that was done before the time was over.
+    """Look at all instances of a part; whether that was done before the time was over.
 
     First comes a sample, then those that a bound on their optimum lets be worst. Once it lets none be worse than one
     that is proven, the optima of the others are not looked for.
