@@ -20,6 +20,15 @@ def _unfit_literal_consolidation(data: NodeConsolidation) -> str | None:
     return f"{pairs:,} pairs of a pod entry and a node, more than {LITERAL_PAIRS:,}" if pairs > LITERAL_PAIRS else None
 
 
+RULES = (
+    Entry("karpenter-1.14", "heuristics.kubernetes:karpenter_1_14"),
+    Entry("karpenter-1.14-balanced", "heuristics.kubernetes:karpenter_1_14_balanced"),
+    Entry("karpenter-1.13", "heuristics.kubernetes:karpenter_1_13"),
+    Entry("ca-least-waste", "heuristics.kubernetes:ca_least_waste"),
+    Entry("ca-most-pods", "heuristics.kubernetes:ca_most_pods"),
+    Entry("kube-least", "heuristics.kubernetes:kube_least"),
+    Entry("kube-most", "heuristics.kubernetes:kube_most"),
+)
 METHODS: dict[str, tuple[Entry, ...]] = {
     "node-placement": (
         Entry("exact", "models.kubernetes:exact"),
@@ -29,14 +38,8 @@ METHODS: dict[str, tuple[Entry, ...]] = {
         Entry("balanced-allocation", "heuristics.kubernetes:balanced_allocation"),
     ),
     "node-consolidation": (
-        Entry("exact", "models.kubernetes:exact_consolidation"),
+        Entry("exact", "models.kubernetes:exact_consolidation", starts=RULES[:4]),
         Entry("literal", "models.kubernetes:literal_consolidation", _unfit_literal_consolidation),
-        Entry("karpenter-1.14", "heuristics.kubernetes:karpenter_1_14"),
-        Entry("karpenter-1.14-balanced", "heuristics.kubernetes:karpenter_1_14_balanced"),
-        Entry("karpenter-1.13", "heuristics.kubernetes:karpenter_1_13"),
-        Entry("ca-least-waste", "heuristics.kubernetes:ca_least_waste"),
-        Entry("ca-most-pods", "heuristics.kubernetes:ca_most_pods"),
-        Entry("kube-least", "heuristics.kubernetes:kube_least"),
-        Entry("kube-most", "heuristics.kubernetes:kube_most"),
+        *RULES,
     ),
 }
