@@ -74,6 +74,11 @@ def test_the_figures_of_the_readme_are_those_of_the_records():
     assert renewed(text) == text
 
 
+def test_the_readme_has_at_most_700_words():
+    words = [word for word in re.sub(r"<!--.*?-->", "", README.read_text()).split() if re.search(r"\w", word)]
+    assert 300 < len(words) <= 700
+
+
 SAID = """# Page
 
 All {measured}`aryl/excess; optima proven; {text}`, {paper}`7`, {given}`8`.
