@@ -9,12 +9,12 @@ problem", rank paths by length instead.)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from instances.arrays import IntArray
-from models.boa.rescaling.labels import EMPTY, ClassPaths, Limits, ParetoSet, Window, class_paths, merge
+from models.boa.rescaling.labels import ClassPaths, Limits, ParetoSet, Window, class_paths, merge
 from models.boa.rescaling.path_dual import ReducedCosts
 
 
@@ -22,9 +22,11 @@ from models.boa.rescaling.path_dual import ReducedCosts
 class GapClosingParameters:
     """The constants of gap closing; none changes what is proven, only how fast and within how much memory.
 
-    - `first`: the first δ, as a share of the bound.
+    - `first`: the first δ for ten classes, as a share of the bound. It falls as the square of the number of classes: so
+      the number of their paths within δ grows.
     - `growth`: factor by which δ grows.
     - `probe_labels`: most labels after an epoch in a probe.
+    - `probe_policies`: most policies of the classes merged so far in a probe.
     - `target_share`: share of the gap asked for at which the enumeration stops.
     - `most_labels`: most labels of a class; 40 million take about 700 MB.
     """
@@ -32,6 +34,7 @@ class GapClosingParameters:
     first: float = 1e-5
     growth: float = 4.0
     probe_labels: int = 150
+    probe_policies: int = 2_000
     target_share: float = 0.9
     most_labels: int = 40_000_000
 
@@ -100,7 +103,7 @@ class _Closing:
         A probe looks for an incumbent at a δ before all of that δ is enumerated.
         """
         constants = self.parameters
-        delta = abs(self.r.least) * constants.first
+        delta = abs(self.r.least) * constants.first * (10 / len(self.r.epochs)) ** 2
         while not self.closed:
             delta = min(delta, self.gap)
             self._enumerate(delta, probe=True)
@@ -111,7 +114,7 @@ class _Closing:
 
     def _enumerate(self, delta: float, probe: bool = False) -> None:
         """Enumerate at δ, all or with the labels of a probe; keep a better incumbent, and a bound that is proven."""
-        most = self.parameters.probe_labels if probe else None
+        most = (self.parameters.probe_labels, self.parameters.probe_policies) if probe else (None, None)
         found = enumerate_policies(self.r, delta, self.incumbent, most, self.limits)
         self.labels += found.labels
         if found.time is not None and found.time < self.incumbent:
@@ -142,7 +145,7 @@ def enumerate_policies(
     r: ReducedCosts,
     delta: float,
     latest: int,
-    most: int | None,
+    most: tuple[int | None, int | None],
     limits: Limits,
 ) -> Enumeration:
     """The best of all policies with reduced costs and price of unused budget up to `delta`.
@@ -150,44 +153,66 @@ def enumerate_policies(
     - `r`: the network in whole units.
     - `delta`: most reduced cost and price of unused budget together, units.
     - `latest`: most time of a path, units.
-    - `most`: number of labels of a class to truncate to after every epoch; `None` keeps all.
+    - `most`: numbers of labels of a class after every epoch, and of policies of the classes merged so far, to truncate
+      to; `None` keeps all.
     - `limits`: of time and memory.
     """
     limit = delta + r.margin
-    classes = [class_paths(r, i, limit, latest, most, limits) for i in range(len(r.epochs))]
-    time, choices = _match(r, classes, _halves(r, classes, limit))
-    return Enumeration(time, choices, all(c.complete for c in classes), sum(c.labels for c in classes))
+    classes = [class_paths(r, i, limit, latest, most[0], limits) for i in range(len(r.epochs))]
+    halves, whole = _halves(r, classes, limit, most[1], limits)
+    time, choices = _match(r, classes, halves)
+    whole &= all(c.complete for c in classes)
+    return Enumeration(time, choices, whole, sum(c.labels for c in classes))
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Half:
-    """Some of the classes in the order of merging, and the nondominated set before all and after each."""
+    """Some of the classes in the order of merging, how the policies after each came about, and those after the last."""
 
-    classes: list[int]
-    sets: list[ParetoSet]
+    policies: ParetoSet
+    span: tuple[int, int]
+    classes: list[int] = field(default_factory=list)
+    ways: list[tuple[IntArray, IntArray]] = field(default_factory=list)
 
 
-def _halves(r: ReducedCosts, classes: Sequence[ClassPaths], limit: float) -> list[_Half]:
-    """Two halves of the classes, each merged to a single set; none where some class has no path."""
+def _halves(
+    r: ReducedCosts, classes: Sequence[ClassPaths], limit: float, most: int | None, limits: Limits
+) -> tuple[list[_Half], bool]:
+    """Two halves of the classes, each merged to a single set; none where there is no policy. And whether all is there.
+
+    Classes with a single path go ahead of all others, at once.
+    """
     sets = [c.paths for c in classes]
     if not all(len(f) for f in sets):
-        return []
+        return [], True
     least = sum(int(f.cost[0]) for f in sets)
     greatest = sum(int(f.cost[-1]) for f in sets)
-    halves = [_Half([], [EMPTY]), _Half([], [EMPTY])]
-    spans = [[0, 0], [0, 0]]
-    for i in sorted(range(len(sets)), key=lambda i: -len(sets[i])):
-        h = 0 if len(halves[0].sets[-1]) <= len(halves[1].sets[-1]) else 1
-        half, span = halves[h], spans[h]
-        span[0] += int(sets[i].cost[0])
-        span[1] += int(sets[i].cost[-1])
-        window = Window(limit, r.budget - (greatest - span[1]), r.budget - (least - span[0]), r.mu)
-        merged = merge(half.sets[-1], sets[i], window, r.bits)
+    alone = [f for f in sets if len(f) == 1]
+    halves, whole, number = [_half(alone), _half([])], True, 0
+    for i in sorted((i for i, f in enumerate(sets) if len(f) > 1), key=lambda i: -len(sets[i])):
+        half = min(halves, key=lambda half: len(half.policies))
+        half.span = half.span[0] + int(sets[i].cost[0]), half.span[1] + int(sets[i].cost[-1])
+        window = Window(limit, r.budget - (greatest - half.span[1]), r.budget - (least - half.span[0]), r.mu)
+        merged = merge(half.policies, sets[i], window, r.bits, limits)
         if not len(merged):
-            return []
+            return [], whole
+        if most is not None and len(merged) > most:
+            merged, whole = merged.thinned(most), False
+        half.policies = merged
         half.classes.append(i)
-        half.sets.append(merged)
-    return halves
+        half.ways.append((merged.left, merged.right))
+        number += len(merged)
+        limits.check(number)
+    return halves, whole
+
+
+def _half(alone: Sequence[ParetoSet]) -> _Half:
+    """A half to begin with: classes that have a single path each."""
+    reduced_cost = sum((float(f.reduced_cost[0]) for f in alone), 0.0)
+    cost, time = sum(int(f.cost[0]) for f in alone), sum(int(f.time[0]) for f in alone)
+    nowhere = np.zeros(1, dtype=np.int64)
+    policies = ParetoSet(np.array([reduced_cost]), np.array([cost]), np.array([time]), nowhere, nowhere)
+    return _Half(policies, (cost, cost))
 
 
 def _match(
@@ -196,16 +221,16 @@ def _match(
     """The fastest pair of policies of two halves: of the partners that fit the budget the dearest is the fastest."""
     if not halves:
         return None, None
-    a, b = halves[0].sets[-1], halves[1].sets[-1]
+    a, b = halves[0].policies, halves[1].policies
     partner = np.searchsorted(b.cost, r.budget - a.cost, side="right") - 1
     fits = np.flatnonzero(partner >= 0)
     if not len(fits):
         return None, None
     times = a.time[fits] + b.time[partner[fits]]
     best = fits[int(times.argmin())]
-    choices: list[IntArray] = [np.zeros(0, dtype=np.int64)] * len(classes)
+    choices = [np.zeros(0, dtype=np.int64) if len(c.paths) > 1 else c.path(0) for c in classes]
     for half, position in zip(halves, (int(best), int(partner[best])), strict=True):
-        for i, merged in zip(reversed(half.classes), reversed(half.sets), strict=False):
-            choices[i] = classes[i].path(int(merged.right[position]))
-            position = int(merged.left[position])
+        for i, (left, right) in zip(reversed(half.classes), reversed(half.ways), strict=True):
+            choices[i] = classes[i].path(int(right[position]))
+            position = int(left[position])
     return int(times.min()), choices

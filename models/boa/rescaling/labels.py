@@ -54,9 +54,14 @@ class ParetoSet:
     def __len__(self) -> int:
         return len(self.cost)
 
-
-EMPTY = ParetoSet(np.zeros(1), *(np.zeros(1, dtype=np.int64) for _ in range(4)))
-"""The set of the empty policy alone, for no class: a neutral element of `merge`."""
+    def thinned(self, most: int) -> ParetoSet:
+        """At most `most` of the policies: half of them of least reduced cost, half spread evenly over the costs."""
+        half = most // 2
+        near = np.argpartition(self.reduced_cost, half)[:half]
+        kept = np.union1d(near, np.linspace(0, len(self) - 1, most - half).astype(np.int64))
+        return ParetoSet(
+            self.reduced_cost[kept], self.cost[kept], self.time[kept], self.left[kept], self.right[kept]
+        )
 
 
 def nondominated(group: IntArray, cost: IntArray, time: IntArray, bits: int) -> IntArray:
@@ -88,16 +93,26 @@ class Window:
     mu: float
 
 
-def merge(a: ParetoSet, b: ParetoSet, window: Window, bits: int) -> ParetoSet:
+PAIRS_AT_ONCE = 1_000_000  # So many pairs of policies are looked at between two looks at the limits.
+
+
+def merge(a: ParetoSet, b: ParetoSet, window: Window, bits: int, limits: Limits) -> ParetoSet:
     """Every pair of a policy of `a` and a policy of `b` inside the window, without the dominated."""
-    cost = (a.cost[:, None] + b.cost).ravel()
-    reduced_cost = (a.reduced_cost[:, None] + b.reduced_cost).ravel()
-    short = np.maximum(window.lowest - cost, 0) * window.mu
-    inside = np.flatnonzero((cost <= window.highest) & (reduced_cost + short <= window.reduced_cost))
+    found, number = [], 0
+    rows = max(1, PAIRS_AT_ONCE // len(b))
+    for first in range(0, len(a), rows):
+        cost = (a.cost[first : first + rows, None] + b.cost).ravel()
+        reduced_cost = (a.reduced_cost[first : first + rows, None] + b.reduced_cost).ravel()
+        short = np.maximum(window.lowest - cost, 0) * window.mu
+        inside = np.flatnonzero((cost <= window.highest) & (reduced_cost + short <= window.reduced_cost))
+        found.append((reduced_cost[inside], cost[inside], first * len(b) + inside))
+        number += len(inside)
+        limits.check(number)
+    reduced_cost, cost, inside = (np.concatenate(part) for part in zip(*found, strict=True))
     left, right = inside // len(b), inside % len(b)
-    cost, time = cost[inside], a.time[left] + b.time[right]
-    kept = nondominated(np.zeros(len(inside), dtype=np.int64), cost, time, bits)
-    return ParetoSet(reduced_cost[inside][kept], cost[kept], time[kept], left[kept], right[kept])
+    time = a.time[left] + b.time[right]
+    kept = nondominated(np.zeros(number, dtype=np.int64), cost, time, bits)
+    return ParetoSet(reduced_cost[kept], cost[kept], time[kept], left[kept], right[kept])
 
 
 Trail = list[tuple[IntArray, IntArray, Sequence[int]]]
