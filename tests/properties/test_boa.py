@@ -81,8 +81,8 @@ def test_units_never_exceed_what_they_round(data: BoaAllocation) -> None:
     finite = np.isfinite(net.time)
     assert (r.time[finite] * r.unit <= net.time[finite]).all()
     assert (r.cost * (data.budget / r.budget) <= net.cost).all()
-    for arcs in (r.enter, r.stay[1:], r.leave[1:]):
-        assert (arcs >= -r.margin).all()
+    for i in range(len(r.epochs)):
+        assert all((arcs >= -r.margin).all() for arcs in r.arcs(i))
     assert over.cost >= inside.cost
 
 

@@ -25,14 +25,16 @@ class GapClosingParameters:
     - `first`: the first δ for ten classes, as a share of the bound. It falls as the square of the number of classes: so
       the number of their paths within δ grows.
     - `growth`: factor by which δ grows.
+    - `widening`: factor by which the two limits of a probe grow from one pass over all δ to the next.
     - `probe_labels`: most labels after an epoch in a probe.
     - `probe_policies`: most policies of the classes merged so far in a probe.
     - `target_share`: share of the gap asked for at which the enumeration stops.
-    - `most_labels`: most labels of a class; 40 million take about 700 MB.
+    - `most_labels`: most labels of a class, or policies of some; 40 million labels take about 700 MB.
     """
 
     first: float = 1e-5
     growth: float = 4.0
+    widening: int = 64
     probe_labels: int = 150
     probe_policies: int = 2_000
     target_share: float = 0.9
@@ -98,24 +100,25 @@ class _Closing:
         return self.bound >= self.target_bound(self.incumbent)
 
     def run(self) -> int:
-        """Enumerate at growing δ until the gap is closed; a probe with few labels goes ahead of every enumeration.
+        """Enumerate at growing δ with the room of a probe, then with ever more, until the gap is closed.
 
-        A probe looks for an incumbent at a δ before all of that δ is enumerated.
+        So an incumbent is looked for at every δ before all of a large δ is enumerated.
         """
-        constants = self.parameters
-        delta = abs(self.r.least) * constants.first * (10 / len(self.r.epochs)) ** 2
+        constants, room = self.parameters, 1
+        first = max(self.r.margin, abs(self.r.least) * constants.first * (10 / len(self.r.epochs)) ** 2)
         while not self.closed:
-            delta = min(delta, self.gap)
-            self._enumerate(delta, probe=True)
-            if self.proven < delta and not self.closed:
-                self._enumerate(min(delta, self.gap))
-            delta *= constants.growth
+            delta = max(first, self.proven * constants.growth)
+            self._enumerate(delta, room)
+            while delta < self.gap and not self.closed:
+                delta *= constants.growth
+                self._enumerate(delta, room)
+            room *= constants.widening
         return self.labels
 
-    def _enumerate(self, delta: float, probe: bool = False) -> None:
-        """Enumerate at δ, all or with the labels of a probe; keep a better incumbent, and a bound that is proven."""
-        most = (self.parameters.probe_labels, self.parameters.probe_policies) if probe else (None, None)
-        found = enumerate_policies(self.r, delta, self.incumbent, most, self.limits)
+    def _enumerate(self, delta: float, room: int) -> None:
+        """Enumerate at δ, or at the gap where that is less; keep a better incumbent, and a bound that is proven."""
+        delta = min(delta, self.gap)
+        found = enumerate_policies(self.r, delta, self.incumbent, room, self.parameters, self.limits)
         self.labels += found.labels
         if found.time is not None and found.time < self.incumbent:
             self.incumbent = found.time
@@ -145,7 +148,8 @@ def enumerate_policies(
     r: ReducedCosts,
     delta: float,
     latest: int,
-    most: tuple[int | None, int | None],
+    room: int,
+    parameters: GapClosingParameters,
     limits: Limits,
 ) -> Enumeration:
     """The best of all policies with reduced costs and price of unused budget up to `delta`.
@@ -153,13 +157,13 @@ def enumerate_policies(
     - `r`: the network in whole units.
     - `delta`: most reduced cost and price of unused budget together, units.
     - `latest`: most time of a path, units.
-    - `most`: numbers of labels of a class after every epoch, and of policies of the classes merged so far, to truncate
-      to; `None` keeps all.
+    - `room`: the labels of a class and the policies of some classes are truncated to so many times those of a probe.
+    - `parameters`: constants of the method.
     - `limits`: of time and memory.
     """
     limit = delta + r.margin
-    classes = [class_paths(r, i, limit, latest, most[0], limits) for i in range(len(r.epochs))]
-    halves, whole = _halves(r, classes, limit, most[1], limits)
+    classes = [class_paths(r, i, limit, latest, room * parameters.probe_labels, limits) for i in range(len(r.epochs))]
+    halves, whole = _halves(r, classes, limit, room * parameters.probe_policies, room == 1, limits)
     time, choices = _match(r, classes, halves)
     whole &= all(c.complete for c in classes)
     return Enumeration(time, choices, whole, sum(c.labels for c in classes))
@@ -176,11 +180,12 @@ class _Half:
 
 
 def _halves(
-    r: ReducedCosts, classes: Sequence[ClassPaths], limit: float, most: int | None, limits: Limits
+    r: ReducedCosts, classes: Sequence[ClassPaths], limit: float, most: int, probe: bool, limits: Limits
 ) -> tuple[list[_Half], bool]:
     """Two halves of the classes, each merged to a single set; none where there is no policy. And whether all is there.
 
-    Classes with a single path go ahead of all others, at once.
+    Classes with a single path go ahead of all others, at once. A probe leaves those for the end whose costs differ
+    least: so what it truncates is near the budget. Otherwise those with few paths come last, which are fewer pairs.
     """
     sets = [c.paths for c in classes]
     if not all(len(f) for f in sets):
@@ -189,14 +194,15 @@ def _halves(
     greatest = sum(int(f.cost[-1]) for f in sets)
     alone = [f for f in sets if len(f) == 1]
     halves, whole, number = [_half(alone), _half([])], True, 0
-    for i in sorted((i for i, f in enumerate(sets) if len(f) > 1), key=lambda i: -len(sets[i])):
+    weight = [int(f.cost[-1] - f.cost[0]) if probe else len(f) for f in sets]
+    for i in sorted((i for i, f in enumerate(sets) if len(f) > 1), key=lambda i: -weight[i]):
         half = min(halves, key=lambda half: len(half.policies))
         half.span = half.span[0] + int(sets[i].cost[0]), half.span[1] + int(sets[i].cost[-1])
         window = Window(limit, r.budget - (greatest - half.span[1]), r.budget - (least - half.span[0]), r.mu)
         merged = merge(half.policies, sets[i], window, r.bits, limits)
         if not len(merged):
             return [], whole
-        if most is not None and len(merged) > most:
+        if len(merged) > most:
             merged, whole = merged.thinned(most), False
         half.policies = merged
         half.classes.append(i)
