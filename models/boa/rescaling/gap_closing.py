@@ -8,7 +8,7 @@ problem", rank paths by length instead.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -44,8 +44,11 @@ class GapClosingParameters:
 DEFAULTS = GapClosingParameters()
 
 
-Improved = Callable[[list[IntArray] | None, float | None], None]
-"""`improved(choices, bound)` is called with a better policy's choices, (epochs,) for each class, or a better bound."""
+Improved = Callable[[list[IntArray] | None, float | None], bool]
+"""`improved(choices, bound)` is called with a better policy's choices, (epochs,) for each class, or a better bound.
+
+It says whether the policy keeps the budget, not just in whole units.
+"""
 
 
 def close_gap(
@@ -81,18 +84,19 @@ class _Closing:
         parameters: GapClosingParameters,
     ) -> None:
         self.r, self.incumbent, self.target_bound = r, incumbent, target_bound
+        self.fastest = incumbent  # of all policies within the budget in whole units
         self.limits, self.improved, self.parameters = limits, improved, parameters
         self.proven, self.labels = 0.0, 0
 
     @property
     def gap(self) -> float:
-        """The incumbent over L(μ), rounding included: no greater δ is of use."""
-        return self.incumbent - self.r.least + 2 * self.r.margin
+        """The fastest policy over L(μ), rounding included: no greater δ is of use."""
+        return self.fastest - self.r.least + 2 * self.r.margin
 
     @property
     def bound(self) -> float:
         """The bound proven so far, units."""
-        return min(float(self.incumbent), self.r.least - self.r.margin + self.proven)
+        return min(float(self.fastest), self.r.least - self.r.margin + self.proven)
 
     @property
     def closed(self) -> bool:
@@ -106,7 +110,7 @@ class _Closing:
         """
         constants, room = self.parameters, 1
         first = max(self.r.margin, abs(self.r.least) * constants.first * (10 / len(self.r.epochs)) ** 2)
-        while not self.closed:
+        while not self.closed and self.proven < self.gap:
             delta = max(first, self.proven * constants.growth)
             self._enumerate(delta, room)
             while delta < self.gap and not self.closed:
@@ -118,11 +122,15 @@ class _Closing:
     def _enumerate(self, delta: float, room: int) -> None:
         """Enumerate at δ, or at the gap where that is less; keep a better incumbent, and a bound that is proven."""
         delta = min(delta, self.gap)
-        found = enumerate_policies(self.r, delta, self.incumbent, room, self.parameters, self.limits)
+        found = enumerate_policies(self.r, delta, self.fastest, room, self.parameters, self.limits)
         self.labels += found.labels
-        if found.time is not None and found.time < self.incumbent:
-            self.incumbent = found.time
-            self.improved(found.choices, None)
+        for time, choices in found.policies:
+            self.fastest = min(self.fastest, time)
+            if time >= self.incumbent:
+                break
+            if self.improved(choices, None):
+                self.incumbent = time
+                break
         if found.complete:
             self.proven = max(self.proven, min(delta, self.gap))
             self.improved(None, self.bound)
@@ -132,14 +140,13 @@ class _Closing:
 class Enumeration:
     """The outcome of an enumeration.
 
-    - `time`: time of the best policy, units; `None` where there is no policy.
-    - `choices`: choices (epochs,) of that policy for each class.
+    - `policies`: the time, units, and the choices (epochs,) for each class of the best policy; and of the best that
+      surely keeps the budget.
     - `complete`: whether nothing was truncated.
     - `labels`: number of labels.
     """
 
-    time: int | None
-    choices: list[IntArray] | None
+    policies: Iterable[tuple[int, list[IntArray]]]
     complete: bool
     labels: int
 
@@ -164,9 +171,9 @@ def enumerate_policies(
     limit = delta + r.margin
     classes = [class_paths(r, i, limit, latest, room * parameters.probe_labels, limits) for i in range(len(r.epochs))]
     halves, whole = _halves(r, classes, limit, room * parameters.probe_policies, room == 1, limits)
-    time, choices = _match(r, classes, halves)
+    matches = (_match(classes, halves, budget) for budget in (r.budget, r.budget - r.unsure) if halves)
     whole &= all(c.complete for c in classes)
-    return Enumeration(time, choices, whole, sum(c.labels for c in classes))
+    return Enumeration((m for m in matches if m), whole, sum(c.labels for c in classes))
 
 
 @dataclass
@@ -222,16 +229,14 @@ def _half(alone: Sequence[ParetoSet]) -> _Half:
 
 
 def _match(
-    r: ReducedCosts, classes: Sequence[ClassPaths], halves: Sequence[_Half]
-) -> tuple[int | None, list[IntArray] | None]:
+    classes: Sequence[ClassPaths], halves: Sequence[_Half], budget: int
+) -> tuple[int, list[IntArray]] | None:
     """The fastest pair of policies of two halves: of the partners that fit the budget the dearest is the fastest."""
-    if not halves:
-        return None, None
     a, b = halves[0].policies, halves[1].policies
-    partner = np.searchsorted(b.cost, r.budget - a.cost, side="right") - 1
+    partner = np.searchsorted(b.cost, budget - a.cost, side="right") - 1
     fits = np.flatnonzero(partner >= 0)
     if not len(fits):
-        return None, None
+        return None
     times = a.time[fits] + b.time[partner[fits]]
     best = fits[int(times.argmin())]
     choices = [np.zeros(0, dtype=np.int64) if len(c.paths) > 1 else c.path(0) for c in classes]

@@ -157,18 +157,19 @@ class _GapSearch:
         """Units of time as hours, rounded down."""
         return units * self.reduced.unit * (1 - 1e-15)
 
-    def _improved(self, choices: list[IntArray] | None, bound: float | None) -> None:
-        """Keep a better policy, given as choices, or a better bound in units."""
-        if choices is not None:
-            self._better(choices)
+    def _improved(self, choices: list[IntArray] | None, bound: float | None) -> bool:
+        """Keep a better policy, given as choices, or a better bound in units; whether the policy keeps the budget."""
         if bound is not None:
             self.incumbent.raise_bound(self._hours(bound))
+        return self._better(choices)
 
-    def _better(self, choices: list[IntArray] | None) -> None:
-        """Make the choices the incumbent where faster and within the budget, not just in whole units."""
+    def _better(self, choices: list[IntArray] | None) -> bool:
+        """Make the choices the incumbent where faster; whether they keep the budget, not just in whole units."""
         found = [path(self.p.net, i, c) for i, c in enumerate(choices or ())]
-        if found and fsum(q.cost for q in found) <= planned(self.budget):
+        keeps = bool(found) and fsum(q.cost for q in found) <= planned(self.budget)
+        if keeps:
             self._offer(found)
+        return keeps
 
     def _offer(self, paths: list[Path]) -> None:
         """Make a policy the incumbent where that is faster."""

@@ -60,9 +60,12 @@ class Path:
 def network(data: BoaAllocation, arrays: WidthArrays | None = None) -> Network:
     """The network of `data` over whole widths."""
     a = arrays if arrays is not None else width_arrays(data)
+    cost = np.where(np.isfinite(a.hours), a.hours, 0.0)
+    cost *= a.arrivals[:, None]
+    cost *= a.rate
     return Network(
         time=a.hours * a.share[:, None],
-        cost=np.where(np.isfinite(a.hours), a.hours, 0.0) * a.arrivals[:, None] * a.rate,
+        cost=cost,
         change_time=(a.share * a.rescale)[:, None],
         change_cost=(a.arrivals * a.rescale)[:, None] * a.rate,
         epochs=a.epochs,
@@ -311,6 +314,11 @@ class ReducedCosts:
     def budget(self) -> int:
         """The budget, units."""
         return 1 << self.bits
+
+    @property
+    def unsure(self) -> int:
+        """A policy that leaves so many units of the budget keeps it whatever its costs were rounded down by."""
+        return 2 * int(self.epochs.sum()) + (self.budget >> 37)
 
     def arcs(self, i: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The reduced costs (L, S) of class `i`, made when they are asked for to save memory.
