@@ -47,8 +47,7 @@ def plain(r: ReducedCosts, i: int, limit: float, latest: int) -> dict[int, int]:
     last = int(r.epochs[i]) - 1
     stay, leave, enter = r.arcs(i)
     after = {
-        k: [(float(enter[0, k]), _cost(r, 0, i, k, True), _time(r, 0, i, k, True))]
-        for k in range(len(r.cost[0, i]))
+        k: [(float(enter[0, k]), _cost(r, 0, i, k, True), _time(r, 0, i, k, True))] for k in range(len(r.cost[0, i]))
     }
     for j in range(last + 1):
         if j:

@@ -228,9 +228,7 @@ def _half(alone: Sequence[ParetoSet]) -> _Half:
     return _Half(policies, (cost, cost))
 
 
-def _match(
-    classes: Sequence[ClassPaths], halves: Sequence[_Half], budget: int
-) -> tuple[int, list[IntArray]] | None:
+def _match(classes: Sequence[ClassPaths], halves: Sequence[_Half], budget: int) -> tuple[int, list[IntArray]] | None:
     """The fastest pair of policies of two halves: of the partners that fit the budget the dearest is the fastest."""
     a, b = halves[0].policies, halves[1].policies
     partner = np.searchsorted(b.cost, budget - a.cost, side="right") - 1

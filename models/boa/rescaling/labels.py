@@ -59,9 +59,7 @@ class ParetoSet:
         half = most // 2
         near = np.argpartition(self.reduced_cost, half)[:half]
         kept = np.union1d(near, np.linspace(0, len(self) - 1, most - half).astype(np.int64))
-        return ParetoSet(
-            self.reduced_cost[kept], self.cost[kept], self.time[kept], self.left[kept], self.right[kept]
-        )
+        return ParetoSet(self.reduced_cost[kept], self.cost[kept], self.time[kept], self.left[kept], self.right[kept])
 
 
 def nondominated(group: IntArray, cost: IntArray, time: IntArray, bits: int) -> IntArray:
