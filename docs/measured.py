@@ -3,7 +3,7 @@
 ``{measured}`RECORD; VALUE; FORM` `` shows `FORM` with the figures of a value, as in `{mean:.1%} on average`;
 `{measured-table} RECORD; PLACE` a table, of the claims where the record has none, and `{measured-table} RECORD, RECORD`
 the rows of several tables of the same columns. `{paper}` is a figure of a paper's, `{given}` a parameter that somebody
-has set.
+has set. `{open-instances}` is the table of what the library has no proven optimum of.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from docutils.parsers.rst import Directive, directives
 
 from experiments.harness.evidence import GIVEN, PAPERS_OWN, SEPARATOR, Value, path_of, read, shown
 from experiments.harness.experiment import TextTable
+from experiments.harness.records import Record, read_records
 from instances import InputError
+from instances.gaps import gap
 
 Made = tuple[list[nodes.Node], list[nodes.system_message]]
 
@@ -62,6 +64,24 @@ class MeasuredTable(Directive):
             return [_drawn(_chosen(table, self.options.get("rows", "*"), self.options.get("columns")))]
         except (InputError, ValueError, IndexError) as error:
             raise self.error(f"{self.arguments[0]}: {error}") from None
+
+
+class OpenInstances(Directive):
+    """The instances of the library whose optimum is not proven: the best that is known, the best bound, who by."""
+
+    def run(self) -> list[nodes.Node]:
+        """The table."""
+        rows = [_open(record) for record in read_records().values() if not record.proven]
+        head = ["problem", "instance", "best known", "by", "bound", "proved by", "gap"]
+        return [_drawn(TextTable(head, rows))]
+
+
+def _open(record: Record) -> list[str]:
+    best, bound = record.objective, record.bound
+    said = ["-" if number is None else f"{number:.10g}" for number in (best, bound)]
+    left = None if best is None or bound is None else gap(best, bound, "minimize" if bound < best else "maximize")
+    told = "-" if left is None else f"{100 * left:.2g}%"
+    return [record.problem, record.instance, said[0], record.found_by, said[1], record.proved_by, told]
 
 
 def _place(said: str) -> TextTable:
@@ -129,3 +149,4 @@ def setup(app: Any) -> None:
     for name in (PAPERS_OWN, GIVEN):
         app.add_role(name, said)
     app.add_directive("measured-table", MeasuredTable)
+    app.add_directive("open-instances", OpenInstances)

@@ -1,11 +1,11 @@
-"""`python -m experiments.library [list|write|check|record]`: named instances, and what is known of their optima."""
+"""`python -m experiments.library ACTION`: named instances, and what is known of their optima."""
 
 from __future__ import annotations
 
 import importlib.resources
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -14,9 +14,11 @@ from typing import Annotated
 import typer
 
 from experiments.entry import FAILED, run
+from experiments.harness.entry import Entry
 from experiments.harness.instance_set import SUFFIXES, InstanceSet
 from experiments.harness.records import (
     TABLE,
+    Record,
     compared,
     differing,
     read_records,
@@ -27,13 +29,15 @@ from experiments.harness.records import (
 )
 from experiments.harness.store import read_outcomes
 from experiments.output.folder import part, ready_folder
-from experiments.output.terminal import line
+from experiments.output.terminal import err, line
 from experiments.papers import METHODS, library_sets
 from experiments.plan import study_runs
 from experiments.session import Session
+from experiments.verify import named, text_of
 from experiments.worst_cases.library import certificate_of, worst_sets
-from instances import InputError, Options, Result, save
+from instances import CheckFailed, InputError, Instance, Options, Result, save
 from instances.files import read_json, write_whole
+from instances.proofs.verify import read_result, see_bound, see_result, see_solution
 from instances.reading import is_folder
 from instances.text import meant, shown
 
@@ -47,17 +51,26 @@ class Action(StrEnum):
     WRITE = "write"
     CHECK = "check"
     RECORD = "record"
+    ACCEPT = "accept"
 
 
 def library(
-    action: Annotated[Action, typer.Argument(help="List the sets, write files, check them, record results.")],
+    action: Annotated[
+        Action,
+        typer.Argument(help="List the sets, write files, check them, record results of ours, accept one of anybody's."),
+    ],
     results: Annotated[
         list[Path] | None,
-        typer.Argument(help="record: results, as `solve --out` writes them, a study's store, or folders."),
+        typer.Argument(
+            help="record: results, as `solve --out` writes them, a study's store, or folders. "
+            "accept: a result and, for its bound, the certificate."
+        ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="write: the folder. record: the table.", show_default="record: the library's own"),
+        typer.Option(
+            help="write: the folder. record, accept: the table.", show_default="record, accept: the library's own"
+        ),
     ] = None,
     only: Annotated[
         list[str] | None,
@@ -68,7 +81,7 @@ def library(
     jobs: Annotated[int, typer.Option(help="check --solve: runs at a time.", min=1)] = 2,
 ) -> None:
     """The reference library: instances by set, with a checksum each, the best known solution and the best bound."""
-    if results and action is not Action.RECORD:
+    if results and action not in (Action.RECORD, Action.ACCEPT):
         raise InputError(f"library {action.value}: takes no results, got {results[0]}")
     if solve and action is not Action.CHECK:
         raise InputError(f"library {action.value}: takes no --solve")
@@ -79,7 +92,7 @@ def library(
     elif action is Action.WRITE:
         _write(out, only or ["*"])
     else:
-        {Action.LIST: _list, Action.RECORD: _record}[action](results or [], out)
+        {Action.LIST: _list, Action.RECORD: _record, Action.ACCEPT: _accept}[action](results or [], out)
 
 
 def _list(results: list[Path], out: Path | None) -> None:
@@ -152,11 +165,54 @@ def _record(results: list[Path], out: Path | None) -> None:
     if not found:
         raise InputError("library record: needs results, as `solve --out` or a study writes them")
     records, news = recorded(found, named_sets(), METHODS)
+    _keep(records, news, out)
+
+
+def _keep(records: Sequence[Record], news: Sequence[str], out: Path | None) -> None:
     for new in news:
         print(shown(new))
     if news:
         with importlib.resources.as_file(importlib.resources.files("experiments.harness") / TABLE) as own:
             write_records(records, own if out is None else out)
+
+
+def _accept(results: list[Path], out: Path | None) -> None:
+    """Keep what a result of anybody's knows better: its solution by the checker, its bound by its certificate alone."""
+    if not 1 <= len(results) <= 2:
+        raise InputError("library accept: needs a result and, for its bound, the certificate")
+    with named(results[0]):
+        claimed = read_result(read_json(results[0]))
+    sets = named_sets()
+    found = [i for s in sets for i in s.instances if (i.problem, i.name) == (claimed.problem, claimed.instance)]
+    if not found:
+        raise InputError(f"{results[0]}: instance: no instance of the library is {claimed.instance!r}")
+    try:
+        told = _verified(found[0], claimed, results)
+    except CheckFailed as error:
+        err.print(f"gapwise: {shown(str(error))}")
+        raise typer.Exit(FAILED) from error
+    proves = {claimed.problem: [Entry(told.method, told.method)] if len(results) > 1 else []}
+    before = read_records().get((claimed.problem, claimed.instance))
+    records, news = recorded([told], sets, proves)
+    after = next(one for one in records if (one.problem, one.instance) == (claimed.problem, claimed.instance))
+    if before is not None and (before.objective, before.bound) == (after.objective, after.bound):
+        print(f"{shown(after.instance)}: no better than objective {after.objective!r}, bound {after.bound!r}")
+        return
+    _keep(records, news, out)
+
+
+def _verified(instance: Instance, claimed: Result, files: Sequence[Path]) -> Result:
+    """A result of which all that counts holds. Raises InputError, and CheckFailed for what does not."""
+    if claimed.solution is None:
+        raise InputError(f"{files[0]}: solution: needed, the best that is known where only the bound is new")
+    with named(files[0]):
+        if len(files) == 1:
+            see_solution(instance, claimed.solution)
+            return claimed.model_copy(update={"sense": instance.data.sense})
+        see_result(instance, claimed)
+    with named(files[1]):
+        see_bound(instance, claimed, text_of(files[1]))
+    return claimed.model_copy(update={"method": f"{claimed.method}, certified"})
 
 
 def _results_at(path: Path) -> Iterator[Result]:

@@ -29,11 +29,11 @@ def verify(
     try:
         problem = load(instance)
         content = read_json(result)
-        with _named(result):
+        with named(result):
             claimed = read_result(content)
             see_result(problem, claimed)
-        text = _text(certificate)
-        with _named(certificate):
+        text = text_of(certificate)
+        with named(certificate):
             if claimed.status == "infeasible":
                 how = see_none(problem, text)
             else:
@@ -50,7 +50,8 @@ def verify(
     )
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """What is written in a file. Raises InputError."""
     try:
         return read_bytes(path).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -58,7 +59,7 @@ def _text(path: Path) -> str:
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
+def named(path: Path) -> Iterator[None]:
     """A block whose errors name the file."""
     try:
         yield

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from experiments.harness.evidence import GIVEN, PAPERS_OWN, PATTERN, read, renewed, shown
+from experiments.harness.records import read_records
 from experiments.harness.sample import ENOUGH_SEEDS
 from tests.commands import ROOT, python
 
@@ -72,6 +73,11 @@ def test_the_figures_of_the_readme_are_those_of_the_records():
     text = README.read_text()
     assert PATTERN.search(text)
     assert renewed(text) == text
+
+
+def test_the_readme_has_at_most_700_words():
+    words = [word for word in re.sub(r"<!--.*?-->", "", README.read_text()).split() if re.search(r"\w", word)]
+    assert 300 < len(words) <= 700
 
 
 SAID = """# Page
@@ -176,3 +182,16 @@ def test_a_typed_figure_is_seen(sentence: str):
 )
 def test_what_is_no_measurement_is_passed_over(sentence: str):
     assert typed(f"# Page\n\n{sentence}\n") == []
+
+
+def test_the_page_of_open_instances_has_each_with_its_gap(monkeypatch: pytest.MonkeyPatch):
+    nodes = pytest.importorskip("docutils.nodes")
+    monkeypatch.syspath_prepend(str(DOCS))
+    (table,) = importlib.import_module("measured").OpenInstances.run(None)
+    head, *rows = [[entry.astext() for entry in row.children] for row in table.findall(nodes.row)]
+    left = {record.instance: record for record in read_records().values() if not record.proven}
+    assert {row[1] for row in rows} == set(left)
+    for row in rows:
+        said, record = dict(zip(head, row, strict=True)), left[row[1]]
+        assert (float(said["best known"]), float(said["bound"])) == pytest.approx((record.objective, record.bound))
+        assert float(said["gap"].rstrip("%")) > 0

@@ -18,6 +18,7 @@ def instance_sets() -> list[InstanceSet]:
             InstanceSet(f"200 servers, {name}", [loaned_servers(200, f, s, 20) for s in range(5)], ("exact",))
             for name, f in FILLS.items()
         ),
+        InstanceSet("300 servers, spread", [spread_jobs(300, 300, s, 60) for s in range(5)], ("exact",)),
         InstanceSet("40 servers, spread", [spread_jobs(40, 40, s, 8) for s in range(8)], ("exact",)),
         InstanceSet("30 servers to place workers on", [placement_moment(20, 10, s) for s in range(10)], ("exact",)),
     ]

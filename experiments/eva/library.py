@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from experiments.harness.instance_set import InstanceSet
-from instances.eva import caprara_toth, price_list, random_round, random_workloads, table_7
+from instances.eva import caprara_toth, pod_requests, price_list, random_round, random_workloads, table_7
 from instances.eva.price_lists import Cloud
 from instances.eva.vector_packing import paper_sizes
 
@@ -13,6 +13,7 @@ SAMPLES = {20: 20, 50: 20, 100: 20, 500: 5, 2000: 3}
 """Samples of Table 7, by their tasks."""
 CLASSES = range(1, 11)
 PODS = (20, 60)
+DISTINCT = (100, 300)
 
 
 def instance_sets() -> list[InstanceSet]:
@@ -37,5 +38,6 @@ def instance_sets() -> list[InstanceSet]:
             for n in PODS
             for cloud in get_args(Cloud)
         ),
+        *(InstanceSet(f"{n} distinct pods", [pod_requests(n, s) for s in range(5)], ("exact",)) for n in DISTINCT),
         InstanceSet("rounds of 100 tasks", [random_round(100, s) for s in range(4)], ("exact",)),
     ]

@@ -1,4 +1,4 @@
-"""More named instances of SIA: quarters of a day of the base workload, with and without locality."""
+"""More named instances of SIA: quarters of a day of the base workload, with and without locality, and heavier ones."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from instances.sia import synthetic
 
 QUARTERS = range(20, 40)
 ON_SERVERS = range(10, 16)
+HALVES = (0, 1, 2, 7, 10)
+THREE_DAYS = range(20)
 
 
 def instance_sets() -> list[InstanceSet]:
@@ -21,4 +23,6 @@ def instance_sets() -> list[InstanceSet]:
             [on_servers(seed=s, days=0.125) for s in ON_SERVERS],
             ("exact",),
         ),
+        InstanceSet("base workload, more half days", [synthetic("base", s, days=0.5) for s in HALVES], ("exact",)),
+        InstanceSet("base workload, three days", [synthetic("base", s) for s in THREE_DAYS], ("exact",)),
     ]

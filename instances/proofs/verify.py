@@ -11,7 +11,7 @@ from typing import Any
 from instances.envelope import Instance
 from instances.errors import CheckFailed, InputError, MalformedSolution
 from instances.gaps import agree, gap, reached
-from instances.options import Options
+from instances.options import Options, Solution
 from instances.proofs.certificate import NoCertificate, Proven
 from instances.proofs.empty import NoSolution
 from instances.registry import PROBLEMS, check
@@ -81,14 +81,9 @@ def see_result(instance: Instance, result: Result) -> None:
         return _see_nothing_claimed(result)
     if result.solution is None or result.bound is None or result.objective is None:
         raise InputError("must have a solution, an objective and a bound: there is nothing else to verify")
-    try:
-        verdict = check(data, result.solution)
-    except MalformedSolution as error:
-        raise CheckFailed(f"solution: {error}") from error
-    if verdict.violations or verdict.objective is None:
-        raise CheckFailed(f"solution: {next(iter(verdict.violations), 'has no objective')}")
-    if verdict.objective != result.objective:
-        raise CheckFailed(f"objective: {result.objective!r} is claimed, the solution has {verdict.objective!r}")
+    objective = see_solution(instance, result.solution)
+    if objective != result.objective:
+        raise CheckFailed(f"objective: {result.objective!r} is claimed, the solution has {objective!r}")
     try:
         closed = gap(result.objective, result.bound, data.sense)
     except ValueError as error:
@@ -96,6 +91,17 @@ def see_result(instance: Instance, result: Result) -> None:
     if closed is None or result.gap is None or not agree(closed, result.gap):
         raise CheckFailed(f"gap: {result.gap!r} is claimed, objective and bound make it {closed!r}")
     _see_status(result, closed)
+
+
+def see_solution(instance: Instance, solution: Solution) -> float:
+    """The objective of a solution. Raises CheckFailed where the checker does not pass it."""
+    try:
+        verdict = check(instance.data, solution)
+    except MalformedSolution as error:
+        raise CheckFailed(f"solution: {error}") from error
+    if verdict.violations or verdict.objective is None:
+        raise CheckFailed(f"solution: {next(iter(verdict.violations), 'has no objective')}")
+    return verdict.objective
 
 
 def _see_nothing_claimed(result: Result) -> None:

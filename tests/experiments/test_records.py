@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 from collections.abc import Iterator
@@ -78,7 +79,17 @@ def chosen() -> Iterator[Instance[Any]]:
             yield from s.instances
         else:
             small = (i for i in s.instances if len(i.data.model_dump_json(exclude_defaults=True)) < SMALL)
-            yield from islice(small, SAMPLED)
+            yield from islice((i for i in small if PROVEN[i.problem, i.name]), SAMPLED)
+
+
+PROVEN = {key: record.proven for key, record in read_records().items()}
+
+
+def test_nearly_all_named_instances_are_proven_and_the_others_have_a_solution_and_a_bound():
+    assert sum(PROVEN.values()) > 0.9 * len(PROVEN) > 500
+    left = [record for record in read_records().values() if not record.proven]
+    assert left
+    assert all(record.objective is not None and record.bound is not None for record in left)
 
 
 @pytest.mark.parametrize("instance", list(chosen()), ids=lambda instance: f"{instance.problem}-{instance.name}")
@@ -334,3 +345,81 @@ def test_a_heuristic_without_any_solution_has_no_mean():
         ("all", pytest.approx(0.2), 0),
         ("mine", None, 2),
     ]
+
+
+@pytest.fixture
+def claimed(known: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
+    """A result of `exact` as its file has it, beside its certificate; the library knows the better half of nothing."""
+    monkeypatch.setattr(library, "named_sets", lambda: SETS)
+    monkeypatch.setattr(library, "read_records", lambda: known)
+    record_of(known, objective=16.2, bound=5.0)
+    save(table_3(), tmp_path / "table.json")
+    certificate = "--certificate", tmp_path / "proofs"
+    assert call("solve", tmp_path / "table.json", "--method", "exact", "--quiet", *certificate).returncode == 0
+    (proof,) = (tmp_path / "proofs").glob("*.certificate.json")
+    (result,) = (path for path in (tmp_path / "proofs").glob("*.json") if path != proof)
+    proof.rename(tmp_path / "proof")
+    found: dict[str, Any] = json.loads(result.read_text())
+    return found
+
+
+def accept(content: Any, folder: Path, *certificate: str) -> tuple[int, str, list[float]]:
+    """Status, what is said, and objective and bound of what is kept, if anything is."""
+    (folder / "mine.json").write_text(json.dumps(content))
+    table = folder / "table.csv"
+    table.unlink(missing_ok=True)
+    proof = [folder / name for name in certificate]
+    done = call("library", "accept", folder / "mine.json", *proof, "--out", table)
+    rows = list(csv.DictReader(table.open())) if table.exists() else []
+    kept = [float(rows[0][name]) for name in ("objective", "bound")] if rows else []
+    return done.returncode, done.stdout + done.stderr, kept
+
+
+def test_anybodys_result_is_accepted_with_its_certificate(claimed: dict[str, Any], tmp_path: Path):
+    status, said, kept = accept(claimed | {"method": "somebody"}, tmp_path, "proof")
+    assert (status, kept) == (0, [12.8, 12.8]), said
+    assert f"somebody, certified {V}" in (tmp_path / "table.csv").read_text()
+
+
+def test_no_bound_is_believed_without_a_certificate(claimed: dict[str, Any], tmp_path: Path):
+    assert accept(claimed, tmp_path)[::2] == (0, [12.8, 5.0])  # though it says that `exact` proved it
+    status, said, kept = accept(claimed | {"solution": {"instances": []}}, tmp_path)
+    assert (status, kept) == (1, [])
+    assert "mine.json: solution: " in said
+    status, said, kept = accept(claimed | {"solution": {"nothing": 1}}, tmp_path)
+    assert (status, kept, said.count("\n")) == (1, [], 1)
+
+
+def test_a_worse_solution_is_no_better_whatever_sense_it_names(claimed: dict[str, Any], known: dict, tmp_path: Path):
+    worse = json.loads(solved("no-packing").model_dump_json())
+    record_of(known, objective=12.8, bound=5.0)
+    for sense in ("minimize", "maximize"):
+        status, said, kept = accept(worse | {"sense": sense}, tmp_path)
+        assert (status, kept) == (0, [])
+        assert said == "eva-table-3: no better than objective 12.8, bound 5.0\n"
+
+
+@pytest.mark.parametrize(
+    ("changed", "line"),
+    [
+        ({"bound": 12.9, "gap": 0.0}, "mine.json: "),
+        ({"objective": 12.7}, "mine.json: objective: 12.7 is claimed"),
+        ({"sense": "maximize"}, "mine.json: the objective is to minimize"),
+    ],
+)
+def test_a_false_claim_is_refused_and_nothing_kept(
+    claimed: dict[str, Any], tmp_path: Path, changed: dict[str, Any], line: str
+):
+    status, said, kept = accept(claimed | changed, tmp_path, "proof")
+    assert (status, kept) == (1, []), said
+    assert line in said
+
+
+def test_a_certificate_that_proves_less_or_another_instance_is_refused(claimed: dict[str, Any], tmp_path: Path):
+    weaker = json.loads((tmp_path / "proof").read_text())
+    (tmp_path / "else").write_text(json.dumps(weaker | {"instance": "0" * len(str(weaker.get("instance", "")))}))
+    assert accept(claimed, tmp_path, "else")[0] in (1, 2)
+    assert accept(claimed | {"instance": "of nowhere"}, tmp_path, "proof")[0] == 2
+    assert accept(claimed | {"solution": None}, tmp_path, "proof")[0] in (1, 2)
+    assert accept(claimed, tmp_path, "proof", "proof")[0] == 2
+    assert accept(claimed, tmp_path, "none")[0] == 2
