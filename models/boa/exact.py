@@ -33,7 +33,9 @@ def exact(data: BoaAllocation, options: Options, report: Report, start: Solution
     elif data.convex:
         answer = exact_convex(data, options, report)
     else:
-        with Stopwatch() as building:
+        with Stopwatch(options.time_limit) as building:
             prepared = prepare(data)
-        answer = replace(solve_micp(prepared, data.budget, options, report, start), build_s=building.cpu_s)
+        left = None if options.time_limit is None else max(building.remaining_s, 1e-9)
+        rest = replace(options, time_limit=left)
+        answer = replace(solve_micp(prepared, data.budget, rest, report, start), build_s=building.cpu_s)
     return replace(answer, info={**answer.info, "hull_deviation": max(hull_deviation(data).values())})

@@ -155,6 +155,14 @@ def test_larger_instances_are_proven(shape):
     assert result.gap <= 1e-6
 
 
+@pytest.mark.parametrize(("classes", "epochs", "widths", "seed"), [(800, 10, 16, 1), (3200, 3, 8, 0)])
+def test_many_classes_are_proven(classes: int, epochs: int, widths: int, seed: int):
+    """They have far more paths near the shortest than can be put together in every way, and need few of them."""
+    result = exact(random_allocation(classes, epochs, widths, seed=seed).data)
+    assert result.status == "optimal"
+    assert result.info["labels"] < 50 * classes
+
+
 @pytest.mark.parametrize("load", [1.1, 2.0, 5.0])
 def test_newtrace_is_proven(load: float):
     result = exact(newtrace(load).data)

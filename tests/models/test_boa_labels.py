@@ -14,6 +14,7 @@ from models.boa.rescaling.micp import prepare
 from models.boa.rescaling.path_dual import ReducedCosts, affordable, reduced_costs
 
 FREE = Limits(Stopwatch(), 10**9)
+ALL = 10**9
 
 
 def reduced(seed: int) -> tuple[ReducedCosts, int]:
@@ -44,9 +45,9 @@ def adds_up(r: ReducedCosts, i: int, found: ClassPaths) -> None:
 def plain(r: ReducedCosts, i: int, limit: float, latest: int) -> dict[int, int]:
     """The least time for each cost of the nondominated paths of a class, by a loop over single paths."""
     last = int(r.epochs[i]) - 1
+    stay, leave, enter = r.arcs(i)
     after = {
-        k: [(float(r.enter[0, i, k]), _cost(r, 0, i, k, True), _time(r, 0, i, k, True))]
-        for k in range(len(r.cost[0, i]))
+        k: [(float(enter[0, k]), _cost(r, 0, i, k, True), _time(r, 0, i, k, True))] for k in range(len(r.cost[0, i]))
     }
     for j in range(last + 1):
         if j:
@@ -54,7 +55,7 @@ def plain(r: ReducedCosts, i: int, limit: float, latest: int) -> dict[int, int]:
             for k, paths in after.items():
                 for reduced_cost, cost, time in paths:
                     for to in after:
-                        more = r.stay[j, i, k] if to == k else r.leave[j, i, k] + r.enter[j, i, to]
+                        more = stay[j, k] if to == k else leave[j, k] + enter[j, to]
                         found = float(reduced_cost + more), cost + _cost(r, j, i, to, to != k)
                         ahead[to].append((*found, time + _time(r, j, i, to, to != k)))
             after = ahead
@@ -87,7 +88,7 @@ def test_labels_are_the_nondominated_paths(share: float):
     for seed in range(8):
         r, latest = reduced(seed)
         for i in range(len(r.epochs)):
-            found = class_paths(r, i, share * r.least, latest, None, FREE)
+            found = class_paths(r, i, share * r.least, latest, ALL, FREE)
             assert found.complete
             assert corners(found) == plain(r, i, share * r.least, latest)
             adds_up(r, i, found)
@@ -96,7 +97,7 @@ def test_labels_are_the_nondominated_paths(share: float):
 def test_truncated_labels_are_paths_and_said_to_be_truncated():
     r, latest = reduced(1)
     for i in range(len(r.epochs)):
-        whole = class_paths(r, i, 0.3 * r.least, latest, None, FREE)
+        whole = class_paths(r, i, 0.3 * r.least, latest, ALL, FREE)
         found = class_paths(r, i, 0.3 * r.least, latest, 10, FREE)
         assert not found.complete
         assert len(found.paths) <= 10
@@ -107,7 +108,7 @@ def test_truncated_labels_are_paths_and_said_to_be_truncated():
 def test_labels_keep_the_limit_of_memory():
     r, latest = reduced(1)
     with pytest.raises(OutOfMemory):
-        class_paths(r, 0, 0.3 * r.least, latest, None, Limits(Stopwatch(), 100))
+        class_paths(r, 0, 0.3 * r.least, latest, ALL, Limits(Stopwatch(), 100))
 
 
 def test_every_point_of_a_frontier_is_the_optimum_of_its_budget():

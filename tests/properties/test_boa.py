@@ -19,6 +19,7 @@ from models import boa as models
 from models.boa.convex.cone_program import literal_cone
 from models.boa.convex.convex_dual import exact_convex
 from models.boa.convex.linear_program import literal_lp
+from models.boa.rescaling.gap_closing import GapClosingParameters
 from models.boa.rescaling.micp import prepare, solve_micp
 from models.boa.rescaling.path_dual import network, reduced_costs
 from tests.boa_cases import allocations, exact_mean_jct, policies
@@ -42,6 +43,17 @@ def test_exact_is_the_optimum_by_enumeration(data: BoaAllocation) -> None:
     assert result.status == "optimal"
     assert result.objective == pytest.approx(best, **CLOSE)
     assert result.bound <= best * (1 + 1e-12)
+
+
+@relaxed
+@given(allocations(), st.integers(2, 6), st.integers(2, 4))
+def test_no_room_is_too_small_for_the_optimum(data: BoaAllocation, room: int, widening: int) -> None:
+    """Whatever is truncated in a pass is neither called enumerated nor lost: the next passes have the room for it."""
+    assume(not data.convex and not data.real)
+    narrow = GapClosingParameters(probe_labels=room, probe_policies=room, widening=widening)
+    answer, best = solve_micp(prepare(data), data.budget, Options(), parameters=narrow), best_paths(data)
+    assert check(data, answer.solution).objective == pytest.approx(best, **CLOSE)
+    assert best * (1 - 2e-6) <= answer.bound <= best * (1 + 1e-12)
 
 
 @few
@@ -81,8 +93,8 @@ def test_units_never_exceed_what_they_round(data: BoaAllocation) -> None:
     finite = np.isfinite(net.time)
     assert (r.time[finite] * r.unit <= net.time[finite]).all()
     assert (r.cost * (data.budget / r.budget) <= net.cost).all()
-    for arcs in (r.enter, r.stay[1:], r.leave[1:]):
-        assert (arcs >= -r.margin).all()
+    for i in range(len(r.epochs)):
+        assert all((arcs >= -r.margin).all() for arcs in r.arcs(i))
     assert over.cost >= inside.cost
 
 

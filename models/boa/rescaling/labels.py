@@ -18,18 +18,18 @@ from models.highs import OutOfTime
 
 
 class OutOfMemory(Exception):
-    """The partial paths of a class are more than memory holds."""
+    """The partial paths of a class, or the policies of some, are more than memory holds."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The clock with the time limit, and the most labels of a class."""
+    """The clock with the time limit, and the most labels of a class, or policies of some."""
 
     clock: Stopwatch
     most_labels: int
 
     def check(self, labels: int) -> None:
-        """Raise OutOfTime or OutOfMemory where a class has so many labels by now."""
+        """Raise OutOfTime or OutOfMemory where there are so many labels or policies by now."""
         if self.clock.expired:
             raise OutOfTime("the time is over while paths are enumerated")
         if labels > self.most_labels:
@@ -54,9 +54,12 @@ class ParetoSet:
     def __len__(self) -> int:
         return len(self.cost)
 
-
-EMPTY = ParetoSet(np.zeros(1), *(np.zeros(1, dtype=np.int64) for _ in range(4)))
-"""The set of the empty policy alone, for no class: a neutral element of `merge`."""
+    def thinned(self, most: int) -> ParetoSet:
+        """At most `most` of the policies: half of them of least reduced cost, half spread evenly over the costs."""
+        half = most // 2
+        near = np.argpartition(self.reduced_cost, half)[:half]
+        kept = np.union1d(near, np.linspace(0, len(self) - 1, most - half).astype(np.int64))
+        return ParetoSet(self.reduced_cost[kept], self.cost[kept], self.time[kept], self.left[kept], self.right[kept])
 
 
 def nondominated(group: IntArray, cost: IntArray, time: IntArray, bits: int) -> IntArray:
@@ -88,16 +91,35 @@ class Window:
     mu: float
 
 
-def merge(a: ParetoSet, b: ParetoSet, window: Window, bits: int) -> ParetoSet:
+PAIRS_AT_ONCE = 1_000_000  # So many pairs of policies are looked at between two looks at the limits.
+Columns = tuple[FloatArray, IntArray, IntArray, IntArray, IntArray]
+
+
+def merge(a: ParetoSet, b: ParetoSet, window: Window, bits: int, limits: Limits) -> ParetoSet:
     """Every pair of a policy of `a` and a policy of `b` inside the window, without the dominated."""
-    cost = (a.cost[:, None] + b.cost).ravel()
-    reduced_cost = (a.reduced_cost[:, None] + b.reduced_cost).ravel()
-    short = np.maximum(window.lowest - cost, 0) * window.mu
-    inside = np.flatnonzero((cost <= window.highest) & (reduced_cost + short <= window.reduced_cost))
-    left, right = inside // len(b), inside % len(b)
-    cost, time = cost[inside], a.time[left] + b.time[right]
-    kept = nondominated(np.zeros(len(inside), dtype=np.int64), cost, time, bits)
-    return ParetoSet(reduced_cost[inside][kept], cost[kept], time[kept], left[kept], right[kept])
+    parts: list[Columns] = []
+    number, room, rows = 0, PAIRS_AT_ONCE, max(1, PAIRS_AT_ONCE // len(b))
+    for first in range(0, len(a), rows):
+        cost = (a.cost[first : first + rows, None] + b.cost).ravel()
+        reduced_cost = (a.reduced_cost[first : first + rows, None] + b.reduced_cost).ravel()
+        short = np.maximum(window.lowest - cost, 0) * window.mu
+        inside = np.flatnonzero((cost <= window.highest) & (reduced_cost + short <= window.reduced_cost))
+        left, right = first + inside // len(b), inside % len(b)
+        parts.append((reduced_cost[inside], cost[inside], a.time[left] + b.time[right], left, right))
+        number += len(inside)
+        if number > room:  # The dominated go now and then, for they can be far more than what memory holds.
+            parts = [_best(parts, bits)]
+            number = len(parts[0][0])
+            room = 2 * number + PAIRS_AT_ONCE
+        limits.check(number)
+    return ParetoSet(*_best(parts, bits))
+
+
+def _best(parts: Sequence[Columns], bits: int) -> Columns:
+    """The nondominated of all parts together, each of which has the columns of a ParetoSet."""
+    reduced_cost, cost, time, left, right = (np.concatenate(column) for column in zip(*parts, strict=True))
+    kept = nondominated(np.zeros(len(cost), dtype=np.int64), cost, time, bits)
+    return reduced_cost[kept], cost[kept], time[kept], left[kept], right[kept]
 
 
 Trail = list[tuple[IntArray, IntArray, Sequence[int]]]
@@ -132,36 +154,35 @@ class ClassPaths:
         return np.array(path[::-1], dtype=np.int64)
 
 
-NONE = np.iinfo(np.int64).max  # So many labels are never truncated.
-
-
-def class_paths(r: ReducedCosts, i: int, limit: float, latest: int, most: int | None, limits: Limits) -> ClassPaths:
+def class_paths(r: ReducedCosts, i: int, limit: float, latest: int, most: int, limits: Limits) -> ClassPaths:
     """Paths of a class with reduced cost <= `limit`, time <= `latest` and cost within the budget.
 
     - `r`: the network in whole units.
     - `i`: position of the class.
     - `limit`: most reduced cost, units of time.
     - `latest`: most time, units.
-    - `most`: number of labels to truncate to after every epoch; `None` keeps all.
+    - `most`: number of labels to truncate to after every epoch.
     - `limits`: checked every now and then.
     """
     from models.boa.rescaling.label_kernels import extended  # compiled at first use
 
-    epochs, kept = int(r.epochs[i]), NONE if most is None else most
-    choice = np.flatnonzero(r.enter[0, i] <= limit)
+    epochs = int(r.epochs[i])
+    stay, leave, enter = r.arcs(i)
+    run_cost, run_time = r.cost[:, i].astype(np.int64), r.time[:, i].astype(np.int64)
+    choice = np.flatnonzero(enter[0] <= limit)
     live = (
         choice,
-        r.enter[0, i, choice],
-        r.change_cost[i, choice] + r.cost[0, i, choice],
-        r.change_time[i, 0] + r.time[0, i, choice],
+        enter[0, choice],
+        r.change_cost[i, choice] + run_cost[0, choice],
+        r.change_time[i, 0] + run_time[0, choice],
     )
     trail: Trail = [(np.zeros(len(choice), dtype=np.int32), choice.astype(np.int32), (len(choice),))]
     number, complete, j = len(choice), True, 1
-    arcs = (r.stay[:, i], r.leave[:, i], r.enter[:, i], r.cost[:, i], r.time[:, i], r.change_cost[i])
+    arcs = (stay, leave, enter, run_cost, run_time, r.change_cost[i])
     change_time = int(r.change_time[i, 0])
     while j < epochs:
         j_next, live, before, taken, counts, whole = extended(
-            *arcs, change_time, j, epochs, live, limit, r.budget, latest, kept
+            *arcs, change_time, j, epochs, live, limit, r.budget, latest, most
         )
         trail.append((before, taken, counts.tolist()))
         number, complete, j = number + len(before), complete and whole, j_next

@@ -43,7 +43,8 @@ def prepare(data: BoaAllocation, last: int | None = None) -> Prepared:
 
     Raises InputError.
     """
-    arrays = width_arrays(data, last)
+    tables, formulas = _tables(data)
+    arrays = width_arrays(data, tables if last is None and not formulas else last)
     net = network(data, arrays)
     return Prepared(data, arrays, net, PathDual(net))
 
@@ -66,7 +67,7 @@ def solve_micp(
     - `parameters`: constants of the gap closing.
     """
     with Stopwatch(options.time_limit) as clock:
-        inside = p.dual.maximise(planned(budget))[1]
+        inside = p.dual.maximise(planned(budget), lambda: clock.expired)[1]
         search = _GapSearch(p, budget, inside, options, report, clock, start, parameters)
         search.run()
     return Answer(
@@ -103,13 +104,10 @@ class _GapSearch:
         self.incumbent: Incumbent[list[Path], float] = Incumbent(
             "minimize", clock, reported, gap=options.gap, bound=0.0
         )
-        self.line = p.dual.best(budget)[0]
+        self.line, self.lagrangian = p.dual.best(budget)
         self._offer(affordable(p.net, inside.mu, planned(budget)))
         if start is not None:
             self._better(choices_of(p, start))
-        self.reduced = reduced_costs(p.net, self.line, proven(budget), self.time)
-        self.lagrangian = max(0.0, self._hours(self.reduced.least - self.reduced.margin))
-        self.incumbent.raise_bound(self.lagrangian)
         self.labels = 0
         self.termination: Termination = "finished"
         self.reason: str | None = None
@@ -129,13 +127,18 @@ class _GapSearch:
     def run(self) -> None:
         """Close the gap, or stop at a limit and say why."""
         limits, most_labels = Limits(self.clock, self.parameters.most_labels), self.parameters.most_labels
-        start = self._units(self.paths)
+        if not self.clock.expired:
+            self.reduced = reduced_costs(self.p.net, self.line, proven(self.budget), self.time)
+            self.lagrangian = max(0.0, self._hours(self.reduced.least - self.reduced.margin))
+        self.incumbent.raise_bound(self.lagrangian)
         try:
+            limits.check(0)
+            start = self._units(self.paths)
             self.labels = close_gap(self.reduced, start, self._target_bound, limits, self._improved, self.parameters)
         except OutOfTime:
             self.termination, self.reason = "time_limit", "time limit"
         except (OutOfMemory, MemoryError):
-            self.reason = f"more than {most_labels:,} partial paths of a class"
+            self.reason = f"more than {most_labels:,} partial paths or policies at once"
 
     def _target_bound(self, units: float) -> float:
         """The bound that is good enough for an incumbent, a little closer than asked for; both in units."""
@@ -154,18 +157,19 @@ class _GapSearch:
         """Units of time as hours, rounded down."""
         return units * self.reduced.unit * (1 - 1e-15)
 
-    def _improved(self, choices: list[IntArray] | None, bound: float | None) -> None:
-        """Keep a better policy, given as choices, or a better bound in units."""
-        if choices is not None:
-            self._better(choices)
+    def _improved(self, choices: list[IntArray] | None, bound: float | None) -> bool:
+        """Keep a better policy, given as choices, or a better bound in units; whether the policy keeps the budget."""
         if bound is not None:
             self.incumbent.raise_bound(self._hours(bound))
+        return self._better(choices)
 
-    def _better(self, choices: list[IntArray] | None) -> None:
-        """Make the choices the incumbent where faster and within the budget, not just in whole units."""
+    def _better(self, choices: list[IntArray] | None) -> bool:
+        """Make the choices the incumbent where faster; whether they keep the budget, not just in whole units."""
         found = [path(self.p.net, i, c) for i, c in enumerate(choices or ())]
-        if found and fsum(q.cost for q in found) <= planned(self.budget):
+        keeps = bool(found) and fsum(q.cost for q in found) <= planned(self.budget)
+        if keeps:
             self._offer(found)
+        return keeps
 
     def _offer(self, paths: list[Path]) -> None:
         """Make a policy the incumbent where that is faster."""
@@ -219,9 +223,7 @@ def prepare_mixed(data: BoaAllocation) -> Prepared:
 
     Raises InputError where these are too large, or where nothing ends a linear speedup.
     """
-    speedups = [epoch.speedup.on(data.gpu_types[0].name) for c in data.classes for epoch in c.epochs]
-    tables = max((len(s.table.hull(data.max_width).speedup) for s in speedups if s.table is not None), default=1)
-    formulas = any(s.table is None for s in speedups)
+    tables, formulas = _tables(data)
     end = max(tables, data.max_width or math.inf) if formulas else tables
     last = int(min(end, max(tables, FIRST)))
     while True:
@@ -237,6 +239,13 @@ def prepare_mixed(data: BoaAllocation) -> Prepared:
         too_many = oversize(data, last)
         if too_many is not None:
             raise InputError(too_many)
+
+
+def _tables(data: BoaAllocation) -> tuple[int, bool]:
+    """The last width of any table, and whether there are formulas, which have no last width."""
+    speedups = [e.speedup.on(t.name) for c in data.classes for e in c.epochs for t in data.gpu_types]
+    last = max((len(s.table.hull(data.max_width).speedup) for s in speedups if s.table is not None), default=1)
+    return last, any(s.table is None for s in speedups)
 
 
 def sufficient(data: BoaAllocation, last: int) -> float:

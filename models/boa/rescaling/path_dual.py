@@ -16,7 +16,7 @@ point, and their rounding is bounded by `margin`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import fsum
 
@@ -60,9 +60,12 @@ class Path:
 def network(data: BoaAllocation, arrays: WidthArrays | None = None) -> Network:
     """The network of `data` over whole widths."""
     a = arrays if arrays is not None else width_arrays(data)
+    cost = np.where(np.isfinite(a.hours), a.hours, 0.0)
+    cost *= a.arrivals[:, None]
+    cost *= a.rate
     return Network(
         time=a.hours * a.share[:, None],
-        cost=np.where(np.isfinite(a.hours), a.hours, 0.0) * a.arrivals[:, None] * a.rate,
+        cost=cost,
         change_time=(a.share * a.rescale)[:, None],
         change_cost=(a.arrivals * a.rescale)[:, None] * a.rate,
         epochs=a.epochs,
@@ -87,14 +90,13 @@ ROUNDS = 100  # The search ends after so many rounds, however close the lines me
 class Potentials:
     """Lengths of arcs and shortest distances to the end at a multiplier; L epochs at most, M classes, S choices.
 
-    - `run` (L, M, S), `change` (M, S): lengths of the arcs.
-    - `onward` (L, M, S): distance from after an epoch at a choice.
+    - `change` (M, S): lengths of the arcs to a choice.
+    - `ahead` (L, M, S): distance from before an epoch, already at a choice.
     - `switch` (L, M): distance from before an epoch, about to change; `switch[0]` are the classes' shortest paths.
     """
 
-    run: FloatArray
     change: FloatArray
-    onward: FloatArray
+    ahead: FloatArray
     switch: FloatArray
 
 
@@ -138,15 +140,14 @@ def _evaluate(net: Network, mus: FloatArray) -> list[Line]:
 
 def potentials(net: Network, mu: float) -> Potentials:
     """Distances to the end at multiplier `mu`."""
-    run, change = net.time + mu * net.cost, net.change_time + mu * net.change_cost
-    onward = np.zeros_like(run)
-    switch = np.empty(run.shape[:2])
-    for j in range(len(run) - 1, -1, -1):
-        ahead = run[j] + onward[j]
-        switch[j] = (change + ahead).min(-1)
-        if j:
-            onward[j - 1] = np.minimum(ahead, switch[j][:, None])
-    return Potentials(run, change, onward, switch)
+    change, ahead = net.change_time + mu * net.change_cost, np.empty_like(net.time)
+    switch = np.empty(ahead.shape[:2])
+    onward = np.zeros_like(change)
+    for j in range(len(ahead) - 1, -1, -1):
+        ahead[j] = net.time[j] + mu * net.cost[j] + onward
+        switch[j] = (change + ahead[j]).min(-1)
+        onward = np.minimum(ahead[j], switch[j][:, None])
+    return Potentials(change, ahead, switch)
 
 
 def shortest_paths(net: Network, p: Potentials) -> list[Path]:
@@ -155,7 +156,7 @@ def shortest_paths(net: Network, p: Potentials) -> list[Path]:
     for i, epochs in enumerate(net.epochs):
         choices = np.empty(epochs, dtype=np.int64)
         for j in range(epochs):
-            ahead = p.run[j, i] + p.onward[j, i]
+            ahead = p.ahead[j, i]
             new = int((p.change[i] + ahead).argmin())
             stay = j > 0 and ahead[choices[j - 1]] <= p.switch[j, i]
             choices[j] = choices[j - 1] if stay else new
@@ -243,10 +244,11 @@ class PathDual:
             self._sorted[within[0]] if len(within) else None,
         )
 
-    def maximise(self, budget: float) -> tuple[Line, Line]:
+    def maximise(self, budget: float, stop: Callable[[], bool] = lambda: False) -> tuple[Line, Line]:
         """The two lines that meet at the maximum of L: a line that costs more than `budget`, and a line within.
 
-        Both are the same where the fastest paths of all keep the budget, or where only the cheapest do.
+        Both are the same where the fastest paths of all keep the budget, or where only the cheapest do. Once `stop`
+        says so, they are lines on either side of the maximum.
         """
         over, inside = self._around(budget)
         if over is None or self.fastest.cost <= budget:
@@ -268,7 +270,7 @@ class PathDual:
             if not over.mu < mu < inside.mu:
                 break
             best = max(line.at(line.mu, budget) for line in (over, inside))
-            if over.at(mu, budget) - best <= TOLERANCE * abs(best):
+            if over.at(mu, budget) - best <= TOLERANCE * abs(best) or stop():
                 break
             near = np.geomspace(1e-3, 1, points // 2)[:-1]
             self._at(np.concatenate([mu - (mu - over.mu) * near, [mu], mu + (inside.mu - mu) * near]))
@@ -285,30 +287,26 @@ class ReducedCosts:
 
     The reduced costs of a path's arcs are >= 0 and add up to the path's length over the shortest.
 
-    - `time`, `cost` (L, M, S): units of running an epoch at a choice.
+    - `time`, `cost` (L, M, S): units of running an epoch at a choice, whole numbers.
     - `change_time` (M, 1), `change_cost` (M, S): units of changing to a choice.
     - `epochs` (M,): number of epochs of each class.
     - `bits`: the budget in units is this power of two.
     - `unit`: hours of a unit of time.
     - `mu`: the multiplier, units of time for a unit of cost.
-    - `enter` (L, M, S): reduced cost of changing to a choice before an epoch.
-    - `stay` (L, M, S): reduced cost of keeping a choice from the epoch before.
-    - `leave` (L, M, S): reduced cost of leaving a choice after the epoch before.
+    - `potentials`: distances to the end, units.
     - `least`: L(μ) in units.
     - `margin`: more than all rounding of floats can amount to, units.
     """
 
-    time: IntArray
-    cost: IntArray
+    time: FloatArray
+    cost: FloatArray
     change_time: IntArray
     change_cost: IntArray
     epochs: IntArray
     bits: int
     unit: float
     mu: float
-    enter: FloatArray
-    stay: FloatArray
-    leave: FloatArray
+    potentials: Potentials
     least: float
     margin: float
 
@@ -316,6 +314,20 @@ class ReducedCosts:
     def budget(self) -> int:
         """The budget, units."""
         return 1 << self.bits
+
+    @property
+    def unsure(self) -> int:
+        """A policy that leaves so many units of the budget keeps it whatever its costs were rounded down by."""
+        return 2 * int(self.epochs.sum()) + (self.budget >> 37)
+
+    def arcs(self, i: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The reduced costs (L, S) of class `i`, made when they are asked for to save memory.
+
+        Those of keeping a choice from the epoch before, of leaving it after that, and of changing to a choice.
+        """
+        p = self.potentials
+        ahead, switch = p.ahead[:, i], p.switch[:, i, None]
+        return np.maximum(ahead - switch, 0.0), np.maximum(switch - ahead, 0.0), p.change[i] + ahead - switch
 
 
 def reduced_costs(net: Network, line: Line, budget: float, incumbent: float) -> ReducedCosts:
@@ -331,22 +343,16 @@ def reduced_costs(net: Network, line: Line, budget: float, incumbent: float) -> 
     )
     mu = line.mu * unit_cost / unit
     p = potentials(whole, mu)
-    ahead = p.run + p.onward
-    stay, leave = np.full_like(ahead, np.inf), np.full_like(ahead, np.inf)
-    stay[1:] = ahead[1:] - p.onward[:-1]
-    leave[1:] = p.switch[1:, :, None] - p.onward[:-1]
     return ReducedCosts(
-        time=whole.time.astype(np.int64),
-        cost=whole.cost.astype(np.int64),
+        time=whole.time,
+        cost=whole.cost,
         change_time=whole.change_time.astype(np.int64),
         change_cost=whole.change_cost.astype(np.int64),
         epochs=net.epochs,
         bits=bits,
         unit=unit,
         mu=mu,
-        enter=p.change + ahead - p.switch[:, :, None],
-        stay=stay,
-        leave=leave,
+        potentials=p,
         least=float(p.switch[0].sum() - mu * 2.0**bits),
         margin=rounding(net) * (1 + mu) * 2.0**bits,
     )
@@ -354,4 +360,5 @@ def reduced_costs(net: Network, line: Line, budget: float, incumbent: float) -> 
 
 def _down(values: FloatArray, unit: float, bits: int) -> FloatArray:
     """Whole units below `values`, a few roundings of the division included; cut where more than the budget."""
-    return np.minimum(np.floor(values * ((1 - 2.0**-49) / unit)), 2.0 ** (bits + 1))
+    whole = values * ((1 - 2.0**-49) / unit)
+    return np.minimum(np.floor(whole, out=whole), 2.0 ** (bits + 1), out=whole)
