@@ -101,9 +101,15 @@ class Optima:
                 found = apply(self._exact, instance, self.limited())
             self._known[chosen] = KnownOptimum(found.objective, found.bound, found.status == "optimal", clock.cpu_s)
             self.unproven += not self._known[chosen].proven
-            if self._space.grows and found.bound is not None:
-                self._bounds[chosen] = found.bound
+        if self._space.grows and self._known[chosen].bound is not None:
+            self._bounds[chosen] = self._known[chosen].bound
         return self._known[chosen]
+
+    def asked_anew(self) -> Optima:
+        """The same, which looks for nothing twice, but knows nothing of an instance before it is asked for it."""
+        anew = Optima(self._space, self._exact, self._options)
+        anew._known, anew.clock = self._known, self.clock
+        return anew
 
     def at_least(self, chosen: Chosen) -> float | None:
         """What the optimum is at least, where it is no less than that of any part: by what is known of the parts."""

@@ -15,10 +15,18 @@ from experiments.worst_cases.search import Part, Seen, searched
 from instances import Options, check
 from instances.proofs.verify import see_bound, see_result
 
-SEEDS = int(os.environ.get("GAPWISE_WORST", "5"))
+SEEDS = int(os.environ.get("GAPWISE_WORST", "7"))
 """Worst cases that are certified; 200 take two CPU minutes."""
 STEPS = 30
-PROBLEMS = ("eva-packing", "aryl-elastic", "aryl-reclaim", "boa-allocation", "sia-oracle")
+PROBLEMS = (
+    "eva-packing",
+    "aryl-elastic",
+    "aryl-reclaim",
+    "boa-allocation",
+    "sia-oracle",
+    "node-consolidation",
+    "node-placement",
+)
 OWN = [(problem, next(iter(SPACES[problem]))) for problem in PROBLEMS]
 PLACES = [*OWN, *((problem, name) for problem in PROBLEMS for name in SPACES[problem] if (problem, name) not in OWN)]
 
