@@ -35,7 +35,7 @@ from instances.text import meant, shown
 
 ENUMERATED = 20_000  # instances of all sizes up to the one asked for: more are not all looked at
 IN_A_PART = 400  # instances of a part of an enumeration
-WALKS, STEPS = 8, 3_000  # annealings of a search, and steps of each
+WALKS, STEPS = 8, 3_000  # of a search, and of each walk
 LOOK_S = 10.0  # CPU seconds for instances anywhere, and for those near the worst one
 TIMES = (2, 10, 100)  # how often the worst instance is repeated to see whether its gap stays
 
@@ -52,13 +52,13 @@ def worst(
         typer.Option(help="Its problem.", autocompletion=flags.problem_names, show_default="the first that has it"),
     ] = None,
     size: Annotated[
-        int, typer.Option(help="How many tasks, jobs or classes an instance has at most.", min=1, max=1000)
+        int, typer.Option(help="How many tasks, jobs, classes, pods or nodes an instance has at most.", min=1, max=1000)
     ] = 4,
     within: Annotated[
         str | None,
         typer.Option(
             metavar="FILE|NAME",
-            help="An instance file, whose tasks, jobs or classes may be there in any numbers, or a space by name.",
+            help="A file whose tasks, jobs, classes or nodes may be there in any numbers, or a space by name.",
             show_default="the problem's own",
         ),
     ] = None,

@@ -100,7 +100,7 @@ def test_the_worst_of_all_small_clusters_is_proven_and_its_certificate_verified(
     assert json.loads(again.stdout) | {"certificate": "json"} == found
 
 
-@pytest.mark.parametrize(("heuristic", "size", "steps"), [("reclaim-scf", 4, 638), ("reclaim-random", 3, 300)])
+@pytest.mark.parametrize(("heuristic", "size", "steps"), [("reclaim-scf", 3, 400), ("reclaim-random", 3, 300)])
 def test_a_walk_finds_what_looking_at_all_instances_does(heuristic: str, size: int, steps: int):
     space = SPACES["aryl-reclaim"]["spread-jobs"]()
     judge = judge_of(space, heuristic)
@@ -132,11 +132,11 @@ def test_a_walk_takes_its_steps_and_no_more_than_a_proof_over(problem: str, name
 
 def test_a_walk_goes_on_where_the_heuristic_breaks():
     """Before: the first instance on which it breaks was the last one of a search."""
-    walk = Walk(judge_of(SPACES["sia-oracle"]["two-pools"](), "mmfs"), 4, 200, 0)
+    walk = Walk(judge_of(SPACES["sia-oracle"]["two-pools"](), "gssf"), 4, 300, 0)
     assert walk.run()
-    cases = list(walk.cases.values())
-    assert sum(case.broken is not None for case in cases) > 1
-    assert max(case.gap for case in cases) >= 1.0
+    breaks = [case.broken is not None for case in walk.cases.values()]
+    assert sum(breaks) > 1
+    assert not all(breaks[breaks.index(True) :])
 
 
 def test_a_walk_of_a_space_in_which_all_breaks_ends(own: Path):
@@ -153,8 +153,8 @@ def test_a_search_beside_an_enumeration_knows_nothing_of_it():
     judge = judge_of(space, "reclaim-scf")
     assert enumerated(judge, Part(size=1), Seen([], random.Random(0)))
     known = judge.optima
+    assert (known.at_least((0, 13)), known.asked_anew().at_least((0, 13))) == (1.0, None)
     anew = known.asked_anew()
-    assert (known.at_least((0, 13)), anew.at_least((0, 13))) == (1.0, None)
     assert anew.of((13,)) is known.of((13,))
     assert anew.proofs == 0
     assert anew.at_least((0, 13)) == known.at_least((0, 13))
@@ -246,7 +246,7 @@ def test_the_least_bill_of_a_part_of_the_pods_bounds_that_of_all():
     space = SPACES["node-consolidation"]["nine-pods"]()
     judge = judge_of(space, "karpenter-1.14")
     for size in (1, 2, 3):
-        for chosen in list(every(space.things, size))[:: 2 * size - 1]:
+        for chosen in list(every(space.things, size))[:: 2 * size]:
             case = judge.case(chosen)
             assert case is not None
             at_most = judge.at_most(case)
@@ -258,9 +258,8 @@ def test_nodes_vary_with_what_they_hold():
     instance = space.instance((0, 0, 5))
     assert instance is not None
     data = instance.data
-    assert [node.name for node in data.nodes] == ["c6i-2-small", "c6i-2-small.2", "m6i-2-small-small-small"]
-    assert {pod.name: pod.count for pod in data.pods} == {"small": 5}
-    assert sum(n for node in data.nodes for n in node.pods.values()) == 5
+    assert [node.name for node in data.nodes] == ["c6i-2-small", "c6i-2-small.2", "c6i-4-small-large"]
+    assert {pod.name: pod.count for pod in data.pods} == {"small": 3, "large": 1}
     assert not space.grows
     base = space.base.data
     waiting = (base.pods[0], base.pods[1].model_copy(update={"count": base.pods[1].count + 2}))
@@ -273,7 +272,7 @@ def test_pods_that_fill_nodes_have_a_place_without_a_move_which_a_score_need_not
     known = entries("node-placement")
     judge = judge_of(space, "balanced-allocation")
     seen = Seen([], random.Random(0))
-    assert enumerated(judge, Part(size=2, last=200), seen)
+    assert enumerated(judge, Part(size=2, first=640, last=800), seen)
     broken = [case for case in seen.worst if case.broken is not None]
     assert 0 < len(broken) < 100
     for case in broken[:5]:
@@ -288,9 +287,9 @@ def test_the_worst_of_karpenter_is_proven_and_its_certificate_verified(tmp_path:
     found = json.loads(done.stdout)
     assert found["complete"]
     assert found["gap"] > 1, "a node for both pods, where one of them needs little alone"
-    files = [tmp_path / f"{found['instance']}.{ending}" for ending in ("json", "exact.json", "exact.certificate.json")]
+    files = [tmp_path / f"{found['instance']}.{ending}" for ending in ("json", "exact.json", "exact.vipr")]
     assert call("verify", *files).returncode == 0
-    assert (tmp_path / f"{found['instance']}.karpenter-1.14.svg").exists()
+    assert len(list(tmp_path.glob("*.svg"))) == 2
 
 
 def test_the_optimum_of_a_part_bounds_only_where_it_grows():
