@@ -119,8 +119,8 @@ SPACES = {
 }
 RULES = ("karpenter-1.14", "karpenter-1.14-balanced", "karpenter-1.13", "ca-least-waste", "ca-most-pods")
 SWEEPS = (
-    Sweep("node-consolidation", "nine-pods", 7, (20,), RULES),
-    Sweep("node-consolidation", "running-nodes", 3, (5,), RULES),
+    Sweep("node-consolidation", "nine-pods", 7, (10,), RULES),
+    Sweep("node-consolidation", "running-nodes", 3, (4,), RULES),
     Sweep("node-placement", "cut-nodes", 2, (4,)),
 )
 
