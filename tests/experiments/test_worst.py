@@ -28,6 +28,7 @@ from instances import Instance, Options
 from instances.aryl import figure_5
 from instances.eva import EvaPacking, InstanceType, Task
 from instances.eva.packing import DEFAULT
+from instances.kubernetes import ClusterNode, NodePlacement, Pod
 from tests.commands import call
 
 HEURISTICS = '''
@@ -279,6 +280,17 @@ def test_pods_that_fill_nodes_have_a_place_without_a_move_which_a_score_need_not
         found = apply(known["exact"], space.instance(case.chosen), Options())  # type: ignore[arg-type]
         assert (found.status, found.objective) == ("optimal", 0.0)
         assert "is placed" in str(case.broken)
+
+
+def test_what_has_no_solution_breaks_no_heuristic():
+    """Before: a pod that has no place in any solution was told as one that the score left without one."""
+    pods = (Pod(name="p", count=1, demand={"a": 3}),)
+    node = ClusterNode(name="n", capacity={"a": 4})
+    space = RepeatedEntries(Instance.of(NodePlacement(resources=("a",), nodes=(node,), pods=pods), "one"))
+    judge = judge_of(space, "least-allocated")
+    assert judge.case((0,)) is not None
+    assert judge.case((0, 0)) is None
+    assert judge.optima.unproven == 0
 
 
 def test_the_worst_of_karpenter_is_proven_and_its_certificate_verified(tmp_path: Path):
