@@ -70,8 +70,8 @@ ELASTIC = ("two-phase", "fifo", "afs", "gandiva", "equal-split")
 SWEEPS = (
     Sweep("aryl-elastic", "elastic-jobs", 3, (4,), ELASTIC),
     Sweep("aryl-elastic", "elastic-mean-jct", 2, (3,), ELASTIC),
-    Sweep("aryl-reclaim", "spread-jobs", 4, (12,)),
-    Sweep("aryl-reclaim", "lost-hours", 2, (6,)),
+    Sweep("aryl-reclaim", "spread-jobs", 4, (6,), seeds=30),
+    Sweep("aryl-reclaim", "lost-hours", 2, (3,), seeds=30),
 )
 
 
