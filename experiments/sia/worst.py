@@ -44,7 +44,7 @@ SPACES = {"sia-oracle": {"two-pools": two_pools, "long-jobs": long_jobs}}
 POLICIES = ("sia-vc", "safe-ssf", "gssf", "mmfs", "sia-perfect")
 SWEEPS = (
     Sweep("sia-oracle", "two-pools", 2, (4,), POLICIES),
-    Sweep("sia-oracle", "long-jobs", 1, (4,), POLICIES),
+    Sweep("sia-oracle", "long-jobs", 2, (4,), POLICIES),
 )
 
 
