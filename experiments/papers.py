@@ -127,6 +127,8 @@ SPACES: Loaded[Mapping[str, Callable[[], Any]]] = Loaded(
         "aryl-elastic": "experiments.aryl.worst:SPACES",
         "aryl-reclaim": "experiments.aryl.worst:SPACES",
         "sia-oracle": "experiments.sia.worst:SPACES",
+        "node-consolidation": "experiments.kubernetes.worst:SPACES",
+        "node-placement": "experiments.kubernetes.worst:SPACES",
     }
 )
 """What makes the spaces of a problem, in which worst cases are looked for, by name; the first is its own."""
@@ -171,6 +173,7 @@ STUDIES = {
     "sia-benchmark": "experiments.sia.benchmark:benchmarks",
     "sia-worst": "experiments.sia.worst:worst_cases",
     "cluster-rules": "experiments.kubernetes.rules:rules",
+    "kubernetes-worst": "experiments.kubernetes.worst:worst_cases",
     "sia-peers": "experiments.sia.peers:peers",
     "kubernetes-peers": "experiments.kubernetes.peers:peers",
 }
@@ -199,6 +202,7 @@ RECORDED: dict[str, tuple[str, dict[str, Any]]] = {
     "sia/benchmark": ("sia-benchmark", {"trace": Path("traces/philly.csv")}),
     "sia/worst": ("sia-worst", {}),
     "kubernetes/rules": ("cluster-rules", {"rows": 3}),
+    "kubernetes/worst": ("kubernetes-worst", {}),
     "sia/peers": ("sia-peers", {}),
     "kubernetes/peers": ("kubernetes-peers", {}),
 }

@@ -35,7 +35,8 @@ from instances.text import meant, shown
 
 ENUMERATED = 20_000  # instances of all sizes up to the one asked for: more are not all looked at
 IN_A_PART = 400  # instances of a part of an enumeration
-WALKS, STEPS = 8, 3_000  # annealings of a search, and steps of each
+WALKS, STEPS = 8, 3_000  # of a search, and of each walk at least
+EACH = 4  # steps of a walk at least for each thing of a space, for each is looked at alone
 LOOK_S = 10.0  # CPU seconds for instances anywhere, and for those near the worst one
 TIMES = (2, 10, 100)  # how often the worst instance is repeated to see whether its gap stays
 
@@ -52,13 +53,13 @@ def worst(
         typer.Option(help="Its problem.", autocompletion=flags.problem_names, show_default="the first that has it"),
     ] = None,
     size: Annotated[
-        int, typer.Option(help="How many tasks, jobs or classes an instance has at most.", min=1, max=1000)
+        int, typer.Option(help="How many tasks, jobs, classes, pods or nodes an instance has at most.", min=1, max=1000)
     ] = 4,
     within: Annotated[
         str | None,
         typer.Option(
             metavar="FILE|NAME",
-            help="An instance file, whose tasks, jobs or classes may be there in any numbers, or a space by name.",
+            help="A file whose tasks, jobs, classes or nodes may be there in any numbers, or a space by name.",
             show_default="the problem's own",
         ),
     ] = None,
@@ -163,7 +164,8 @@ def _parts(space: Space, size: int, seed: int) -> tuple[list[list[Part]], bool]:
             [Part(size=n, first=first, last=min(total, first + IN_A_PART)) for first in range(0, total, IN_A_PART)]
             for n, total in totals.items()
         ], True
-    return [[Part(size=size, seed=seed + walk, steps=STEPS) for walk in range(WALKS)]], False
+    steps = max(STEPS, EACH * space.things)
+    return [[Part(size=size, seed=seed + walk, steps=steps) for walk in range(WALKS)]], False
 
 
 def _unfit(space: Space, *entries: Entry) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Literal
 
 from experiments.harness.experiment import Study
 from experiments.worst_cases.space import RepeatedEntries
@@ -15,7 +16,10 @@ SECONDS = (1.0, 2.0, 5.0, 20.0, 100.0)
 SERVERS = ("s1", "s2", "s3", "s4")
 
 
-def elastic_jobs() -> RepeatedEntries:
+HOURS = (0.1, 10.0, 1000.0)
+
+
+def elastic_jobs(objective: Literal["jct-reduction", "mean-jct"] = "jct-reduction") -> RepeatedEntries:
     """Jobs like those of Tables 2 and 4, on eight GPUs."""
     jobs = tuple(
         ElasticJob(
@@ -28,9 +32,14 @@ def elastic_jobs() -> RepeatedEntries:
         for least, most in WORKERS
         for seconds in SECONDS
     )
-    data = ArylElastic(capacity_gpus=8.0, jobs=jobs[:1], objective="jct-reduction")
-    base = Instance.of(data, "aryl-elastic-jobs", "Aryl (arXiv:2202.07896), as in Tables 2 and 4")
-    return RepeatedEntries(base, jobs)
+    data = ArylElastic(capacity_gpus=8.0, jobs=jobs[:1], objective=objective)
+    name = "aryl-elastic-jobs" if objective == "jct-reduction" else f"aryl-elastic-{objective}"
+    return RepeatedEntries(Instance.of(data, name, "Aryl (arXiv:2202.07896), as in Tables 2 and 4"), jobs)
+
+
+def elastic_mean_jct() -> RepeatedEntries:
+    """The same jobs, to the last completion."""
+    return elastic_jobs("mean-jct")
 
 
 def spread_jobs() -> RepeatedEntries:
@@ -41,9 +50,29 @@ def spread_jobs() -> RepeatedEntries:
     return RepeatedEntries(Instance.of(data, "aryl-spread-jobs", "Aryl (arXiv:2202.07896), as in Figure 5"))
 
 
-SPACES = {"aryl-elastic": {"elastic-jobs": elastic_jobs}, "aryl-reclaim": {"spread-jobs": spread_jobs}}
+def lost_hours() -> RepeatedEntries:
+    """The same jobs, by the work that a preemption loses: a tenth of a GPU-hour, ten or a thousand."""
+    base = spread_jobs().base
+    jobs = tuple(
+        job.model_copy(update={"id": f"{job.id}-{hours:g}h", "gpu_hours": hours})
+        for hours in HOURS
+        for job in base.data.jobs
+    )
+    data = base.data.with_(jobs=jobs, objective="lost-gpu-hours")
+    return RepeatedEntries(Instance.of(data, "aryl-lost-hours", base.source))
+
+
+SPACES = {
+    "aryl-elastic": {"elastic-jobs": elastic_jobs, "elastic-mean-jct": elastic_mean_jct},
+    "aryl-reclaim": {"spread-jobs": spread_jobs, "lost-hours": lost_hours},
+}
 ELASTIC = ("two-phase", "fifo", "afs", "gandiva", "equal-split")
-SWEEPS = (Sweep("aryl-elastic", "elastic-jobs", 3, (4,), ELASTIC), Sweep("aryl-reclaim", "spread-jobs", 4, (12,)))
+SWEEPS = (
+    Sweep("aryl-elastic", "elastic-jobs", 3, (4,), ELASTIC),
+    Sweep("aryl-elastic", "elastic-mean-jct", 2, (3,), ELASTIC),
+    Sweep("aryl-reclaim", "spread-jobs", 4, (6,), seeds=30),
+    Sweep("aryl-reclaim", "lost-hours", 2, (3,), seeds=30),
+)
 
 
 def worst_cases(options: Options) -> Study:

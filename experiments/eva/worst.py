@@ -32,9 +32,9 @@ SPACES: dict[str, dict[str, Callable[[], Space]]] = {
 }
 SWEEPS = (
     Sweep("eva-packing", "nine-workloads", 7, (20,)),
-    Sweep("eva-packing", "cut-bins-2d", 0, (2, 3, 4, 5, 6, 7, 8), tuple(RULES)),
-    Sweep("eva-packing", "cut-bins-3d", 0, (2, 3, 5, 8), tuple(RULES)),
-    Sweep("eva-packing", "cut-bins-4d", 0, (2, 3, 5, 8), tuple(RULES)),
+    Sweep("eva-packing", "cut-bins-2d", 0, (2, 3, 4, 5, 6, 7, 8), tuple(RULES), seeds=1),
+    Sweep("eva-packing", "cut-bins-3d", 0, (2, 3, 5, 8), tuple(RULES), seeds=1),
+    Sweep("eva-packing", "cut-bins-4d", 0, (2, 3, 5, 8), tuple(RULES), seeds=1),
 )
 
 

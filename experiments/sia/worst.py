@@ -1,4 +1,4 @@
-"""A space of workloads of SIA: short jobs of two pools of one GPU each."""
+"""Spaces of workloads of SIA: short jobs of two pools of one GPU each, and short and long ones of two pools of two."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from instances.sia import Job, Pool, SiaOracle
 
 POOLS = ("p0", "p1")
 SUBMITTED, DURATIONS = (0, 1, 2), (1, 2, 3, 5)
+LONG = (1, 2, 10, 100)
 
 
 def two_pools() -> RepeatedEntries:
@@ -25,9 +26,26 @@ def two_pools() -> RepeatedEntries:
     return RepeatedEntries(Instance.of(data, "sia-two-pools", "short jobs of two pools of one GPU each"))
 
 
-SPACES = {"sia-oracle": {"two-pools": two_pools}}
+def long_jobs() -> RepeatedEntries:
+    """Jobs on one or two GPUs of up to a hundred slots that come within four, the shortest first."""
+    jobs = tuple(
+        Job(id=f"{pool}-{gpus}-gpus-at-{submit}-for-{duration}", pool=pool, submit=submit, duration=duration, gpus=gpus)
+        for duration in LONG
+        for submit in (0, 1, 3)
+        for gpus in (1, 2)
+        for pool in POOLS
+    )
+    pools = tuple(Pool(name=name, gpus=2) for name in POOLS)
+    data = SiaOracle(slot_minutes=1.0, pools=pools, jobs=jobs)
+    return RepeatedEntries(Instance.of(data, "sia-long-jobs", "short and long jobs of two pools of two GPUs each"))
+
+
+SPACES = {"sia-oracle": {"two-pools": two_pools, "long-jobs": long_jobs}}
 POLICIES = ("sia-vc", "safe-ssf", "gssf", "mmfs", "sia-perfect")
-SWEEPS = (Sweep("sia-oracle", "two-pools", 2, (4,), POLICIES),)
+SWEEPS = (
+    Sweep("sia-oracle", "two-pools", 2, (4,), POLICIES),
+    Sweep("sia-oracle", "long-jobs", 2, (4,), POLICIES),
+)
 
 
 def worst_cases(options: Options) -> Study:

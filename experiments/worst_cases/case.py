@@ -63,12 +63,16 @@ class Case(Frozen):
 
 @dataclass(frozen=True)
 class KnownOptimum:
-    """The best value known of an instance, `None` without a solution, and the bound on its optimum."""
+    """The best value known of an instance, `None` without a solution, and the bound on its optimum.
+
+    `infeasible`: whether it is proven that there is no solution.
+    """
 
     best: float | None
     bound: float | None
     proven: bool
     cpu_s: float
+    infeasible: bool = False
 
 
 class Optima:
@@ -99,11 +103,18 @@ class Optima:
             assert instance is not None
             with Stopwatch() as clock:
                 found = apply(self._exact, instance, self.limited())
-            self._known[chosen] = KnownOptimum(found.objective, found.bound, found.status == "optimal", clock.cpu_s)
-            self.unproven += not self._known[chosen].proven
-            if self._space.grows and found.bound is not None:
-                self._bounds[chosen] = found.bound
+            proven, infeasible = (found.status == status for status in ("optimal", "infeasible"))
+            self._known[chosen] = KnownOptimum(found.objective, found.bound, proven, clock.cpu_s, infeasible)
+            self.unproven += not (proven or infeasible)
+        if self._space.grows and self._known[chosen].bound is not None:
+            self._bounds[chosen] = self._known[chosen].bound
         return self._known[chosen]
+
+    def asked_anew(self) -> Optima:
+        """The same, which looks for nothing twice, but knows nothing of an instance before it is asked for it."""
+        anew = Optima(self._space, self._exact, self._options)
+        anew._known, anew.clock = self._known, self.clock
+        return anew
 
     def at_least(self, chosen: Chosen) -> float | None:
         """What the optimum is at least, where it is no less than that of any part: by what is known of the parts."""
@@ -178,6 +189,8 @@ class Judge:
             self._about(None)
             self.cpu_s += clock.cpu_s
         if found.status == "violates":
+            if self.space.reference(chosen) is None and self.optima.of(chosen).infeasible:
+                return None
             return Case(chosen=chosen, sense=sense, broken="; ".join(found.violations[:2]))
         if found.objective is None:  # that breaks it where there is a solution
             solved = self.optima.of(chosen).best is not None

@@ -9,8 +9,9 @@ from typing import Any
 
 from experiments.harness.task import ReportFile
 from experiments.worst_cases.case import Judge, Optima
-from experiments.worst_cases.search import Found, Seen, WorstCaseTask, drawn
+from experiments.worst_cases.search import Found, Seen, WorstCaseTask
 from experiments.worst_cases.space import Chosen
+from experiments.worst_cases.walk import drawn
 
 NUMBER = 160  # instances that are looked at
 LEFT_OUT = 3  # things at most that one next to another has not, and that it has for them

@@ -1,9 +1,8 @@
-"""Searches for the worst case: over all instances of a size, or growing and annealing some; then a smaller one."""
+"""Searches for the worst case: over all instances of a size, or by walks; then a smaller one."""
 
 from __future__ import annotations
 
 import itertools
-import math
 import random
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
@@ -17,6 +16,7 @@ from experiments.harness.entry import Entry
 from experiments.harness.task import Digests, Reported, ReportFile, Whole, WholeTask
 from experiments.worst_cases.case import Case, Judge, Optima
 from experiments.worst_cases.space import Chosen, Space, every
+from experiments.worst_cases.walk import Walk
 from instances import Options
 from instances.fields import Frozen
 from instances.result import Termination, versions
@@ -24,13 +24,11 @@ from instances.result import Termination, versions
 KEPT = 200  # cases of a part of a search that are handed back, for what tells bad ones from good ones
 SAMPLED = 20  # cases of a part of an enumeration that are looked at, whether they can be the worst or not
 ENOUGH_S = 0.5  # CPU seconds within which an answer may be asked for
-PROOF = 16  # steps that an optimum takes where most instances are passed over by a bound
-HEAT = 0.02  # what a step may lose at first, as a share of the worst gap so far
 
 
 class Part(Frozen):
     """A part of a search: the instances of `size` from the place `first` to before `last`, in order; or where there is
-    a `seed`, `steps` of growing and annealing."""
+    a `seed`, a walk of so many `steps`."""
 
     size: int
     first: int = 0
@@ -231,113 +229,23 @@ def enumerated(judge: Judge, part: Part, seen: Seen) -> bool:
     return True
 
 
-def growing(space: Space, size: int) -> int:
-    """The steps that growing takes where one instance of each size is kept."""
-    return size * (space.things + size // 2 + (2 * PROOF if space.grows else 0))
-
-
 def searched(judge: Judge, heuristic: str, part: Part, seen: Seen) -> bool:
-    """Search instances of a size; whether that was done before the time was over, or the heuristic breaks.
+    """Search instances of a size; whether that was done before the time was over.
 
-    It begins where the space leads to, or else grows bad instances from smaller ones, and goes on from there by
-    annealing with the steps that are left.
+    It begins where the space leads to; where it leads to nothing it walks.
     """
-    space, rng = judge.space, random.Random(part.seed)
-    leads = space.leads(heuristic, part.size, part.seed or 0)
+    leads = judge.space.leads(heuristic, part.size, part.seed or 0)
     if leads:
         for chosen in leads:
             case = judge.case(chosen)
             if case is not None:
                 seen.add(case)
         return True
-    each = growing(space, part.size)
-    wide = max(1, part.steps // each)
-    start = grown(judge, part.size, wide, rng, seen)
-    if start is not None and start.broken is not None:
-        return True
-    left = max(0, part.steps - wide * each)
-    return annealed(judge, part.size, left // (PROOF if space.grows else 1), rng, seen, start)
-
-
-def grown(judge: Judge, size: int, wide: int, rng: random.Random, seen: Seen) -> Case | None:
-    """The worst instance of a size that is made of bad smaller ones, `wide` of each size.
-
-    It is one of them and a thing more, or two of them side by side. Where a bound tells how bad an instance can be,
-    only the optima of those that can be worst are looked for.
-    """
-    levels: list[list[Case]] = []
-    for n in range(1, size + 1):
-        starts: list[Chosen] = [case.chosen for case in levels[-1]] if levels else [()]
-        tried = {(*start, thing) for start in starts for thing in range(judge.space.things)}
-        for a in range(2, n // 2 + 1):
-            tried |= {levels[a - 1][0].chosen + case.chosen for case in levels[n - a - 1]}
-        cases = []
-        for chosen in sorted({tuple(sorted(one)) for one in tried}):
-            if judge.clock.expired:
-                return None
-            case = judge.alone(chosen)
-            if case is not None and case.broken is not None:
-                seen.add(case)
-                return case
-            if case is not None:
-                cases.append(case)
-        rng.shuffle(cases)
-        can_be = [judge.at_most(case) for case in cases]
-        if all(one is not None for one in can_be):
-            order = sorted(range(len(cases)), key=lambda i: can_be[i] or 0, reverse=True)
-            cases = [cases[i] for i in order[: 2 * wide]]
-        found = [case for one in cases if (case := judge.case(one.chosen)) is not None]
-        if not found:
-            return None
-        levels.append(sorted(found, key=height, reverse=True)[:wide])
-    for case in levels[-1]:
+    walk = Walk(judge, part.size, part.steps, part.seed or 0)
+    done = walk.run()
+    for case in walk.cases.values():
         seen.add(case)
-    return levels[-1][0]
-
-
-def annealed(judge: Judge, size: int, steps: int, rng: random.Random, seen: Seen, start: Case | None = None) -> bool:
-    """Anneal on instances of a size, from a start or a random one; whether all steps were taken."""
-    space = judge.space
-    now = best = start
-    for step in range(steps):
-        if judge.clock.expired:
-            return False
-        chosen = moved(now.chosen, space, rng) if now is not None else drawn(space, size, rng)
-        case = judge.case(chosen)
-        if case is None:
-            continue
-        if case.broken is not None:
-            seen.add(case)
-            return True
-        heat = HEAT * (1 - step / steps) * max(best.gap if best else 0.0, 0.01)
-        if now is None or rng.random() < math.exp(min(0.0, (height(case) - height(now)) / heat)):
-            now = case
-        seen.add(case)
-        if best is None or case.rank < best.rank:
-            best = case
-    return True
-
-
-def drawn(space: Space, size: int, rng: random.Random) -> Chosen:
-    """A random instance of a size."""
-    return tuple(sorted(rng.randrange(space.things) for _ in range(size)))
-
-
-def height(case: Case) -> float:
-    """What annealing climbs: the gap, and a tenth of it at most for what is near to a worse one."""
-    return case.gap + case.nearly / 10
-
-
-def moved(chosen: Chosen, space: Space, rng: random.Random) -> Chosen:
-    """An instance next to one: in the place of a thing, sometimes of two, one much like it or any other."""
-    found = list(chosen)
-    for _ in range(1 if rng.random() < 0.7 else 2):
-        place = rng.randrange(len(found))
-        if rng.random() < 0.5:
-            found[place] = space.near(found[place], rng)
-        else:
-            found[place] = rng.randrange(space.things)
-    return tuple(sorted(found))
+    return done
 
 
 def smaller(judge: Judge, chosen: Chosen, keep: float, seen: Seen) -> bool:

@@ -6,7 +6,7 @@ import itertools
 import math
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -22,7 +22,8 @@ class Entries:
     """Where the entries of a problem's data are that a space repeats: `field`, by `key`, and `count` of each, if any.
 
     `apart`: fields that must be empty, for they name entries. `grows`: whether a solution without some of the entries
-    is one of what is left, at no more than before, where that is minimised.
+    is one of what is left, at no more than before, where that is minimised. `held`: the field in which an entry says
+    how many of others it holds, and that of these, whose numbers follow.
     """
 
     field: str
@@ -30,18 +31,35 @@ class Entries:
     count: str | None = None
     apart: tuple[str, ...] = ()
     grows: bool = False
+    held: str | None = None
+
+    def names(self, data: Any) -> str | None:
+        """The field that names entries, `None` where none does."""
+        return next((path for path in self.apart if _filled(data, *path.split("."))), None)
+
+
+def _filled(data: Any, field: str, of_each: str | None = None) -> bool:
+    """Whether a field is not empty, or that of anything in it."""
+    value = getattr(data, field)
+    return bool(value) if of_each is None else any(getattr(one, of_each) for one in value)
 
 
 NEAR = 3  # how far in the list a thing is from one that is much like it
 ENTRIES = {
-    "eva-packing": Entries("tasks", "workload", "count", ("running", "spread"), grows=True),
-    "eva-reconfiguration": Entries("tasks", "workload", "count", ("existing",)),
-    "boa-allocation": Entries("classes", "name"),
-    "aryl-elastic": Entries("jobs", "id"),
-    "aryl-reclaim": Entries("jobs", "id", grows=True),
-    "aryl-placement": Entries("jobs", "id"),
-    "sia-oracle": Entries("jobs", "id"),
+    "eva-packing": (Entries("tasks", "workload", "count", ("running", "spread"), grows=True),),
+    "eva-reconfiguration": (Entries("tasks", "workload", "count", ("existing",)),),
+    "boa-allocation": (Entries("classes", "name"),),
+    "aryl-elastic": (Entries("jobs", "id"),),
+    "aryl-reclaim": (Entries("jobs", "id", grows=True),),
+    "aryl-placement": (Entries("jobs", "id"),),
+    "sia-oracle": (Entries("jobs", "id"),),
+    "node-placement": (Entries("pods", "name", "count", ("nodes.pods", "spread")),),
+    "node-consolidation": (
+        Entries("pods", "name", "count", ("nodes", "spread"), grows=True),
+        Entries("nodes", "name", apart=("pods.allowed_nodes", "spread"), held="pods"),
+    ),
 }
+"""What varies of a problem: the first of which nothing names entries."""
 
 
 class Space(Protocol):
@@ -99,16 +117,17 @@ class RepeatedEntries:
     per_entry: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
-        of = self._of
-        for name in of.apart:
-            if getattr(self.base.data, name):
-                raise InputError(f"{self.base.name}: {name}: must be empty where {of.field} vary")
+        _ = self._of
 
-    @property
+    @cached_property
     def _of(self) -> Entries:
         if self.base.problem not in ENTRIES:
             raise InputError(f"{self.base.name}: worst cases are of {', '.join(ENTRIES)}, not of {self.base.problem}")
-        return ENTRIES[self.base.problem]
+        known = ENTRIES[self.base.problem]
+        for of in known:
+            if of.names(self.base.data) is None:
+                return of
+        raise InputError(f"{self.base.name}: {of.names(self.base.data)}: must be empty where {of.field} vary")
 
     @property
     def problem(self) -> str:
@@ -123,9 +142,13 @@ class RepeatedEntries:
         return self._of.grows and self.base.data.sense == "minimize" and not self.per_entry
 
     @property
-    def _entries(self) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = self.entries or getattr(self.base.data, self._of.field)
+    def _entries_of_base(self) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = getattr(self.base.data, self._of.field)
         return found
+
+    @property
+    def _entries(self) -> tuple[Any, ...]:
+        return self.entries or self._entries_of_base
 
     @cached_property
     def _dots(self) -> str:
@@ -153,11 +176,23 @@ class RepeatedEntries:
             return None
         try:
             grown = {name: share * len(chosen) for name, share in self.per_entry}
-            data = self.base.data.with_(**{of.field: tuple(made)}, **grown)
+            data = self.base.data.with_(**{of.field: tuple(made)}, **self._followed(of, made), **grown)
         except InputError:
             return None
         named = "-".join(f"{n}x{place}" for place, n in Counter(chosen).items())
         return Instance.of(data, f"{self.base.name}-{named}"[:150], f"{self.base.source}: {self.told(chosen)}")
+
+    def _followed(self, of: Entries, made: Sequence[Any]) -> dict[str, tuple[Any, ...]]:
+        """What the entries hold, in their numbers; what waits in the base waits."""
+        if of.held is None:
+            return {}
+        before, now = (_total(getattr(entry, of.held) for entry in some) for some in (self._entries_of_base, made))
+        found = []
+        for one in getattr(self.base.data, of.held):
+            number = one.count - before[one.name] + now[one.name]
+            if number:
+                found.append(one.model_copy(update={"count": number}))
+        return {of.held: tuple(found)}
 
     def reference(self, chosen: Chosen) -> float | None:
         return None
@@ -193,6 +228,14 @@ class RepeatedEntries:
     def content(self) -> list[Any]:
         entries = [entry.model_dump(mode="json") for entry in self._entries]
         return [self.base.model_dump(mode="json"), entries, list(map(list, self.per_entry))]
+
+
+def _total(held: Iterable[Mapping[str, int]]) -> Counter[str]:
+    """How many there are of each, over all."""
+    found = Counter[str]()
+    for one in held:
+        found.update(one)
+    return found
 
 
 def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:

@@ -131,18 +131,18 @@ class Autoscaler:
 
     def _size(self, e: int, kind: int) -> Fraction:
         """A pod's shares of the CPU and the memory of a node, added up."""
-        cluster, room = self.cluster, self.cluster.arrays.capacity[kind]
-        main = (r for r in (cluster.cpu, cluster.memory) if room[r])
-        return sum((Fraction(int(cluster.need[e][r]), int(room[r])) for r in main), Fraction(0))
+        cluster, size = self.cluster, self.cluster.sizes[kind]
+        main = (r for r in (cluster.cpu, cluster.memory) if size[r])
+        return sum((Fraction(int(cluster.asks[e][r]), int(size[r])) for r in main), Fraction(0))
 
     def utilisation(self, node: RuledNode) -> Fraction:
         """The larger of the shares of CPU and memory that are taken; of GPUs alone where a node has some."""
         cluster = self.cluster
         main = [cluster.cpu, cluster.memory]
-        if self.gpu is not None and node.room[self.gpu]:
+        if self.gpu is not None and node.size[self.gpu]:
             main = [self.gpu]
         return max(
-            (Fraction(int(node.room[r] - node.free[r]), int(node.room[r])) for r in main if node.room[r]),
+            (Fraction(int(node.taken[r]), int(node.size[r])) for r in main if node.size[r]),
             default=Fraction(0),
         )
 
@@ -183,9 +183,9 @@ def _best(options: Sequence[Option], value: Callable[[Option], Fraction]) -> lis
 
 def _idle(cluster: Cluster, option: Option) -> Fraction:
     """The idle shares of CPU and memory of an option, added up."""
-    room = cluster.arrays.capacity[option.kind]
+    size = cluster.sizes[option.kind]
     idle = Fraction(0)
     for r in (cluster.cpu, cluster.memory):
-        if held := option.nodes * int(room[r]):
-            idle += Fraction(held - sum(int(cluster.need[e][r]) for e in option.pods), held)
+        if held := option.nodes * int(size[r]):
+            idle += Fraction(held - sum(int(cluster.asks[e][r]) for e in option.pods), held)
     return idle

@@ -11,6 +11,7 @@ import numpy as np
 
 from heuristics.kubernetes.scores import Score, balanced, least, most
 from instances.arrays import IntArray
+from instances.fields import steps
 from instances.kubernetes import ClusterArrays, NodeConsolidation, cluster_arrays
 from instances.options import Solution
 from instances.result import Answer
@@ -20,15 +21,17 @@ SCORES: Mapping[str, Score] = {"least": least, "most": most}
 
 @dataclass
 class RuledNode:
-    """A node: its place among those of the data, or `None` for a new one, its type, price and room, and its pods."""
+    """A node: its place among those of the data, or `None` for a new one, its type, price and pods, what is free of its
+    constraints, and what of its resources is there and `taken`, of which shares are shares."""
 
     name: str
     origin: int | None
     kind: int | None
     price: int
-    room: IntArray
     pods: list[int]
     free: IntArray
+    size: IntArray
+    taken: IntArray
     leaves: bool = True
 
 
@@ -46,6 +49,9 @@ class Count:
 class Cluster:
     """The nodes and the pods that wait, by their entries in the data; constraints are resources, as in the arrays.
 
+    Whether a pod fits is told by the arrays, whose amounts are made smaller as far as that allows; shares are those of
+    the true amounts: what a pod `asks` for, and the `sizes` of types.
+
     `scores`: by which kube-scheduler places pods, `least` or `most` allocated, beside that of balance; pods that wait
     come in random order, and of nodes with the same score one is taken at random.
     """
@@ -57,6 +63,8 @@ class Cluster:
         a = self.arrays
         class_of = {entry: c for c, members in enumerate(a.members) for entry in members}
         self.need = [a.need[class_of[e]] for e in range(len(data.pods))]
+        self.asks = [_amounts(data, pod.demand) for pod in data.pods]
+        self.sizes = [_amounts(data, kind.capacity) for kind in data.instance_types]
         self.cpu, self.memory = main_resources(data)
         kinds = {kind.name: k for k, kind in enumerate(data.instance_types)}
         place = {pod.name: e for e, pod in enumerate(data.pods)}
@@ -68,8 +76,10 @@ class Cluster:
                 waiting[e] -= 1
             kind = kinds.get(node.type or "")
             price = int(a.held_price[m])
+            size = _amounts(data, node.capacity)
+            taken = sum((self.asks[e] for e in pods), np.zeros_like(size))
             free = a.free[m].copy()
-            self.nodes.append(RuledNode(node.name, m, kind, price, a.room[m], pods, free, bool(a.leaves[m])))
+            self.nodes.append(RuledNode(node.name, m, kind, price, pods, free, size, taken, bool(a.leaves[m])))
         self.waiting = [e for e, n in enumerate(waiting) for _ in range(n)]
         self.left = a.most_new.copy()
 
@@ -85,8 +95,9 @@ class Cluster:
         """A new node."""
         a = self.arrays
         self.count.rented += 1
-        room = a.capacity[kind]
-        node = RuledNode(f"~{self.count.rented:06d}", None, kind, int(a.price[kind]), room, [], room.copy())
+        size, free = self.sizes[kind], a.capacity[kind].copy()
+        name = f"~{self.count.rented:06d}"
+        node = RuledNode(name, None, kind, int(a.price[kind]), [], free, size, np.zeros_like(size))
         self.nodes.append(node)
         if self.left[kind] > 0:
             self.left[kind] -= 1
@@ -117,6 +128,7 @@ class Cluster:
         """Put a pod on a node."""
         node.pods.append(e)
         node.free = node.free - self.need[e]
+        node.taken = node.taken + self.asks[e]
 
     def fitting(self, need: IntArray) -> list[RuledNode]:
         """The nodes on which a pod fits."""
@@ -126,13 +138,9 @@ class Cluster:
         return [self.nodes[m] for m in np.flatnonzero(fits)]
 
     def _chosen(self, e: int) -> RuledNode | None:
-        need, best, found = self.need[e], -1, list[RuledNode]()
-        for node in self.fitting(need):
-            taken = [
-                (int(node.room[r] - node.free[r] + need[r]), int(node.room[r]))
-                for r in (self.cpu, self.memory)
-                if node.room[r]
-            ]
+        asks, best, found = self.asks[e], -1, list[RuledNode]()
+        for node in self.fitting(self.need[e]):
+            taken = [(int(node.taken[r] + asks[r]), int(node.size[r])) for r in (self.cpu, self.memory) if node.size[r]]
             score = self.score(taken) + balanced(taken)
             if score > best:
                 best, found = score, []
@@ -157,6 +165,11 @@ class Cluster:
         solution: Solution = {"nodes": kept, "instances": new}
         info = {**vars(self.count), "waiting": len(self.waiting), "commit": commit, "left_out": list(left_out), **more}
         return Answer(solution, info=info)
+
+
+def _amounts(data: NodeConsolidation, amounts: Mapping[str, float]) -> IntArray:
+    """Amounts of the resources."""
+    return np.array([steps(amounts[r]) for r in data.resources], dtype=np.int64)
 
 
 def main_resources(data: NodeConsolidation) -> tuple[int, int]:

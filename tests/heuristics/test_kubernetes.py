@@ -140,6 +140,20 @@ def test_the_least_waste_is_not_the_least_price():
     assert ca_least_waste(limited).objective == 0.2
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_left_over_is_that_of_the_node_and_not_of_what_pods_ask_for_in_all(seed: int):
+    """Before: one pod took all of any node that holds it, and the type or the node was a random one."""
+    waiting = {"p": (1, 1.0)}
+    result = ca_least_waste(cluster([], waiting), Options(seed=seed))
+    assert result.solution is not None
+    assert [new["type"] for new in result.solution["instances"]] == ["small"]
+    nodes = [node("a", "small", {}), node("b", "large", {}), node("c", "medium", {})]
+    assert kube_least(cluster(nodes, waiting), Options(seed=seed)).solution == {
+        "nodes": {"a": {}, "b": {"p": 1}, "c": {}},
+        "instances": [],
+    }
+
+
 def test_most_pods_takes_the_option_for_most_pods():
     """Of the type for two there is one node, which holds two of three pods without waste; the type for eight all."""
     kinds = [

@@ -1,0 +1,248 @@
+"""A walk to bad instances of a size: they are grown from smaller ones, and from there each step changes one thing."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+
+from experiments.worst_cases.case import Case, Judge
+from experiments.worst_cases.estimate import EstimatedOptima
+from experiments.worst_cases.space import Chosen, Space
+
+PROOF = 16  # steps that an optimum takes where most instances are passed over by a bound
+GROWN = 0.75  # of the steps are for growing
+CALLED = 0.5  # of the steps of a size are for calls of the heuristic, the others for proofs
+SIDE_BY_SIDE = 2  # instances of a size that are put beside those of another
+SWAPS = 1_000  # neighbours of an instance that are looked at: of more, so many are drawn
+IDLE = 50  # starts that cost no step, for all of it is known, before a walk ends
+KNOWN_TOPS = 3  # instances without a worse neighbour from which a walk goes on
+
+
+class Walk:
+    """A search of instances of a size from a seed, in so many steps.
+
+    A step is a call of the heuristic. Where the optimum of a part bounds that of the whole an optimum takes `PROOF`
+    more; there many instances are looked at, and the optimum is proven of those that are likely to be worst. `cases`:
+    those of the size, and what breaks the heuristic.
+    """
+
+    def __init__(self, judge: Judge, size: int, steps: int, seed: int) -> None:
+        self.judge, self.size, self.steps = judge, size, steps
+        self.cases: dict[Chosen, Case] = {}
+        self._space: Space = judge.space
+        self._rng = random.Random(seed)
+        self._single: dict[int, float] = {}
+        self._estimated = EstimatedOptima(self._single, judge.space.things)
+        self._optimum: dict[Chosen, float] = {}
+        self._alone: dict[Chosen, Case] = {}
+        self._proven: dict[Chosen, Case] = {}
+        self._first = self._used()
+
+    def run(self) -> bool:
+        """Take the steps; whether that was done before the time was over."""
+        self._climb(self._grown())
+        return not self.judge.clock.expired
+
+    @property
+    def used(self) -> int:
+        """The steps that were taken."""
+        return self._used() - self._first
+
+    def _used(self) -> int:
+        return self.judge.calls + (PROOF * self.judge.asked if self._space.grows else 0)
+
+    def _over(self, steps: float | None = None) -> bool:
+        return self.judge.clock.expired or self.used >= (self.steps if steps is None else steps)
+
+    # what is known of an instance
+
+    def _called(self, chosen: Chosen) -> Case | None:
+        """The case without its optimum; `None` where there is none, or the heuristic breaks."""
+        case = self.judge.alone(chosen)
+        if case is None or case.broken is not None:
+            if case is not None:
+                self.cases[chosen] = case
+            return None
+        self._alone[chosen] = case
+        return case
+
+    def _judged(self, chosen: Chosen) -> Case | None:
+        """The case beside its optimum."""
+        if self._called(chosen) is None:
+            return None
+        case = self.judge.case(chosen)
+        if case is None:
+            self._alone.pop(chosen)
+            return None
+        if chosen not in self._proven:
+            self._proven[chosen] = case
+            if self._space.grows and case.best is not None:
+                self._optimum[chosen] = case.best
+                for thing in set(chosen):
+                    self._takes(thing)
+                self._estimated.learn(chosen, case.best)
+        if len(chosen) == self.size:
+            self.cases[chosen] = case
+        return case
+
+    def _takes(self, thing: int) -> float:
+        """What the heuristic has for a thing alone."""
+        if thing not in self._single:
+            case = self._called((thing,))
+            self._single[thing] = 0.0 if case is None or case.heuristic is None else case.heuristic
+        return self._single[thing]
+
+    def _height(self, chosen: Chosen) -> float:
+        """How bad an instance is, or is likely to be where its optimum is not proven."""
+        case = self._proven.get(chosen)
+        if case is not None:
+            return height(case)
+        value = self._alone[chosen].heuristic
+        if not self._space.grows or value is None:
+            return 0.0
+        singles = [self._takes(thing) for thing in chosen]
+        low, high = 0.0, value
+        for i, takes in enumerate(singles):
+            part = self._optimum.get(chosen[:i] + chosen[i + 1 :])
+            if part is not None:
+                low, high = max(low, part), min(high, part + takes)
+        optimum = min(high, max(low, self._estimated.low(chosen)))
+        return value / optimum - 1 if optimum > 0 else 0.0
+
+    # growing
+
+    def _grown(self) -> list[Chosen]:
+        """Instances of the size, the worst first: of each size those that are made of the worst smaller ones."""
+        levels: list[list[Chosen]] = [[()]]
+        for n in range(1, self.size + 1):
+            share = max(0.0, GROWN * self.steps - self.used) / (self.size - n + 1)
+            until = self.used + (max(share, self._space.things) if n == 1 else share)
+            levels.append(self._best(list(dict.fromkeys(self._made(levels, until))), until))
+        return levels[-1]
+
+    def _made(self, levels: Sequence[Sequence[Chosen]], until: float) -> Iterator[Chosen]:
+        """Two smaller ones side by side; then one smaller one and a thing, of the worst first."""
+        n = len(levels)
+        for a in range(2, n // 2 + 1):
+            for one in levels[a][:SIDE_BY_SIDE]:
+                for other in levels[n - a][:SIDE_BY_SIDE]:
+                    yield tuple(sorted(one + other))
+        enough = until - self.used
+        for start in levels[-1]:
+            more = [tuple(sorted((*start, thing))) for thing in range(self._space.things)]
+            self._rng.shuffle(more)
+            yield from more
+            enough -= len(more)
+            if enough < 0:
+                return
+
+    def _best(self, tried: Sequence[Chosen], until: float) -> list[Chosen]:
+        """Look at instances, as far as the steps go, and put the worst first."""
+        found = []
+        calls = self.used + (CALLED if self._space.grows else 1.0) * (until - self.used)
+        for chosen in tried:
+            if self._over(calls):
+                break
+            if (self._called if self._space.grows else self._judged)(chosen) is not None:
+                found.append(chosen)
+        left = [chosen for chosen in found if chosen not in self._proven]
+        worst = 0.0
+        while left and not self._over(until):
+            top = max(left, key=self._height)
+            if self._height(top) <= worst:
+                break
+            left.remove(top)
+            case = self._judged(top)
+            worst = max(worst, 0.0 if case is None else height(case))
+        found = [chosen for chosen in found if chosen in self._alone]
+        self._rng.shuffle(found)
+        return sorted(found, key=self._height, reverse=True)
+
+    # climbing
+
+    def _climb(self, starts: Sequence[Chosen]) -> None:
+        """From each start to a worse neighbour while there is one; then from what is near to the worst, or anywhere."""
+        ahead, idle = list(reversed(starts)), 0
+        tops: list[Case] = []
+        while not self._over() and idle < IDLE:
+            before = self.used
+            case = self._judged(ahead.pop() if ahead else self._start(tops))
+            while case is not None:
+                worse = self._worse(case)
+                if worse is None:
+                    tops = sorted({one.chosen: one for one in (*tops, case)}.values(), key=lambda one: one.rank)
+                case = worse
+            idle = idle + 1 if self.used == before else 0
+
+    def _start(self, tops: Sequence[Case]) -> Chosen:
+        if tops and self._rng.random() < 0.5:
+            top = self._rng.choice(tops[:KNOWN_TOPS])
+            return _swapped(_swapped(top.chosen, self._space, self._rng), self._space, self._rng)
+        return drawn(self._space, self.size, self._rng)
+
+    def _worse(self, case: Case) -> Case | None:
+        """A neighbour that is worse: the first that is found, or the most likely ones first."""
+        here = height(case) + 1e-9
+        near = self._neighbours(case.chosen)
+        if not self._space.grows:
+            for chosen in near:
+                if self._over():
+                    break
+                found = self._judged(chosen)
+                if found is not None and height(found) > here:
+                    return found
+            return None
+        left = []
+        for chosen in near:
+            if self._over(self.steps - PROOF):
+                break
+            if self._called(chosen) is not None:
+                left.append(chosen)
+        while left and not self._over():
+            top = max(left, key=self._height)
+            if self._height(top) <= here:
+                break
+            found = self._judged(top)
+            if found is not None and height(found) > here:
+                return found
+            left.remove(top)
+        return None
+
+    def _neighbours(self, chosen: Chosen) -> list[Chosen]:
+        """The instances with another thing in the place of one, in random order."""
+        things = range(self._space.things)
+        places = {chosen[i]: i for i in range(len(chosen))}.values()
+        if len(places) * self._space.things > SWAPS:
+            found = {_swapped(chosen, self._space, self._rng) for _ in range(SWAPS)}
+        else:
+            found = {tuple(sorted((*chosen[:i], *chosen[i + 1 :], thing))) for i in places for thing in things}
+        near = sorted(found - {chosen})
+        self._rng.shuffle(near)
+        return near
+
+
+def least_steps(space: Space, size: int) -> int:
+    """The steps of a walk on which one instance of each size goes on, and two are proven: fewer lead nowhere."""
+    return size * (space.things + size // 2 + (2 * PROOF if space.grows else 0))
+
+
+def height(case: Case) -> float:
+    """What a walk climbs: the ratio less 1, for a gap of what is maximised ends at 1; and a tenth at most for what is
+    near to a worse one."""
+    gap = case.gap
+    if case.sense == "maximize":
+        gap = gap / max(1e-9, 1.0 - gap)
+    return gap + case.nearly / 10
+
+
+def drawn(space: Space, size: int, rng: random.Random) -> Chosen:
+    """A random instance of a size."""
+    return tuple(sorted(rng.randrange(space.things) for _ in range(size)))
+
+
+def _swapped(chosen: Chosen, space: Space, rng: random.Random) -> Chosen:
+    """An instance next to one: in the place of a thing one much like it, or any other."""
+    found = list(chosen)
+    place = rng.randrange(len(found))
+    found[place] = space.near(found[place], rng) if rng.random() < 0.5 else rng.randrange(space.things)
+    return tuple(sorted(found))
