@@ -175,6 +175,14 @@ def _sizes(places: Sequence[ClusterNode | RentedType], scored: Sequence[str]) ->
 
 
 @compiled
+def scored(cpu, cpus, memory, memories):  # type: ignore[no-untyped-def]
+    """The scores LeastAllocated and BalancedAllocation of a node, added up, by what is taken of how much."""
+    least = max(0, cpus - cpu) * MOST // cpus + max(0, memories - memory) * MOST // memories
+    apart = abs(min(1.0, cpu / cpus) - min(1.0, memory / memories))
+    return least // 2 + int((1.0 - apart / 2) * MOST)
+
+
+@compiled
 def _carried_out(free, load, size, opens, need, weight, coming, begins, groups, turn, ties, most):  # type: ignore[no-untyped-def]
     """The pods of each class without a place in each order; it ends once there are more than `most` of them.
 
@@ -213,10 +221,7 @@ def _carried_out(free, load, size, opens, need, weight, coming, begins, groups, 
                         if not fits:
                             continue
                         cpu, memory = taken[m, 0] + weight[i, 0], taken[m, 1] + weight[i, 1]
-                        least = max(0, size[m, 0] - cpu) * MOST // size[m, 0]
-                        least += max(0, size[m, 1] - memory) * MOST // size[m, 1]
-                        apart = abs(min(1.0, cpu / size[m, 0]) - min(1.0, memory / size[m, 1]))
-                        score = least // 2 + int((1.0 - apart / 2) * MOST)
+                        score = scored(cpu, size[m, 0], memory, size[m, 1])
                         if score > best_score:
                             best, best_score, equal = m, score, 1
                         elif score == best_score:

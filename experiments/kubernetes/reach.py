@@ -28,7 +28,7 @@ WARM, COLD = 0.03, 0.001  # temperatures of the annealing, as shares of the bill
 MOST_CHANGES = 3  # nodes by which a plan differs from the last one
 DIRECTED = 2.0  # of the work, further on, for plans that direct pods
 TURNED = 0.5  # of their changes put a drain in another turn
-LEFT_OVER = 4.0  # what a pod that is directed nowhere counts for, in pods without a place
+LEFT_OVER = 2.0  # what a pod that is directed nowhere counts for, in pods without a place
 
 
 def state_of(arrays: ClusterArrays, solution: Any) -> State:
