@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from experiments.kubernetes.drains import WAITING, DrainPlan
+from instances.arrays import IntArray
 from instances.compiled import compiled
 from instances.kubernetes.consolidation_arrays import ClusterArrays
 
@@ -24,21 +25,26 @@ class Director:
         self.groups = np.vstack([a.now, a.pending])
         self.work = 0
 
-    def directed(self, plan: DrainPlan) -> tuple[DrainPlan, int]:
-        """The plan, which rents first, with the places that are uncordoned in turn, and how many pods are left over."""
-        a, kept = self.arrays, np.flatnonzero(plan.kept)
-        free = np.concatenate([a.free[kept], a.capacity[list(plan.new)]])
+    def lost(self, plan: DrainPlan) -> int:
+        """How many pods are left over where a plan is directed."""
+        return self._turns(plan)[2]
+
+    def directed(self, plan: DrainPlan) -> DrainPlan:
+        """The plan, which rents first, with the places that are uncordoned in turn."""
+        turns, number, _ = self._turns(plan)
+        names = [*np.flatnonzero(plan.kept).tolist(), *(~i for i in range(len(plan.new)))]
+        groups = [WAITING] * bool(self.arrays.pending.any()) + [m for m in plan.order if self.arrays.on_node[m]]
+        rows = dict(zip([WAITING, *plan.order], zip(turns.tolist(), number.tolist(), strict=True), strict=True))
+        steps = (*(step for step in plan.steps if step < 0), *plan.order)
+        return replace(plan, steps=steps, open={m: tuple(names[p] for p in rows[m][0][: rows[m][1]]) for m in groups})
+
+    def _turns(self, plan: DrainPlan) -> tuple[IntArray, IntArray, int]:
+        a = self.arrays
+        free = np.concatenate([a.free[plan.kept], a.capacity[list(plan.new)]])
         order = np.array([len(a.now), *plan.order])
         turns, number, lost, work = _directed(free, a.need, self.groups, order, self.weight)
         self.work += work
-        names = [*kept.tolist(), *(~i for i in range(len(plan.new)))]
-        steps = (*(step for step in plan.steps if step < 0), *plan.order)
-        found = {
-            WAITING if i == 0 else int(m): tuple(names[p] for p in row[:n])
-            for i, (m, row, n) in enumerate(zip(order.tolist(), turns.tolist(), number.tolist(), strict=True))
-            if self.groups[m].any()
-        }
-        return replace(plan, steps=steps, open=found), int(lost)
+        return turns, number, int(lost)
 
 
 @compiled

@@ -172,13 +172,15 @@ class _PlanSearch:
         """Direct the pods of the best of some plans; change its nodes and its turns by simulated annealing."""
         director, each = Director(self.arrays), LEFT_OVER * self.worth
 
-        def energy(plan: DrainPlan, found: DrainPlan, lost: int) -> float:
-            if not lost:
-                self.take(found)
-            return plan.bill(self.arrays) + each * lost
+        def energy(plan: DrainPlan) -> float:
+            lost = director.lost(plan)
+            bill = plan.bill(self.arrays)
+            if not lost and bill <= self.least[0]:
+                self.take(director.directed(plan))
+            return bill + each * lost
 
         self.least = self.least[0], 0  # whatever is as cheap takes fewer commands
-        energies = [energy(plan, *director.directed(plan)) for plan in plans]
+        energies = [energy(plan) for plan in plans]
         now = min(energies)
         plan = plans[energies.index(now)]
         bill = plan.bill(self.arrays)
@@ -186,10 +188,8 @@ class _PlanSearch:
             director.work += CHANGE // 2
             turned = len(plan.order) > 1 and self.draw.random() < TURNED
             other = replace(plan, steps=self._moved(plan.steps)) if turned else self._changed(plan)
-            if other is not None:
-                then = energy(other, *director.directed(other))
-                if then <= now + self._warmth(bill, 1 - director.work / work):
-                    plan, now = other, then
+            if other is not None and (then := energy(other)) <= now + self._warmth(bill, 1 - director.work / work):
+                plan, now = other, then
 
     def _warmth(self, bill: int, left: float) -> float:
         """How much dearer a plan may be than the one that it changes, where so much of the work is left."""

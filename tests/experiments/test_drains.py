@@ -202,7 +202,7 @@ def test_a_plan_directs_pods_where_kube_scheduler_alone_would_strand_one():
     kept = np.array([True, True, False])
     plain = plan_of(arrays, kept, [])
     assert carry_out(arrays, plain, seed=0).orders > 20, "the two comes before the three, and goes to a"
-    directed, lost = Director(arrays).directed(plain)
+    directed, lost = Director(arrays).directed(plain), Director(arrays).lost(plain)
     assert (dict(directed.open), lost) == ({2: (1, 0)}, 0), "b, which the three does not fit, and then a"
     assert carry_out(arrays, directed, seed=0).orders == 0
     assert carry_out(arrays, replace(directed, open={2: (0, 1)}), seed=0).orders > 20
@@ -222,7 +222,8 @@ def test_a_plan_that_directs_all_pods_succeeds_in_every_order(cloud: str):
         for _ in range(60):
             kept = draw.random(len(arrays.leaves)) < draw.uniform(0.5, 1.0)
             new = draw.integers(len(arrays.price), size=int(draw.integers(0, 4))).tolist()
-            plan, lost = director.directed(plan_of(arrays, kept, new))
+            plain = plan_of(arrays, kept, new)
+            plan, lost = director.directed(plain), director.lost(plain)
             assert (orders.carry_out(plan).pending.sum(axis=1) == lost).all()
             whole += lost == 0 and bool(plan.order)
     assert whole > 20
