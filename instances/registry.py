@@ -49,12 +49,13 @@ class Loaded(Mapping[str, T]):
 class Problem:
     """A problem by the `module:name` of its data type, of its checker, and of what a certificate proves.
 
-    `proof` is `None` where no certificates are written.
+    `proof` is `None` where no certificates are written. `proves_empty`: whether one may say that there is no solution.
     """
 
     of: str
     checker: str
     proof: str | None = None
+    proves_empty: bool = False
 
     @property
     def data(self) -> type[ProblemData]:
@@ -98,6 +99,7 @@ PROBLEMS: dict[str, Problem] = {
         "instances.kubernetes:NodePlacement",
         "instances.kubernetes:check_placement",
         "instances.proofs.kubernetes:prove_placement",
+        proves_empty=True,
     ),
     "node-consolidation": Problem(
         "instances.kubernetes:NodeConsolidation",

@@ -13,6 +13,7 @@ from experiments.harness.user_functions import resolve
 from instances import CheckFailed, Result
 from instances.fields import Frozen, Sense
 from instances.proofs import Certificate, NoCertificate
+from instances.registry import PROBLEMS
 from instances.result import Termination
 
 
@@ -29,14 +30,10 @@ class Certified(Frozen):
         return self.result.options
 
 
-PROVEN_EMPTY = ("node-placement",)
-"""Problems of which a certificate may say that an instance has no solution."""
-
-
 def certifiable(result: Result) -> bool:
     """Whether there is something that a certificate could prove: a bound of a solution, or that there is none."""
     if result.status == "infeasible":
-        return result.problem in PROVEN_EMPTY
+        return PROBLEMS[result.problem].proves_empty
     return result.bound is not None and result.solved
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from experiments.entry import FAILED, UNSOLVED
 from experiments.harness.entry import Entry
 from experiments.harness.run import Run
-from experiments.kubernetes.drains import ORDERS, CarriedOut, DrainPlan, carry_out
+from experiments.kubernetes.drains import ORDERS, WAITING, CarriedOut, DrainPlan, carry_out
 from experiments.kubernetes.reach import reachable, state_of
 from experiments.output.folder import files_first
 from experiments.output.terminal import line, out, percent, print_line
@@ -219,24 +219,51 @@ class ClusterAnswer:
             return FAILED
         return UNSOLVED if self.plan.unpriced or self.plan_made is None else 0
 
+    @property
+    def _places(self) -> dict[int, str]:
+        """The places of the plan by the numbers that it has for them: nodes by name, new ones by type and number."""
+        data, new = self.plan.data, () if self.plan_made is None else self.plan_made.new
+        names = {~i: f"{data.instance_types[k].name}#{new[: i + 1].count(k)}" for i, k in enumerate(new)}
+        return dict(enumerate(node.name for node in data.nodes)) | names
+
     def steps(self) -> list[dict[str, Any]]:
-        """What to do, in turn: rent nodes, or drain one; what is rented next to each other is one step."""
+        """What to do, in turn: rent nodes, or drain one; what is rented next to each other is one step.
+
+        `onto`: the places that are uncordoned in turn for the pods of the step; null where no other place is cordoned.
+        """
         if self.plan_made is None:
             return []
-        data, arrays = self.plan.data, self.arrays
+        data, arrays, names = self.plan.data, self.arrays, self._places
+        onto = {m: [names[p] for p in places] for m, places in self.plan_made.open.items()}
         bill, found = int(arrays.held_price.sum()), list[dict[str, Any]]()
         for step in self.plan_made.steps:
             if step >= 0:
                 bill -= int(arrays.held_price[step])
-                found.append({"rent": {}, "drain": data.nodes[step].name, "evictions": int(arrays.on_node[step])})
+                found.append({"rent": {}, "drain": data.nodes[step].name, "onto": onto.get(step)})
+                found[-1]["evictions"] = int(arrays.on_node[step])
             else:
                 bill += int(arrays.price[~step])
                 if not found or found[-1]["drain"] is not None:
-                    found.append({"rent": {}, "drain": None, "evictions": 0})
+                    found.append({"rent": {}, "drain": None, "onto": onto.get(WAITING), "evictions": 0})
                 rent, name = found[-1]["rent"], data.instance_types[~step].name
                 rent[name] = rent.get(name, 0) + 1
             found[-1]["usd_per_hour"] = arrays.usd(bill)
+        if WAITING in onto and not self.plan_made.new:
+            found.insert(
+                0, {"rent": {}, "drain": None, "onto": onto[WAITING], "evictions": 0, "usd_per_hour": self.bill}
+            )
         return found
+
+    def cordoned(self) -> list[str]:
+        """The nodes that are cordoned first: those that are drained, and all others where pods are directed."""
+        if self.plan_made is None or not self.plan_made.order:
+            return []
+        directed = bool(self.plan_made.open)
+        return [
+            node.name
+            for m, node in enumerate(self.plan.data.nodes)
+            if m in self.plan_made.order or (directed and not node.cordoned)
+        ]
 
     def frontier(self) -> list[dict[str, Any]]:
         """What so many evictions get, each point proven or with its bound."""
@@ -379,10 +406,17 @@ class ClusterAnswer:
         new = Counter(self.plan.data.instance_types[k].name for k in self.plan_made.new)
         if new:
             lines.append("rent " + ", ".join(f"{n} x {name}" for name, n in new.items()))
-        drained = [self.plan.data.nodes[m].name for m in self.plan_made.order]
-        if drained:
-            more = f", ... ({len(drained)})" if len(drained) > FEW else ""
-            lines.append(f"cordon and then drain, in this order, {', '.join(drained[:FEW])}{more}")
+        drains = [step for step in self.steps() if step["drain"] is not None]
+        if drains:
+            directed = bool(self.plan_made.open)
+            names = [step["drain"] + (f" ({' then '.join(step['onto'])})" if step["onto"] else "") for step in drains]
+            more = f", ... ({len(names)})" if len(names) > FEW else ""
+            what = (
+                "cordon all nodes, and drain, with those alone uncordoned in turn"
+                if directed
+                else "cordon and then drain"
+            )
+            lines.append(f"{what}, in this order, {', '.join(names[:FEW])}{more}")
         return lines
 
     def _tenth(self) -> list[str]:
@@ -402,15 +436,21 @@ class ClusterAnswer:
         if ending == ".json":
             kept: dict[str, Any] = {"bill_usd_per_hour": self.bill, "reachable_usd_per_hour": self.reached}
             kept["evictions"] = self.evicted
-            drained = [s["drain"] for s in steps if s["drain"] is not None]
-            kept["first"] = f"kubectl cordon {' '.join(drained)}" if drained else None
-            return json.dumps(kept | {"steps": [s | {"command": _command(s)} for s in steps]}, indent=1) + "\n"
+            first, drained = self.cordoned(), {s["drain"] for s in steps}
+            directed = self.plan_made is not None and bool(self.plan_made.open)
+            stay = [node for node in first if node not in drained]
+            new = [name for place, name in self._places.items() if place < 0]
+            kept["first"] = f"kubectl cordon {' '.join(first)}" if first else None
+            kept["steps"] = [s | _commands(s, new if s["rent"] and directed else []) for s in steps]
+            kept["last"] = f"kubectl uncordon {' '.join([*stay, *new])}" if directed else None
+            return json.dumps(kept, indent=1) + "\n"
         table = io.StringIO()
         writer = csv.writer(table, lineterminator="\n")
-        writer.writerow(["step", "rent", "drain", "evictions", "usd_per_hour"])
+        writer.writerow(["step", "rent", "drain", "evictions", "usd_per_hour", "onto"])
         for i, s in enumerate(steps, 1):
             rent = ", ".join(f"{n} x {name}" for name, n in s["rent"].items())
-            writer.writerow([i, rent, s["drain"] or "", s["evictions"], s["usd_per_hour"]])
+            onto = " then ".join(s["onto"] or ())
+            writer.writerow([i, rent, s["drain"] or "", s["evictions"], s["usd_per_hour"], onto])
         return table.getvalue()
 
     def write(self, folder: Path) -> None:
@@ -432,8 +472,17 @@ class ClusterAnswer:
             out.print(str(self))
 
 
-def _command(step: Mapping[str, Any]) -> str | None:
-    """What carries a step out, where kubectl can."""
-    if step["drain"] is None:
-        return None
-    return f"kubectl drain {step['drain']} --ignore-daemonsets --delete-emptydir-data"
+def _commands(step: Mapping[str, Any], new: Sequence[str]) -> dict[str, Any]:
+    """What carries a step out, where kubectl can: in turn, each once no pod that was evicted is starting any more."""
+    onto, then = list(step["onto"] or ()), list[str]()
+    if new:
+        then.append(f"kubectl cordon {' '.join(new)}")
+    if onto:
+        then += [f"kubectl uncordon {place}" for place in onto]
+    command = None
+    if step["drain"] is not None:
+        command = f"kubectl drain {step['drain']} --ignore-daemonsets --delete-emptydir-data"
+        then.insert(min(1, len(onto)), command)
+    if onto:
+        then.append(f"kubectl cordon {' '.join(onto)}")
+    return {"command": command, "commands": then}

@@ -2,14 +2,15 @@
 
 Where an evicted pod goes is not the plan's to say. kube-scheduler takes the pods as they come, and for each the node of
 the highest score of those that it may be on: LeastAllocated and BalancedAllocation of CPU and memory, ties at random.
-Nothing comes to a node that is to be drained: all of them are cordoned first. Many random orders are carried out at
-once. Left out: its default spread of replicas, images, and preemption.
+Nothing comes to a node that is to be drained: all of them are cordoned first. A plan may cordon others, too, and
+uncordon some for the pods of a node: what then fits nowhere waits for the next that is uncordoned. Many random orders
+are carried out at once. Left out: its default spread of replicas, images, and preemption.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,14 +26,21 @@ WANTED = 0.95  # of the orders, in which every pod is to have a place
 MOST = 100  # of a score
 NO_REQUEST = {"cpu_milli": 100, "memory_mib": 200}  # what a pod that asks for none counts for in the score
 PARTS = 1000  # of a unit, in which scores count
+WAITING = -1  # in the place of a node, the pods that are on none
+NEVER = 2**31  # when a place is uncordoned
 
 
 @dataclass(frozen=True, eq=False)
 class DrainPlan:
-    """What is kept (M,), and the steps in turn: a node to be drained by its number, or `~k`, one of type k to rent."""
+    """What is kept (M,), and the steps in turn: a node to be drained by its number, or `~k`, one of type k to rent.
+
+    `open`: of a node that is drained, or `WAITING` for the pods that wait, the only places that are uncordoned then,
+    one after another: a node by its number, or `~i`, the i-th that is rented. Where it says nothing, all places are.
+    """
 
     kept: BoolArray
     steps: tuple[int, ...]
+    open: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def new(self) -> tuple[int, ...]:
@@ -140,13 +148,20 @@ class Orders:
         size = np.concatenate([self.held_size[kept], self.new_size[new]])
         load = np.concatenate([self.load[kept], np.zeros((len(new), self.load.shape[1]), dtype=np.int64)])
         groups = np.array([len(plan.kept), *plan.order])
-        opens, drained = [0] * len(kept), 0
+        opens = np.zeros((len(groups), len(free)), dtype=np.int64)
+        rented = drained = 0
         for step in plan.steps:
             drained += step >= 0
             if step < 0:
-                opens.append(drained and drained + 1)
+                opens[: drained and drained + 1, len(kept) + rented] = NEVER
+                rented += 1
+        place = {m: i for i, m in enumerate([*kept.tolist(), *(~i for i in range(rented))])}
+        for g, m in enumerate([WAITING, *plan.order]):
+            if m in plan.open:
+                turns = {place[p]: turn for turn, p in enumerate(plan.open[m])}
+                opens[g] = [turns.get(p, NEVER) for p in range(len(free))]
         pending, done, work = _carried_out(
-            free, load, size, np.array(opens, dtype=np.int64), a.need, self.weight,
+            free, load, size, opens, a.need, self.weight,
             self.coming, self.begins, groups, turn, self.ties, most,
         )  # fmt: skip
         self.work += work
@@ -160,14 +175,28 @@ def _sizes(places: Sequence[ClusterNode | RentedType], scored: Sequence[str]) ->
 
 
 @compiled
+def scored(cpu, cpus, memory, memories):  # type: ignore[no-untyped-def]
+    """The scores LeastAllocated and BalancedAllocation of a node, added up, by what is taken of how much."""
+    least = max(0, cpus - cpu) * MOST // cpus + max(0, memories - memory) * MOST // memories
+    apart = abs(min(1.0, cpu / cpus) - min(1.0, memory / memories))
+    return least // 2 + int((1.0 - apart / 2) * MOST)
+
+
+@compiled
 def _carried_out(free, load, size, opens, need, weight, coming, begins, groups, turn, ties, most):  # type: ignore[no-untyped-def]
     """The pods of each class without a place in each order; it ends once there are more than `most` of them.
 
-    `opens`: of each place the first of the groups of pods for which it is there.
+    `opens`: of each group of pods and each place when it is there: pods that fit nowhere come again with the next.
     """
     places, resources = free.shape
     pending = np.zeros((len(turn), len(need)), dtype=np.int64)
     left, taken = np.empty_like(free), np.empty_like(load)
+    waiting = np.empty(coming.shape[1], dtype=np.int64)
+    last = np.zeros(len(groups), dtype=np.int64)
+    for p in range(len(groups)):
+        for m in range(places):
+            if opens[p, m] < NEVER:
+                last[p] = max(last[p], opens[p, m])
     lost, work = 0, 0
     for done in range(len(turn)):
         o = turn[done]
@@ -175,38 +204,43 @@ def _carried_out(free, load, size, opens, need, weight, coming, begins, groups, 
         state = ties[o]
         for p in range(len(groups)):
             g = groups[p]
-            for t in range(begins[g], begins[g + 1]):
-                i = coming[o, t]
-                best, best_score, equal = -1, -1, 0
-                work += places
-                for m in range(places):
-                    fits = opens[m] <= p
-                    for r in range(resources):
-                        if need[i, r] > left[m, r]:
-                            fits = False
-                            break
-                    if not fits:
+            many = begins[g + 1] - begins[g]
+            waiting[:many] = coming[o, begins[g] : begins[g + 1]]
+            for now in range(last[p] + 1):
+                still = 0
+                for t in range(many):
+                    i = waiting[t]
+                    best, best_score, equal = -1, -1, 0
+                    work += places
+                    for m in range(places):
+                        fits = opens[p, m] <= now
+                        for r in range(resources):
+                            if need[i, r] > left[m, r]:
+                                fits = False
+                                break
+                        if not fits:
+                            continue
+                        cpu, memory = taken[m, 0] + weight[i, 0], taken[m, 1] + weight[i, 1]
+                        score = scored(cpu, size[m, 0], memory, size[m, 1])
+                        if score > best_score:
+                            best, best_score, equal = m, score, 1
+                        elif score == best_score:
+                            equal += 1
+                            state = state * 48271 % 2147483647  # Lehmer's generator
+                            if state % equal == 0:
+                                best = m
+                    if best < 0:
+                        waiting[still] = i
+                        still += 1
                         continue
-                    cpu, memory = taken[m, 0] + weight[i, 0], taken[m, 1] + weight[i, 1]
-                    least = max(0, size[m, 0] - cpu) * MOST // size[m, 0]
-                    least += max(0, size[m, 1] - memory) * MOST // size[m, 1]
-                    apart = abs(min(1.0, cpu / size[m, 0]) - min(1.0, memory / size[m, 1]))
-                    score = least // 2 + int((1.0 - apart / 2) * MOST)
-                    if score > best_score:
-                        best, best_score, equal = m, score, 1
-                    elif score == best_score:
-                        equal += 1
-                        state = state * 48271 % 2147483647  # Lehmer's generator
-                        if state % equal == 0:
-                            best = m
-                if best < 0:
-                    pending[done, i] += 1
-                    lost += 1
-                    if lost > most:
-                        return pending, done, work
-                    continue
-                for r in range(resources):
-                    left[best, r] -= need[i, r]
-                taken[best, 0] += weight[i, 0]
-                taken[best, 1] += weight[i, 1]
+                    for r in range(resources):
+                        left[best, r] -= need[i, r]
+                    taken[best, 0] += weight[i, 0]
+                    taken[best, 1] += weight[i, 1]
+                many = still
+            for t in range(many):
+                pending[done, waiting[t]] += 1
+            lost += many
+            if lost > most:
+                return pending, done, work
     return pending, len(turn), work

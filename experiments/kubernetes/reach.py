@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from experiments.kubernetes.directed import Director
 from experiments.kubernetes.drains import DrainPlan, Orders, plan_of
 from instances.arrays import BoolArray, IntArray
 from instances.kubernetes.consolidation_arrays import ClusterArrays
@@ -25,6 +26,9 @@ MOST_NEAR = 40  # plans near to another whose steps are put in other turns
 TURNS, COOL = 150, 0.1  # of a plan: how many are tried, and at what temperature in pods the first of them
 WARM, COLD = 0.03, 0.001  # temperatures of the annealing, as shares of the bill
 MOST_CHANGES = 3  # nodes by which a plan differs from the last one
+DIRECTED = 2.0  # of the work, further on, for plans that direct pods
+TURNED = 0.5  # of their changes put a drain in another turn
+LEFT_OVER = 2.0  # what a pod that is directed nowhere counts for, in pods without a place
 
 
 def state_of(arrays: ClusterArrays, solution: Any) -> State:
@@ -42,9 +46,10 @@ def reachable(
 ) -> DrainPlan:
     """The cheapest plan found, of these that with fewest evictions, that succeeds in all orders of a seed.
 
-    It is looked for from several states: nodes kept and how many of each type are rented. Where none is cheaper than
-    what runs now, the plan is to do nothing. `bound`: what no bill is below, at which it ends; `work`: at most so many
-    pairs of a pod and a node are looked at.
+    It is looked for from several states: nodes kept and how many of each type are rented. One that directs pods has to
+    be cheaper than all others. Where none is cheaper than what runs now, the plan is to do nothing. `bound`: what no
+    bill is below, at which it ends; `work`: at most so many pairs of a pod and a node are looked at, and for plans that
+    direct pods some more.
     """
     search, states = _PlanSearch(arrays, seed, bound), list(states)
     plans = [search.plan(*state) for state in states]
@@ -57,6 +62,7 @@ def reachable(
     allowed = [plan for plan in plans if plan.evictions(arrays) <= arrays.most_evictions]
     search.anneal(min(allowed, key=search.energy, default=search.best), work * FAR)
     search.turn(work)
+    search.direct([*allowed, search.best], work * DIRECTED)
     return search.best
 
 
@@ -76,10 +82,14 @@ class _PlanSearch:
         alone = np.where(a.fits_type, a.price[:, None], dearest).min(axis=0, initial=dearest)
         self.worth = float(alone @ a.count) / max(1, int(a.count.sum())) or 1.0  # of a pod that has a place
 
+    @property
+    def proven(self) -> bool:
+        """Whether the best plan is proven to be the cheapest."""
+        return self.bound is not None and self.arrays.usd(self.least[0]) <= self.bound
+
     def over(self, work: float) -> bool:
-        """Whether so much work is done, or the best plan is proven to be the cheapest."""
-        proven = self.bound is not None and self.arrays.usd(self.least[0]) <= self.bound
-        return proven or self.orders.work > work
+        """Whether so much work is done, or no plan is cheaper."""
+        return self.proven or self.orders.work > work
 
     def plan(self, kept: BoolArray, number: IntArray) -> DrainPlan:
         """The plan for a state."""
@@ -142,8 +152,7 @@ class _PlanSearch:
             other = self._changed(plan)
             if other is None:
                 continue
-            warmth = bill * COLD * (WARM / COLD) ** left
-            most = energy + warmth * self.draw.exponential()
+            most = energy + self._warmth(bill, left)
             then = self.energy(other, most)
             if then > most:
                 continue
@@ -159,19 +168,49 @@ class _PlanSearch:
             if plan.bill(self.arrays) < self.least[0]:
                 self._turned(plan)
 
+    def direct(self, plans: Sequence[DrainPlan], work: float) -> None:
+        """Direct the pods of the best of some plans; change its nodes and its turns by simulated annealing."""
+        director, each = Director(self.arrays), LEFT_OVER * self.worth
+
+        def energy(plan: DrainPlan) -> float:
+            lost = director.lost(plan)
+            bill = plan.bill(self.arrays)
+            if not lost and bill <= self.least[0]:
+                self.take(director.directed(plan))
+            return bill + each * lost
+
+        self.least = self.least[0], 0  # whatever is as cheap takes fewer commands
+        energies = [energy(plan) for plan in plans]
+        now = min(energies)
+        plan = plans[energies.index(now)]
+        bill = plan.bill(self.arrays)
+        while not self.proven and director.work <= work:
+            director.work += CHANGE // 2
+            turned = len(plan.order) > 1 and self.draw.random() < TURNED
+            other = replace(plan, steps=self._moved(plan.steps)) if turned else self._changed(plan)
+            if other is not None and (then := energy(other)) <= now + self._warmth(bill, 1 - director.work / work):
+                plan, now = other, then
+
+    def _warmth(self, bill: int, left: float) -> float:
+        """How much dearer a plan may be than the one that it changes, where so much of the work is left."""
+        return float(bill * COLD * (WARM / COLD) ** left * self.draw.exponential())
+
+    def _moved(self, steps: Sequence[int]) -> tuple[int, ...]:
+        """The steps with one of them in another turn."""
+        found = list(steps)
+        step = found.pop(int(self.draw.integers(len(found))))
+        found.insert(int(self.draw.integers(len(steps))), step)
+        return tuple(found)
+
     def _turned(self, plan: DrainPlan) -> bool:
         """Whether the plan is taken once its steps are in other turns, one moved at a time, that leave fewer pods."""
         best = lost = self.orders.lost(plan, FEW, np.inf)
-        size = len(plan.steps)
-        for n in range(TURNS if size > 1 else 0):
+        for n in range(TURNS if len(plan.steps) > 1 else 0):
             if not lost:
                 if self.take(plan):
                     return True
                 best = lost = self.orders.lost(plan, FEW, np.inf)  # an order that tells comes first now
-            steps = list(plan.steps)
-            step = steps.pop(int(self.draw.integers(size)))
-            steps.insert(int(self.draw.integers(size)), step)
-            other = replace(plan, steps=tuple(steps))
+            other = replace(plan, steps=self._moved(plan.steps))
             most = lost + COOL * (1 - n / TURNS) * self.draw.exponential()
             self.orders.work += CHANGE // 2
             then = self.orders.lost(other, FEW, most)

@@ -24,12 +24,12 @@ from heuristics.kubernetes import (
     karpenter_1_14,
     karpenter_1_14_balanced,
 )
-from instances import Options, Result, Stopwatch
+from instances import InputError, Options, Result, Stopwatch
 from instances.gaps import agree
 from instances.kubernetes import ClusterArrays, NodeConsolidation, cluster_arrays, shrunk_cluster
 from models.kubernetes import exact_consolidation
 
-ROWS = (("eks", 200, 30), ("eks", 60, 30), ("table-7", 200, 10), ("eks", 1000, 3))
+ROWS = (("eks", 200, 30), ("eks", 60, 30), ("table-7", 200, 10), ("eks", 1000, 10))
 """Price lists or tables, pods before a share of them goes, and clusters."""
 RULES: dict[str, tuple[Any, dict[str, Any]]] = {
     "karpenter-1.14": (karpenter_1_14, {}),
@@ -56,11 +56,14 @@ ABOUT = {"above": "above the least", "share": "share of the saving", "evicted": 
 
 def rules(
     options: Options,
-    clusters: Annotated[int | None, typer.Option(min=1, help="Clusters of each row. By default 30, or 5.")] = None,
-    rows: Annotated[int, typer.Option(min=1, max=len(ROWS), help="How many of the rows.")] = len(ROWS),
+    clusters: Annotated[int | None, typer.Option(min=1, help="Clusters of each row. By default 30, or 10.")] = None,
+    rows: Annotated[int, typer.Option(min=1, max=len(ROWS), help="The last of the rows.")] = len(ROWS),
+    first: Annotated[int, typer.Option(min=1, max=len(ROWS), help="The first of the rows.")] = 1,
 ) -> Study:
     """Print where the rules end, what it costs in evictions, and what is proven and can be carried out instead."""
-    asked = [(cloud, pods, clusters or number) for cloud, pods, number in ROWS[:rows]]
+    if first > rows:
+        raise InputError(f"--first: must be at most {rows}, the last row, got {first}")
+    asked = [(cloud, pods, clusters or number) for cloud, pods, number in ROWS[first - 1 : rows]]
     tasks = [
         Measurement.of(measured, options, None, cloud=cloud, pods=pods, seed=seed)
         for cloud, pods, number in asked

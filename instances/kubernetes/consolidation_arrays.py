@@ -95,6 +95,26 @@ class ClusterArrays:
         bill = int(self.held_price[kept].sum()) + sum(int(self.price[k]) for k, _ in new)
         return bill + self.eviction_price * self.evictions(kept, placed)
 
+    def read(self, solution: Solution) -> tuple[BoolArray, IntArray, list[New]]:
+        """The nodes that a solution keeps (M,), what is placed on them (M, N), and what is rented."""
+        data = self.data
+        class_of = {data.pods[entry].name: c for c, members in enumerate(self.members) for entry in members}
+        kinds = {kind.name: k for k, kind in enumerate(data.instance_types)}
+
+        def row(pods: Mapping[str, int]) -> IntArray:
+            found = np.zeros(len(self.members), dtype=np.int64)
+            for name, n in pods.items():
+                found[class_of[name]] += n
+            return found
+
+        kept = np.array([node.name in solution["nodes"] for node in data.nodes], dtype=bool)
+        placed = [row(solution["nodes"].get(node.name, {})) for node in data.nodes]
+        new: list[New] = []
+        for group in solution["instances"]:
+            held = {c: n for c, n in enumerate(row(group["tasks"]).tolist()) if n}
+            new += [(kinds[group["type"]], held)] * group.get("count", 1)
+        return kept, np.array(placed, dtype=np.int64).reshape(len(data.nodes), len(self.members)), new
+
     def solution(self, kept: BoolArray, placed: IntArray, new: Sequence[New]) -> Solution:
         """The solution: of a class those that are in place stay, and others take what is left."""
         data = self.data

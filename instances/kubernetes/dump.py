@@ -7,6 +7,7 @@ is an object, a List, or Lists in a List, packed or not.
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +33,8 @@ from instances.reading import parsed, read_bytes
 from instances.validation import show
 
 COMMAND = "kubectl get nodes,pods,daemonsets,pdb,pvc,pv,csinodes -A -o json"
-YAML = re.compile(rb"\s*(---|#|[A-Za-z]+:(\s|$))")
+MARKS = {BOM_UTF8: "utf-8", BOM_UTF16_LE: "utf-16-le", BOM_UTF16_BE: "utf-16-be"}  # PowerShell writes them
+YAML = re.compile(r"\s*(---|#|[A-Za-z]+:(\s|$))")
 TYPES = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
 CAPACITY_TYPES = {  # labels that say how a node is paid for, and the words that mean spot
     "karpenter.sh/capacity-type": ("spot",),
@@ -186,15 +188,18 @@ def read_dump(paths: Sequence[str | Path]) -> Dump:
 
 
 def _content(path: str | Path) -> Any:
-    """The parsed JSON of a file; what is YAML is told so."""
+    """The parsed JSON of a file, in the encoding that a mark at its begin names; what is YAML is told so."""
     raw = read_bytes(path)
-    if YAML.match(raw):
-        raise InputError(f"{path}: is YAML; a dump is JSON: {COMMAND}")
+    mark, encoding = next((m for m in MARKS.items() if raw.startswith(m[0])), (b"", "utf-8"))
+    raw = raw[len(mark) :]
     try:
-        return parsed(raw.decode("utf-8"))
+        text = raw.decode(encoding)
+        if not YAML.match(text):
+            return parsed(text)
     except (InputError, UnicodeDecodeError) as error:
         said = str(error).removeprefix("not valid JSON: ")
         raise InputError(f"{path}: not valid JSON: {said}; a dump is made by {COMMAND}") from None
+    raise InputError(f"{path}: is YAML; a dump is JSON: {COMMAND}")
 
 
 def _objects(part: JsonPart, of: str) -> Iterator[tuple[str, JsonPart]]:

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from instances.eva.constraints import Spread
 from instances.eva.packing import PricedType, refuse_types
 from instances.fields import Count, Name, NonNegative, Number, ProblemData, refuse, refuse_duplicates
-from instances.kubernetes.placement import ClusterNode, Flag, Pod
+from instances.kubernetes.placement import ClusterNode, Flag, Pod, refuse_cluster
 
 Moves = Literal["nodes", "pods"]
 
@@ -82,34 +82,14 @@ class NodeConsolidation(ProblemData):
 
     @model_validator(mode="after")
     def _validate(self) -> Self:
-        refuse_duplicates("resources", self.resources)
+        refuse_cluster(self.resources, self.nodes, self.pods, self.spread)
         refuse_types(self.instance_types, self.resources)
-        refuse_duplicates("nodes", (node.name for node in self.nodes))
-        refuse_duplicates("pods", (pod.name for pod in self.pods))
-        names = {pod.name for pod in self.pods}
-        for path, amounts in (
-            *((f"nodes[{i}].capacity", node.capacity) for i, node in enumerate(self.nodes)),
-            *((f"pods[{i}].demand", pod.demand) for i, pod in enumerate(self.pods)),
-        ):
-            if set(amounts) != set(self.resources):
-                refuse(path, "must have an amount of each resource and no other", ", ".join(amounts))
-        for i, node in enumerate(self.nodes):
-            for name in node.pods:
-                if name not in names:
-                    refuse(f"nodes[{i}].pods", "unknown pod", name)
         for i, pod in enumerate(self.pods):
             self._validate_pod(f"pods[{i}]", pod)
-        for i, group in enumerate(self.spread):
-            refuse_duplicates(f"spread[{i}].tasks", group.tasks)
-            for name in group.tasks:
-                if name not in names:
-                    refuse(f"spread[{i}].tasks", "unknown pod", name)
         return self
 
     def _validate_pod(self, path: str, pod: ConsolidatedPod) -> None:
         here = sum(node.pods.get(pod.name, 0) for node in self.nodes)
-        if here > pod.count:
-            refuse(f"{path}.count", f"must be >= {here}, the number in place", pod.count)
         for field, allowed, known in (
             ("allowed_nodes", pod.allowed_nodes, {node.name for node in self.nodes}),
             ("allowed_types", pod.allowed_types, {kind.name for kind in self.instance_types}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -33,6 +33,38 @@ class Pod(Frozen):
     max_per_node: PositiveCount | None = None
 
 
+def refuse_cluster(
+    resources: Sequence[str], nodes: Sequence[ClusterNode], pods: Sequence[Pod], spread: Sequence[Spread]
+) -> None:
+    """Refuse names that are there twice or unknown, amounts of other resources, and more pods in place than there are.
+
+    Raises InputError.
+    """
+    refuse_duplicates("resources", resources)
+    refuse_duplicates("nodes", (node.name for node in nodes))
+    refuse_duplicates("pods", (pod.name for pod in pods))
+    for place, amounts in (
+        *((f"nodes[{i}].capacity", node.capacity) for i, node in enumerate(nodes)),
+        *((f"pods[{i}].demand", pod.demand) for i, pod in enumerate(pods)),
+    ):
+        if set(amounts) != set(resources):
+            refuse(place, "must have an amount of each resource and no other", ", ".join(amounts))
+    names = {pod.name for pod in pods}
+    for i, node in enumerate(nodes):
+        for name in node.pods:
+            if name not in names:
+                refuse(f"nodes[{i}].pods", "unknown pod", name)
+    for i, pod in enumerate(pods):
+        here = sum(node.pods.get(pod.name, 0) for node in nodes)
+        if here > pod.count:
+            refuse(f"pods[{i}].count", f"must be >= {here}, the number in place", pod.count)
+    for i, group in enumerate(spread):
+        refuse_duplicates(f"spread[{i}].tasks", group.tasks)
+        for name in group.tasks:
+            if name not in names:
+                refuse(f"spread[{i}].tasks", "unknown pod", name)
+
+
 class NodePlacement(ProblemData):
     """Place all pods on the nodes; minimise those that are moved from where they are. `movable`: whether any may be."""
 
@@ -50,35 +82,15 @@ class NodePlacement(ProblemData):
 
     @model_validator(mode="after")
     def _validate(self) -> Self:
-        refuse_duplicates("resources", self.resources)
-        refuse_duplicates("nodes", (node.name for node in self.nodes))
-        refuse_duplicates("pods", (pod.name for pod in self.pods))
-        nodes, pods = {node.name for node in self.nodes}, {pod.name: pod for pod in self.pods}
-        for place, amounts in (
-            *((f"nodes[{i}].capacity", node.capacity) for i, node in enumerate(self.nodes)),
-            *((f"pods[{i}].demand", pod.demand) for i, pod in enumerate(self.pods)),
-        ):
-            if set(amounts) != set(self.resources):
-                refuse(place, "must have an amount of each resource and no other", ", ".join(amounts))
-        for i, node in enumerate(self.nodes):
-            for name in node.pods:
-                if name not in pods:
-                    refuse(f"nodes[{i}].pods", "unknown pod", name)
+        refuse_cluster(self.resources, self.nodes, self.pods, self.spread)
+        nodes = {node.name for node in self.nodes}
         for i, pod in enumerate(self.pods):
-            here = sum(node.pods.get(pod.name, 0) for node in self.nodes)
-            if here > pod.count:
-                refuse(f"pods[{i}].count", f"must be >= {here}, the number in place", pod.count)
             refuse_duplicates(f"pods[{i}].allowed_nodes", pod.allowed_nodes or ())
             for name in pod.allowed_nodes or ():
                 if name not in nodes:
                     refuse(f"pods[{i}].allowed_nodes", "unknown node", name)
             if not any(self.holds_one(pod, node) for node in self.nodes):
                 refuse(f"pods[{i}].demand", "fits on none of its nodes, even empty", pod.name)
-        for i, group in enumerate(self.spread):
-            refuse_duplicates(f"spread[{i}].tasks", group.tasks)
-            for name in group.tasks:
-                if name not in pods:
-                    refuse(f"spread[{i}].tasks", "unknown pod", name)
         return self
 
     def holds_one(self, pod: Pod, node: ClusterNode) -> bool:

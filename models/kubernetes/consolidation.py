@@ -53,7 +53,9 @@ def exact_consolidation(
     """
     with Stopwatch(options.time_limit) as clock:
         search = _ConsolidationSearch(cluster_arrays(data), options, report, clock)
-        answer = search.solved(start)
+        if start is not None:
+            search.begin(start)
+        answer = search.solved()
     return replace(answer, build_s=0.0, solve_s=clock.cpu_s)
 
 
@@ -85,7 +87,12 @@ class _ConsolidationSearch:
 
         self.incumbent: Incumbent[NodePlan, int] = Incumbent("minimize", clock, told, options.gap)
 
-    def solved(self, start: Solution | None) -> Answer:
+    def begin(self, start: Solution) -> None:
+        """Take a valid solution: what is not cheaper is not looked at."""
+        kept, placed, new = self.arrays.read(start)
+        self._offer(NodePlan(kept, placed, tuple(new)))
+
+    def solved(self) -> Answer:
         """The answer: each step only where those before it leave the question open."""
         arrays, info = self.arrays, {"bound_by": BY_TOTALS}
         nothing = np.zeros(len(arrays.price), dtype=np.int64)
@@ -95,11 +102,11 @@ class _ConsolidationSearch:
         if arrays.most_evictions >= arrays.on_node.sum() and not arrays.eviction_price:
             self._any_moves()
         if self.incumbent.closed:
-            return self._answer(start, info | {"bound_by": BY_PACKING})
+            return self._answer(info | {"bound_by": BY_PACKING})
         try:
             totals = TotalsProgram(arrays.data, arrays, most=MOST_NUMBERS)
         except NoCertificate as error:
-            return replace(self._answer(start, info), reason=str(error))
+            return replace(self._answer(info), reason=str(error))
         relaxed = self._program(totals, TOTALS_SHARE, continuous=True)
         if relaxed.termination == "infeasible" and self.incumbent.objective is None:
             return Answer(None, termination="infeasible", reason=NO_ROOM, info=info)
@@ -107,14 +114,14 @@ class _ConsolidationSearch:
         last = None if self.incumbent.closed or self.clock.expired else self._by_node(info)
         if last == "infeasible" and self.incumbent.objective is None:
             return Answer(None, termination="infeasible", reason=NO_PLAN, info=info)
-        return self._answer(start, info)
+        return self._answer(info)
 
-    def _answer(self, start: Solution | None, info: dict[str, Any]) -> Answer:
+    def _answer(self, info: dict[str, Any]) -> Answer:
         arrays = self.arrays
         best, closed = self.incumbent.solution, self.incumbent.closed
         late = self.late or self.clock.expired
         return Answer(
-            solution=start if best is None else self._solution(best),
+            solution=None if best is None else self._solution(best),
             bound=None if self.incumbent.bound is None else arrays.usd(self.incumbent.bound),
             termination="finished" if closed or not late else "time_limit",
             reason=None if closed else "time limit" if late else APART,
@@ -178,8 +185,9 @@ class _ConsolidationSearch:
                 self._take(read, x)
 
         seconds = None if self.options.time_limit is None else max(share * self.clock.remaining_s, 1e-3)
-        model = read.model(continuous)
-        solved = solve_arrays(model, replace(self.options, time_limit=seconds), watch=watch)
+        best, model = self.incumbent.solution, read.model(continuous)
+        known = None if best is None else read.point(best)
+        solved = solve_arrays(model, replace(self.options, time_limit=seconds), start=known, watch=watch)
         self.late = solved.termination == "time_limit"
         if solved.bound is not None:
             self.incumbent.raise_bound(self._proven(solved.bound))
@@ -434,6 +442,23 @@ class _Reading:
             if what in ("come", "stay"):
                 found[int(where[0]), int(where[1])] += round(x[i])
         return found
+
+    def point(self, plan: NodePlan) -> FloatArray:
+        """The values of all variables in a plan."""
+        totals, a = self.totals, self.totals.arrays
+        stay = a.now * plan.kept[:, None]
+        stay = stay if totals.whole_nodes else np.minimum(stay, plan.placed)
+        come = plan.placed * plan.kept[:, None] - stay
+        value = {f"keep_{m}": 1 for m in np.flatnonzero(plan.kept).tolist()}
+        value |= {f"stay_{m}_{c}": int(stay[m, c]) for m, c in np.argwhere(stay).tolist() if not totals.whole_nodes}
+        value |= {f"come_{c}": n for c, n in enumerate(come.sum(axis=0).tolist())}
+        value |= {f"come_{m}_{c}": int(come[m, c]) for m, c in np.argwhere(come).tolist()}
+        nodes = [[pods for kind, pods in plan.new if kind == k] for k in range(len(a.price))]
+        for name, k in totals.batches:  # copies of a type come before all others
+            held, nodes[k] = (nodes[k][:1], nodes[k][1:]) if "_" in name else (nodes[k], [])
+            value[f"rent_{name}"] = len(held)
+            value |= {f"new_{name}_{c}": sum(pods.get(c, 0) for pods in held) for c in range(len(a.count))}
+        return np.array([value.get(name, 0) for name in totals.place], dtype=float)
 
     def rented(self, x: FloatArray) -> Iterator[tuple[int, int, IntArray]]:
         """Of nodes that are rented together the type, the number, and what is on all of them (N,)."""

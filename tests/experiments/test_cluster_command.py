@@ -83,6 +83,30 @@ def test_the_answer_in_words_and_the_plan_in_a_file(tmp_path: Path):
     assert steps[1]["command"] == f"kubectl drain {steps[1]['drain']} --ignore-daemonsets --delete-emptydir-data"
 
 
+def test_a_plan_that_directs_pods_is_told_with_the_places_that_are_uncordoned(tmp_path: Path):
+    """Of c the pod of 4 CPUs has to go to a, that of 3 to b; kube-scheduler alone would send that of 3 to a."""
+    items = [node("a"), node("b"), node("c"), node("off", unschedulable=True), pod("off", on="off", cpu="8")]
+    items += [
+        pod("of-a", on="a", cpu="4"),
+        pod("of-b", on="b", cpu="5"),
+        pod("3", on="c", cpu="3"),
+        pod("4", on="c", cpu="4"),
+    ]
+    types = TYPES.replace("large,l,0.4,8", "large,l,0.4,2").replace("gpus,g,3,8", "gpus,g,3,2")  # too small to rent
+    arguments = [*write(tmp_path, items, types), "--rules", "kube-least", "--plan", tmp_path / "plan.json"]
+    done = call("cluster", *arguments)
+    assert "cordon all nodes, and drain, with those alone uncordoned in turn, in this order, c (b then a)" in " ".join(
+        done.stdout.split()
+    )
+    plan = json.loads((tmp_path / "plan.json").read_text())
+    assert plan["first"] == "kubectl cordon a b c"
+    (step,) = plan["steps"]
+    assert (step["drain"], step["onto"], step["evictions"]) == ("c", ["b", "a"], 2)
+    assert step["commands"] == ["kubectl uncordon b", step["command"], "kubectl uncordon a", "kubectl cordon b a"]
+    assert plan["last"] == "kubectl uncordon a b", "what was cordoned before stays so"
+    assert answered(*arguments)["orders_with_pending_pods"] == 0
+
+
 def test_with_few_evictions_one_node_is_drained(tmp_path: Path):
     found = answered(*write(tmp_path, two_nodes()), "--rules", "kube-least", "--max-evictions", "1")
     assert (found["reachable_usd_per_hour"], found["evictions"], found["bound_usd_per_hour"]) == (0.4, 1, 0.1)

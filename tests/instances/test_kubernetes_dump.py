@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from instances.errors import InputError
+from instances.kubernetes.dump import read_dump
 from instances.kubernetes.readings import DumpReading
 from tests.kubernetes_dumps import (
     HOSTNAME,
@@ -16,6 +19,7 @@ from tests.kubernetes_dumps import (
     beside,
     budget,
     daemon_set,
+    listed,
     mounting,
     node,
     pod,
@@ -41,6 +45,21 @@ def the_pod(reading: DumpReading) -> Any:
 
 def container(cpu: str, name: str = "main", **more: Any) -> Json:
     return {"name": name, "resources": {"requests": {"cpu": cpu}}} | more
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be"])
+def test_a_dump_in_an_encoding_of_powershell_is_read(encoding: str, tmp_path: Path):
+    """Its `>` writes UTF-16, its `Out-File -Encoding utf8` a mark before UTF-8."""
+    mark = "\ufeff" if encoding.startswith("utf-16") else ""
+    content = mark + json.dumps(listed(node("knöten"), pod(on="knöten")), ensure_ascii=False)
+    (tmp_path / "dump.json").write_bytes(content.encode(encoding))
+    assert list(read_dump([tmp_path / "dump.json"]).nodes) == ["knöten"]
+    (tmp_path / "dump.json").write_bytes((mark + "kind: List\n").encode(encoding))
+    with pytest.raises(InputError, match=r"dump\.json: is YAML; a dump is JSON"):
+        read_dump([tmp_path / "dump.json"])
+    (tmp_path / "dump.json").write_bytes(content.encode("utf-16-le")[:-1])
+    with pytest.raises(InputError, match=r"dump\.json: not valid JSON: .*; a dump is made by kubectl"):
+        read_dump([tmp_path / "dump.json"])
 
 
 # what a pod takes

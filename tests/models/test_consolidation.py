@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from heuristics.kubernetes import karpenter_1_14
 from instances import Options, check
 from instances.errors import CheckFailed, InputError, MalformedSolution
 from instances.kubernetes import NodeConsolidation, cluster_arrays, shrunk_cluster
@@ -57,6 +58,27 @@ def test_at_the_ends_of_what_may_be_said_nothing_false_is_proven():
                 made = certificate(data, None, best, Options())
                 assert float(prove_consolidation(data, made.text).bound) <= best
     assert proven > seed // 2
+
+
+def test_from_a_start_nothing_dearer_is_told_and_the_least_cost_is_the_same():
+    begun = 0
+    for seed in range(sample(60, 2_000)):
+        data = small_cluster(seed)
+        start = karpenter_1_14(data)
+        if not start.solved or start.solution is None:
+            continue
+        told: list[Any] = []
+        result = exact_consolidation(
+            data, Options(gap=0.0), lambda solution, _, told=told: told.append(solution), start.solution
+        )
+        assert (result.status, result.objective) == ("optimal", least_cost(data)), seed
+        costs = [check(data, solution).objective for solution in told if solution is not None]
+        assert all(cost <= start.objective for cost in costs), seed
+        arrays = cluster_arrays(data)
+        read = arrays.read(start.solution)
+        assert check(data, arrays.solution(*read)).objective <= start.objective, "of a class some may stay that left"
+        begun += 1
+    assert begun > seed // 3
 
 
 def test_a_certificate_proves_the_bound_by_totals_and_none_with_another_number_in_it():
