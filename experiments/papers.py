@@ -64,6 +64,7 @@ LITERAL_NAMES = {
 """Where the indices of its variables are named."""
 CERTIFIERS = {
     "eva-packing": "models.eva.certificate:certificate",
+    "eva-reconfiguration": "models.eva.reconfiguration.certificate:certificate",
     "boa-allocation": "models.boa.certificate:certificate",
     "aryl-elastic": "models.aryl.certificate:certificate",
     "aryl-reclaim": "models.aryl.certificate:certificate",

@@ -79,7 +79,11 @@ PROBLEMS: dict[str, Problem] = {
     "eva-packing": Problem(
         "instances.eva:EvaPacking", "instances.eva:check_packing", "instances.proofs.eva:prove_packing"
     ),
-    "eva-reconfiguration": Problem("instances.eva:EvaReconfiguration", "instances.eva:check_reconfiguration"),
+    "eva-reconfiguration": Problem(
+        "instances.eva:EvaReconfiguration",
+        "instances.eva:check_reconfiguration",
+        "instances.proofs.eva:prove_reconfiguration",
+    ),
     "boa-allocation": Problem(
         "instances.boa:BoaAllocation", "instances.boa:check_allocation", "instances.proofs.boa:prove_allocation"
     ),
