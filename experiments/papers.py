@@ -76,6 +76,8 @@ CERTIFIERS = {
 """Where the certificate of a bound is made."""
 FRONTS = {"boa-allocation": "experiments.boa.front:front", "aryl-reclaim": "experiments.aryl.front:front"}
 """Where the front of two objectives is found and printed, by flags of its own."""
+FRONT_CERTIFIERS = {"aryl-reclaim": "experiments.aryl.front_certificates:certify"}
+"""Where a front and the certificates of its bounds are written."""
 CLUSTER = "experiments.kubernetes.cluster"
 """What answers for a cluster's dump."""
 TRACES = {"boa-allocation": "experiments.boa.front:of_trace"}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from instances.fields import ProblemData, Verdict
     from instances.options import Solution
-    from instances.proofs.certificate import Proven
+    from instances.proofs.certificate import FrontProved, Proven
 
 
 T = TypeVar("T")
@@ -49,12 +49,13 @@ class Loaded(Mapping[str, T]):
 class Problem:
     """A problem by the `module:name` of its data type, of its checker, and of what a certificate proves.
 
-    `proof` is `None` where no certificates are written.
+    `proof` is `None` where no certificates are written; `fronts` names what certificates of a front prove together.
     """
 
     of: str
     checker: str
     proof: str | None = None
+    fronts: str | None = None
 
     @property
     def data(self) -> type[ProblemData]:
@@ -74,6 +75,12 @@ class Problem:
         found: Callable[[Any, str], Proven] | None = None if self.proof is None else _loaded(self.proof)
         return found
 
+    @property
+    def front(self) -> Callable[[Any], FrontProved] | None:
+        """`front(instance)`: what certificates prove of a front, none as yet."""
+        found: Callable[[Any], FrontProved] | None = None if self.fronts is None else _loaded(self.fronts)
+        return found
+
 
 PROBLEMS: dict[str, Problem] = {
     "eva-packing": Problem(
@@ -91,7 +98,10 @@ PROBLEMS: dict[str, Problem] = {
         "instances.aryl:ArylElastic", "instances.aryl:check_elastic", "instances.proofs.aryl:prove_elastic"
     ),
     "aryl-reclaim": Problem(
-        "instances.aryl:ArylReclaim", "instances.aryl:check_reclaim", "instances.proofs.aryl:prove_reclaim"
+        "instances.aryl:ArylReclaim",
+        "instances.aryl:check_reclaim",
+        "instances.proofs.aryl:prove_reclaim",
+        "instances.proofs.aryl.front:FrontProofs",
     ),
     "aryl-placement": Problem(
         "instances.aryl:ArylPlacement", "instances.aryl:check_placement", "instances.proofs.aryl:prove_placement"
