@@ -60,7 +60,7 @@ KINDS = {
     "gapwise verify cluster.json proofs/cluster.exact.json proofs/cluster.exact.certificate.json": RUN,
     "gapwise verify moment.json proofs/moment.exact.json proofs/moment.exact.vipr": RUN,
     "gapwise pareto snapshot.json --certificate proofs": RUN,
-    "gapwise verify snapshot.json proofs/snapshot.front.json proofs/snapshot.front.*.vipr": PARSE,
+    "gapwise verify snapshot.json proofs/snapshot.front.json 'proofs/snapshot.front.*.vipr'": PARSE,
     "gapwise gap_study cluster.json --method my_module:my_heuristic": RUN,
     "gapwise gap_study cluster.json --out my-results": RUN,
     "gapwise draw aryl-loaning --trace philly.csv --days 15 --out days.json.gz": PARSE,
