@@ -69,7 +69,8 @@ CERTIFIERS = {
     "aryl-elastic": "models.aryl.certificate:certificate",
     "aryl-reclaim": "models.aryl.certificate:certificate",
     "aryl-placement": "models.aryl.certificate:certificate",
-    "sia-oracle": "models.sia.certificate:certificate",
+    "sia-oracle": "models.sia.start_certificate:certificate",
+    "sia-local-oracle": "models.sia.start_certificate:local_certificate",
     "node-placement": "models.kubernetes.certificate:certificate",
     "node-consolidation": "models.kubernetes.consolidation_certificate:certificate",
 }

@@ -106,8 +106,10 @@ PROBLEMS: dict[str, Problem] = {
     "aryl-placement": Problem(
         "instances.aryl:ArylPlacement", "instances.aryl:check_placement", "instances.proofs.aryl:prove_placement"
     ),
-    "sia-oracle": Problem("instances.sia:SiaOracle", "instances.sia:check_oracle", "instances.proofs.sia:prove_delay"),
-    "sia-local-oracle": Problem("instances.sia:SiaLocalOracle", "instances.sia:check_local_oracle"),
+    "sia-oracle": Problem("instances.sia:SiaOracle", "instances.sia:check_oracle", "instances.proofs.sia:prove_oracle"),
+    "sia-local-oracle": Problem(
+        "instances.sia:SiaLocalOracle", "instances.sia:check_local_oracle", "instances.proofs.sia:prove_local"
+    ),
     "node-placement": Problem(
         "instances.kubernetes:NodePlacement",
         "instances.kubernetes:check_placement",

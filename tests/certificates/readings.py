@@ -32,7 +32,8 @@ from tests.eva_constrained_cases import FIELDS, best_by_enumeration, random_cons
 from tests.eva_rounds import best_by_brute_force, small_round
 from tests.kubernetes_cases import fewest, tiny
 from tests.sia_cases import schedules
-from tests.sia_optima import best_oracle
+from tests.sia_local_cases import crowded
+from tests.sia_optima import best_local, best_oracle, count_schedules, local_cutoffs
 
 HUGE = "1" + "0" * 400
 EFFORT = Options(effort=200)
@@ -80,6 +81,17 @@ def placement(seed: int) -> ArylPlacement:
     return ArylPlacement.model_validate({"servers": servers, "jobs": jobs})
 
 
+def fair_schedule(seed: int) -> ProblemData:
+    """A schedule in whose objective fairness is."""
+    rng = random.Random(seed)
+    return oracle(seed, rng.choice((0.3, 1.5)), rng.choice(("all-use", "above-share"))).data
+
+
+def least_local_delay(data: Any) -> float | None:
+    """The least delay on servers by enumeration, `None` where there are too many schedules."""
+    return best_local(data) if count_schedules(data, local_cutoffs(data)) <= FEW else None
+
+
 def least_delay(data: Any) -> float | None:
     """The least delay by enumeration, `None` where there are too many schedules."""
     return best_oracle(data) if schedules(data) <= FEW else None
@@ -112,6 +124,8 @@ READINGS: dict[str, tuple[Build, Optimum]] = {
     "aryl placement": (placement, least_cost),
     "node consolidation": (small_cluster, least_cost_of_nodes),
     "sia oracle": (lambda s: oracle(s).data, least_delay),
+    "sia oracle, fairness": (fair_schedule, least_delay),
+    "sia local oracle": (lambda s: crowded(s, 4), least_local_delay),
     "placements": (tiny, fewest),
 }
 
