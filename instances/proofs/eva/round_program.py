@@ -267,14 +267,14 @@ class RoundProgram:
             on = {i: Fraction(content[c]) for i, content in enumerate(contents) if content[c]}
             rows.append(Row(f"tasks_{c}", "E", Fraction(n), on))
         for g, group in enumerate(round_.groups):
-            of = {i: ONE for i, (h, _) in enumerate(own) if h == g}
-            rows.append(Row(f"group_{g}", "E", Fraction(len(group.members)), of))
+            there = {i: ONE for i, (h, _) in enumerate(own) if h == g}
+            rows.append(Row(f"group_{g}", "E", Fraction(len(group.members)), there))
         for i, (j, g, _) in enumerate(round_.rows):
             keep = {p: ONE for p, (h, content) in enumerate(own) if h == g and round_.keeps(i, content)}
             rows.append(Row(f"stays_{i}", "G", ONE, keep | {moved + j: ONE}))
         for place, k in enumerate(used, start=counted):
-            of = {i: ONE for i, kind in enumerate(kinds) if kind == k}
-            rows.append(Row(f"type_{k}", "E", Fraction(0), of | {place: -ONE}))
+            counts = {i: ONE for i, kind in enumerate(kinds) if kind == k}
+            rows.append(Row(f"type_{k}", "E", Fraction(0), counts | {place: -ONE}))
         nets = [*self.own.values(), *self.fresh.values(), *(-usd for usd in round_.jobs)]
         objective = {i: net for i, net in enumerate(nets) if net}
         self.numbers = frozenset(range(counted, len(names)))

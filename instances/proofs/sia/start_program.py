@@ -16,8 +16,8 @@ from math import gcd
 from instances.options import Solution
 from instances.proofs.certificate import NoCertificate
 from instances.proofs.vipr import Program, Row
-from instances.sia.local_oracle import SERVER_GPUS, SiaLocalOracle
-from instances.sia.oracle import SiaOracle
+from instances.sia.local_oracle import SERVER_GPUS, LocalJob, SiaLocalOracle
+from instances.sia.oracle import Job, SiaOracle
 
 MOST = 20_000  # variables of a program that is written down
 MOST_ENTRIES = 1_000_000  # of its constraints, about
@@ -47,7 +47,8 @@ class StartProgram:
         self.submit = [(job.submit - first) // self.slots for job in data.jobs]
         self.duration = [job.duration // self.slots for job in data.jobs]
         self.gpus = [job.gpus for job in data.jobs]
-        self.window = [(m - job.submit) // self.slots for m, job in zip(data.cutoffs, data.jobs, strict=True)]
+        jobs: tuple[Job | LocalJob, ...] = data.jobs
+        self.window = [(m - job.submit) // self.slots for m, job in zip(data.cutoffs, jobs, strict=True)]
         servers = data.servers if isinstance(data, SiaLocalOracle) else 1
         self.jobs, self.servers = range(len(data.jobs)), range(servers)
         self.machines = [range(min(j + 1, servers)) for j in self.jobs]
