@@ -64,17 +64,21 @@ LITERAL_NAMES = {
 """Where the indices of its variables are named."""
 CERTIFIERS = {
     "eva-packing": "models.eva.certificate:certificate",
+    "eva-reconfiguration": "models.eva.reconfiguration.certificate:certificate",
     "boa-allocation": "models.boa.certificate:certificate",
     "aryl-elastic": "models.aryl.certificate:certificate",
     "aryl-reclaim": "models.aryl.certificate:certificate",
     "aryl-placement": "models.aryl.certificate:certificate",
-    "sia-oracle": "models.sia.certificate:certificate",
+    "sia-oracle": "models.sia.start_certificate:certificate",
+    "sia-local-oracle": "models.sia.start_certificate:local_certificate",
     "node-placement": "models.kubernetes.certificate:certificate",
     "node-consolidation": "models.kubernetes.consolidation_certificate:certificate",
 }
 """Where the certificate of a bound is made."""
 FRONTS = {"boa-allocation": "experiments.boa.front:front", "aryl-reclaim": "experiments.aryl.front:front"}
 """Where the front of two objectives is found and printed, by flags of its own."""
+FRONT_CERTIFIERS = {"aryl-reclaim": "experiments.aryl.front_certificates:certify"}
+"""Where a front and the certificates of its bounds are written."""
 CLUSTER = "experiments.kubernetes.cluster"
 """What answers for a cluster's dump."""
 TRACES = {"boa-allocation": "experiments.boa.front:of_trace"}

@@ -14,7 +14,8 @@ import typer
 from experiments import flags
 from experiments.entry import run
 from experiments.harness.user_functions import resolve
-from experiments.papers import FRONTS, TRACES
+from experiments.output.folder import ready_folder
+from experiments.papers import FRONT_CERTIFIERS, FRONTS, TRACES
 from experiments.plan import methods_for
 from experiments.session import Session
 from experiments.signature import also, flags_of, option_of
@@ -39,6 +40,10 @@ def pareto(
             show_default="randomised, width-calculator, one-width",
         ),
     ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(help="Also write the front and what proves it to this folder, for `verify`.", show_default=False),
+    ] = None,
     **said: Any,
 ) -> None:
     """Print what each budget buys: the proven optimum and the methods beside it; with --out also CSV, SVG, PDF and PNG.
@@ -59,7 +64,14 @@ def pareto(
         if other != problem:
             _refuse(make, said, f"goes with {other}, got {problem}")
     make = MAKERS[problem]
-    raise typer.Exit(make(instance, session, method, methods_for, **_of(make, said)))
+    if certificate is not None:
+        if problem not in FRONT_CERTIFIERS:
+            raise InputError(f"--certificate: goes with {' or '.join(FRONT_CERTIFIERS)}, got {problem}")
+        ready_folder(certificate)
+    status = make(instance, session, method, methods_for, **_of(make, said))
+    if certificate is not None:
+        resolve(FRONT_CERTIFIERS[problem])(instance, session.options, certificate)
+    raise typer.Exit(status)
 
 
 def _of(function: Callable[..., Any], said: Mapping[str, Any]) -> dict[str, Any]:

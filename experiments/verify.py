@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from experiments.entry import FAILED, run
 from experiments.output.terminal import err
-from instances import CheckFailed, InputError, load
+from instances import CheckFailed, InputError, Instance, load
 from instances.files import read_json
 from instances.proofs.verify import read_result, see_bound, see_none, see_result
 from instances.reading import read_bytes
+from instances.registry import PROBLEMS
 from instances.text import shown
 
 
@@ -24,11 +25,18 @@ def verify(
     certificate: Annotated[
         Path, typer.Argument(help="Certificate, as `solve --certificate` writes it.", show_default=False)
     ],
+    more: Annotated[
+        list[Path] | None, typer.Argument(help="Of a front, the certificates of its other bounds.", show_default=False)
+    ] = None,
 ) -> None:
     """Verify the solution and the bound of a result in rational arithmetic."""
     try:
         problem = load(instance)
         content = read_json(result)
+        if isinstance(content, dict) and "points" in content:
+            return _verify_front(problem, result, content, [certificate, *(more or ())])
+        if more:
+            raise InputError(f"{more[0]}: a result has one certificate, only a front has more")
         with named(result):
             claimed = read_result(content)
             see_result(problem, claimed)
@@ -48,6 +56,21 @@ def verify(
         f"verified: {shown(problem.name)}: objective {verified.objective!r} {problem.data.unit}, "
         f"bound {verified.bound!r}, gap {verified.gap:.2g}; {verified.how}"
     )
+
+
+def _verify_front(problem: Instance, result: Path, content: Any, certificates: list[Path]) -> None:
+    """Verify a front of two objectives: `content` of the file `result`."""
+    begin = PROBLEMS[problem.problem].front
+    if begin is None:
+        raise InputError(f"{result}: must be a result, for {problem.problem} has no fronts, got points")
+    proofs = begin(problem)
+    for path in certificates:
+        text = text_of(path)
+        with named(path):
+            proofs.add(text)
+    with named(result):
+        how = proofs.see(content)
+    print(f"verified: {shown(problem.name)}: {how}")
 
 
 def text_of(path: Path) -> str:

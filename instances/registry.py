@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from instances.fields import ProblemData, Verdict
     from instances.options import Solution
-    from instances.proofs.certificate import Proven
+    from instances.proofs.certificate import FrontProved, Proven
 
 
 T = TypeVar("T")
@@ -49,13 +49,15 @@ class Loaded(Mapping[str, T]):
 class Problem:
     """A problem by the `module:name` of its data type, of its checker, and of what a certificate proves.
 
-    `proof` is `None` where no certificates are written. `proves_empty`: whether one may say that there is no solution.
+    `proof` is `None` where no certificates are written; `fronts` names what certificates of a front prove together.
+    `proves_empty`: whether a certificate may say that there is no solution.
     """
 
     of: str
     checker: str
     proof: str | None = None
     proves_empty: bool = False
+    fronts: str | None = None
 
     @property
     def data(self) -> type[ProblemData]:
@@ -75,12 +77,22 @@ class Problem:
         found: Callable[[Any, str], Proven] | None = None if self.proof is None else _loaded(self.proof)
         return found
 
+    @property
+    def front(self) -> Callable[[Any], FrontProved] | None:
+        """`front(instance)`: what certificates prove of a front, none as yet."""
+        found: Callable[[Any], FrontProved] | None = None if self.fronts is None else _loaded(self.fronts)
+        return found
+
 
 PROBLEMS: dict[str, Problem] = {
     "eva-packing": Problem(
         "instances.eva:EvaPacking", "instances.eva:check_packing", "instances.proofs.eva:prove_packing"
     ),
-    "eva-reconfiguration": Problem("instances.eva:EvaReconfiguration", "instances.eva:check_reconfiguration"),
+    "eva-reconfiguration": Problem(
+        "instances.eva:EvaReconfiguration",
+        "instances.eva:check_reconfiguration",
+        "instances.proofs.eva:prove_reconfiguration",
+    ),
     "boa-allocation": Problem(
         "instances.boa:BoaAllocation", "instances.boa:check_allocation", "instances.proofs.boa:prove_allocation"
     ),
@@ -88,13 +100,18 @@ PROBLEMS: dict[str, Problem] = {
         "instances.aryl:ArylElastic", "instances.aryl:check_elastic", "instances.proofs.aryl:prove_elastic"
     ),
     "aryl-reclaim": Problem(
-        "instances.aryl:ArylReclaim", "instances.aryl:check_reclaim", "instances.proofs.aryl:prove_reclaim"
+        "instances.aryl:ArylReclaim",
+        "instances.aryl:check_reclaim",
+        "instances.proofs.aryl:prove_reclaim",
+        "instances.proofs.aryl.front:FrontProofs",
     ),
     "aryl-placement": Problem(
         "instances.aryl:ArylPlacement", "instances.aryl:check_placement", "instances.proofs.aryl:prove_placement"
     ),
-    "sia-oracle": Problem("instances.sia:SiaOracle", "instances.sia:check_oracle", "instances.proofs.sia:prove_delay"),
-    "sia-local-oracle": Problem("instances.sia:SiaLocalOracle", "instances.sia:check_local_oracle"),
+    "sia-oracle": Problem("instances.sia:SiaOracle", "instances.sia:check_oracle", "instances.proofs.sia:prove_oracle"),
+    "sia-local-oracle": Problem(
+        "instances.sia:SiaLocalOracle", "instances.sia:check_local_oracle", "instances.proofs.sia:prove_local"
+    ),
     "node-placement": Problem(
         "instances.kubernetes:NodePlacement",
         "instances.kubernetes:check_placement",

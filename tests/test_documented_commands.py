@@ -31,7 +31,7 @@ from experiments.papers import reference_sets
 from experiments.plan import study_runs
 from experiments.score import PROVERS
 from instances import Instance, Options, save
-from instances.aryl import figure_5
+from instances.aryl import ArylReclaim, figure_5
 from instances.boa import BoaRenting
 from instances.eva import table_3
 from instances.kubernetes import synthetic_dump
@@ -59,6 +59,8 @@ KINDS = {
     "gapwise solve moment.json --certificate proofs": RUN,
     "gapwise verify cluster.json proofs/cluster.exact.json proofs/cluster.exact.certificate.json": RUN,
     "gapwise verify moment.json proofs/moment.exact.json proofs/moment.exact.vipr": RUN,
+    "gapwise pareto snapshot.json --certificate proofs": RUN,
+    "gapwise verify snapshot.json proofs/snapshot.front.json 'proofs/snapshot.front.*.vipr'": PARSE,
     "gapwise gap_study cluster.json --method my_module:my_heuristic": RUN,
     "gapwise gap_study cluster.json --out my-results": RUN,
     "gapwise draw aryl-loaning --trace philly.csv --days 15 --out days.json.gz": PARSE,
@@ -223,6 +225,13 @@ def renting() -> BoaRenting:
     return workload({"a1": 0.0, "a2": 600.0, "a3": 1800.0}, budget_gpus=8.0)
 
 
+def weighed() -> ArylReclaim:
+    raw = figure_5().data.model_dump()
+    for lost, job in enumerate(raw["jobs"], 1):
+        job["gpu_hours"] = lost / 2
+    return ArylReclaim.model_validate(raw)
+
+
 def first_jobs(path: Path) -> None:
     path.write_text("".join(TRACE.read_text().splitlines(keepends=True)[:9]))
 
@@ -235,6 +244,7 @@ def few_jobs(path: Path) -> None:
 STANDINS: dict[str, Callable[[Path], Any]] = {
     "cluster.json": named(table_3(), "cluster"),
     "moment.json": named(figure_5(), "moment"),
+    "snapshot.json": named(weighed(), "snapshot"),
     "my-cluster.json": named(five_jobs(), "five"),
     "cloud.json": named(random_cloud(3, jobs=4), "cloud"),
     "days.json.gz": lambda path: save(loaning(days=1, training_servers=6), path),

@@ -14,7 +14,7 @@ import pytest
 from experiments.harness.entry import named
 from experiments.harness.user_functions import resolve
 from experiments.papers import CERTIFIERS, METHODS
-from instances import CheckFailed, InputError, Instance, Options, ProblemData, conclude
+from instances import CheckFailed, InputError, Instance, Options, ProblemData, check, conclude
 from instances.aryl import ArylPlacement
 from instances.proofs import NoCertificate
 from instances.proofs.verify import read_result, see_bound, see_result
@@ -29,9 +29,11 @@ from tests.consolidation_cases import least_cost as least_cost_of_nodes
 from tests.consolidation_cases import small_cluster
 from tests.eva_cases import best_packing
 from tests.eva_constrained_cases import FIELDS, best_by_enumeration, random_constrained
+from tests.eva_rounds import best_by_brute_force, small_round
 from tests.kubernetes_cases import fewest, tiny
 from tests.sia_cases import schedules
-from tests.sia_optima import best_oracle
+from tests.sia_local_cases import crowded
+from tests.sia_optima import best_local, best_oracle, count_schedules, local_cutoffs
 
 HUGE = "1" + "0" * 400
 EFFORT = Options(effort=200)
@@ -79,9 +81,27 @@ def placement(seed: int) -> ArylPlacement:
     return ArylPlacement.model_validate({"servers": servers, "jobs": jobs})
 
 
+def fair_schedule(seed: int) -> ProblemData:
+    """A schedule in whose objective fairness is."""
+    rng = random.Random(seed)
+    return oracle(seed, rng.choice((0.3, 1.5)), rng.choice(("all-use", "above-share"))).data
+
+
+def least_local_delay(data: Any) -> float | None:
+    """The least delay on servers by enumeration, `None` where there are too many schedules."""
+    return best_local(data) if count_schedules(data, local_cutoffs(data)) <= FEW else None
+
+
 def least_delay(data: Any) -> float | None:
     """The least delay by enumeration, `None` where there are too many schedules."""
     return best_oracle(data) if schedules(data) <= FEW else None
+
+
+def most_worth(data: Any) -> float:
+    """The most that a round can be worth: a sum of brute force, as the checker adds up a solution that reaches it."""
+    best, found = best_by_brute_force(data), check(data, solve(data).solution).objective
+    assert found == pytest.approx(best, rel=1e-9, abs=1e-9)
+    return found
 
 
 READINGS: dict[str, tuple[Build, Optimum]] = {
@@ -89,6 +109,7 @@ READINGS: dict[str, tuple[Build, Optimum]] = {
     "eva cost, constraints": (lambda s: random_constrained(s, FIELDS, "cost"), best_by_enumeration),
     "eva net saving": (lambda s: packing(s, "net-saving").data, best_packing),
     "eva net saving, constraints": (lambda s: random_constrained(s, FIELDS, "net-saving"), best_by_enumeration),
+    "eva round": (small_round, most_worth),
     "boa continuous": (lambda s: allocation(s, rescale=False, widths="continuous").data, None),
     "boa two types": (lambda s: allocation(s, types=2, rescale=False).data, None),
     "boa integer": (lambda s: allocation(s, rescale=False).data, best_paths),
@@ -103,6 +124,8 @@ READINGS: dict[str, tuple[Build, Optimum]] = {
     "aryl placement": (placement, least_cost),
     "node consolidation": (small_cluster, least_cost_of_nodes),
     "sia oracle": (lambda s: oracle(s).data, least_delay),
+    "sia oracle, fairness": (fair_schedule, least_delay),
+    "sia local oracle": (lambda s: crowded(s, 4), least_local_delay),
     "placements": (tiny, fewest),
 }
 

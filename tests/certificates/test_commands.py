@@ -12,11 +12,11 @@ import typer
 
 from experiments.harness.certification import rounded
 from experiments.verify import verify
-from instances import InputError, save
+from instances import InputError, Instance, save
 from instances.aryl import figure_5, table_2
 from instances.boa import figure_1
-from instances.eva import table_3
-from instances.sia import six_jobs
+from instances.eva import table_3, table_3_round
+from instances.sia import Job, Pool, SiaOracle, six_jobs
 from tests.commands import call
 
 MADE = {
@@ -25,7 +25,16 @@ MADE = {
     "mean JCT": (table_2(), "aryl-table-2.exact", "vipr"),
     "boa": (figure_1(1.5), "figure-1-budget-1.5.exact", "certificate.json"),
     "eva": (table_3(), "eva-table-3.exact", "certificate.json"),
+    "round": (table_3_round(), "eva-table-3-round.exact", "vipr"),
+    "servers": (six_jobs(), "sia-six-jobs.exact", "vipr"),
 }
+
+
+def far_off() -> Instance:
+    """A job that may start so late, where fairness counts, that its starts are not written down."""
+    job = Job(id="a", pool="p", submit=0, duration=1, gpus=1, latest_start=30_000)
+    data = SiaOracle(slot_minutes=1.0, pools=(Pool(name="p", gpus=1),), jobs=(job,), fairness_weight=1.0)
+    return Instance.of(data, "far")
 
 
 @pytest.fixture(scope="module")
@@ -34,13 +43,13 @@ def folder(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("certificates")
     for name, (instance, _, _) in MADE.items():
         save(instance, path / f"{name}.json")
-    save(six_jobs(), path / "local.json")
-    given = [path / f"{name}.json" for name in (*MADE, "local")]
+    save(far_off(), path / "far.json")
+    given = [path / f"{name}.json" for name in (*MADE, "far")]
     done = call("solve", *given, "--certificate", path / "proofs", "--format", "json", "--quiet")
     assert done.returncode == 0, done.stderr
     assert done.stderr == (
-        "sia-six-jobs exact optimal 6 slots gap 0.00%; no certificate: "
-        "no certificates are written for sia-local-oracle\n"
+        "far exact optimal 1 slots gap 0.00%; no certificate: "
+        "the windows of the jobs hold 30,001 starts, more than 20,000\n"
     )
     (path / "solve.json").write_text(done.stdout)
     return path
@@ -74,6 +83,8 @@ def test_a_result_says_how_its_bound_is_proved(folder: Path):
         *["branch and bound with rational duals, 1 leaf"] * 3,
         "Lagrangian at a rational price of the budget",
         "tree with whole-number duals, 1 leaf",
+        "branch and bound with rational duals, 1 leaf",
+        "branch and bound with rational duals, 6 leaves",
         None,
     ]
     assert {row["status"] for row in rows} == {"optimal"}

@@ -118,11 +118,11 @@ VIPR: list[tuple[str, Callable[[Case], str], str]] = [
         lambda c: re.sub("% instance .*", "% instance " + "0" * 64, c.certificate),
         "of another instance",
     ),
-    ("other problem", lambda c: re.sub("% problem .*", "% problem sia-oracle", c.certificate), "problem: must be"),
+    ("other problem", lambda c: re.sub("% problem .*", "% problem boa-allocation", c.certificate), "problem: must be"),
     ("version of another script", lambda c: c.certificate.replace("% gapwise 1", "% gapwise ١"), "gapwise: must be 1"),
     ("more after the end", lambda c: c.certificate + "d G 99 OBJ { asm } -1\n", "must end after"),
 ]
-DERIVED = ("aryl reclaim", "aryl reclaim, lost hours", "aryl placement", "aryl mean jct")
+DERIVED = ("aryl reclaim", "aryl reclaim, lost hours", "aryl placement", "aryl mean jct", "sia oracle, fairness")
 
 
 @pytest.mark.parametrize(("hole", "forge", "said"), VIPR, ids=[hole for hole, _, _ in VIPR])

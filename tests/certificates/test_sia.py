@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from instances import CheckFailed, InputError, Options
 from instances.proofs import NoCertificate
-from instances.proofs.sia import SCALE, Delays, Shape, prove_delay
+from instances.proofs.sia import SCALE, Delays, Shape, prove_oracle
 from instances.sia import Job, Pool, SiaOracle, five_jobs, synthetic
 from instances.sia.arrays import slot_arrays
 from models.sia import exact
@@ -49,7 +49,7 @@ def least_delay(data: SiaOracle) -> int:
 @given(oracles())
 def test_the_certificate_proves_the_optimum_of_small_instances(data):
     _, found = made(data)
-    assert prove_delay(data, found.text).bound == found.bound == least_delay(data)
+    assert prove_oracle(data, found.text).bound == found.bound == least_delay(data)
 
 
 @pytest.fixture(scope="module")
@@ -66,20 +66,20 @@ def test_a_tree_over_starts_proves_what_the_relaxation_with_cuts_does_not(proofs
     assert len(content["nodes"]) > 1
     root = content["nodes"][0]["prices"]
     assert (root["least"] - root["spent"]) / SCALE <= result.objective - 1
-    assert prove_delay(data, found.text).how == f"prices of rows, in a tree of {len(content['nodes'])} nodes"
+    assert prove_oracle(data, found.text).how == f"prices of rows, in a tree of {len(content['nodes'])} nodes"
 
 
 @pytest.mark.parametrize("seed", range(200))
 def test_a_tampered_proof_is_refused(seed: int, proofs):
     data, _, found = proofs[seed % 3]
     with pytest.raises((CheckFailed, InputError)):
-        prove_delay(data, tampered_json(found.text, seed // 3))
+        prove_oracle(data, tampered_json(found.text, seed // 3))
 
 
 def test_a_limit_leaves_a_proof_of_less(proofs):
     data, result, _ = proofs[1]
     found = certificate(data, result.solution, result.bound, Options(effort=1))
-    assert prove_delay(data, found.text).bound == found.bound
+    assert prove_oracle(data, found.text).bound == found.bound
     assert 0 < found.bound < result.bound
 
 
@@ -97,7 +97,7 @@ def test_a_limit_leaves_a_proof_of_less(proofs):
 def test_what_is_no_such_certificate_is_refused_in_one_line(proofs, change: dict[str, object], said: str):
     data, _, found = proofs[1]
     with pytest.raises(InputError, match=said):
-        prove_delay(data, json.dumps(json.loads(found.text) | change))
+        prove_oracle(data, json.dumps(json.loads(found.text) | change))
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_what_does_not_follow_is_refused_with_the_place(proofs, change, said: st
     content = json.loads(found.text)
     change(content)
     with pytest.raises(CheckFailed, match=said):
-        prove_delay(data, json.dumps(content))
+        prove_oracle(data, json.dumps(content))
 
 
 def test_a_row_is_written_at_no_more_steps_than_it_takes(proofs):
@@ -134,7 +134,7 @@ def test_a_row_is_written_at_no_more_steps_than_it_takes(proofs):
     counted = delays.counted(longer)
     content["rows"][0] = longer.model_dump() | {"limit": counted.limit, "starts": counted.starts}
     with pytest.raises(CheckFailed, match="0 to 1, though fewer steps"):
-        prove_delay(data, json.dumps(content))
+        prove_oracle(data, json.dumps(content))
 
 
 def test_what_has_no_certificate_says_why():

@@ -1,5 +1,6 @@
-"""What proves a bound of `eva-packing`: a tree with whole-number duals, or a derivation."""
+"""What proves a bound of Eva's problems: a tree with whole-number duals, or a derivation."""
 
 from instances.proofs.eva.certificate import prove_packing
+from instances.proofs.eva.reconfiguration import prove_reconfiguration
 
-__all__ = ["prove_packing"]
+__all__ = ["prove_packing", "prove_reconfiguration"]

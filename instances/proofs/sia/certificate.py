@@ -1,4 +1,6 @@
-"""Certificates of `sia-oracle`: prices of rows, and a tree of starts "at most" and "beyond" a step.
+"""Certificates of SIA's problems: of a delay prices of rows, and a tree of starts "at most" and "beyond" a step.
+
+With fairness in the objective they are of the program of starts, in VIPR; with locality either will do.
 
 Time counts in the steps, and GPUs in the units, that divide all submissions, durations and widths. A row bounds what
 jobs of the widths n_j hold of C GPUs at the steps first..last: z_j = 1 where job j runs at all of them, for the job
@@ -29,6 +31,10 @@ from instances.arrays import BoolArray, IntArray
 from instances.errors import CheckFailed
 from instances.fields import Frozen
 from instances.proofs.certificate import NoCertificate, Proven, content_of
+from instances.proofs.derivation import proven_of
+from instances.proofs.sia.start_program import StartProgram
+from instances.proofs.vipr import read_vipr
+from instances.sia.local_oracle import SiaLocalOracle
 from instances.sia.oracle import SiaOracle
 from instances.validation import validated
 
@@ -126,7 +132,7 @@ class Delays:
 
     def __init__(self, data: SiaOracle) -> None:
         if data.fairness_weight:
-            raise NoCertificate("with fairness in the objective the bound rests on HiGHS, whose search is not written")
+            raise NoCertificate("prices of rows prove a delay, and nothing with fairness in the objective")
         first = min(job.submit for job in data.jobs)
         submit = [job.submit - first for job in data.jobs]
         self.slots = gcd(*submit, *(job.duration for job in data.jobs))
@@ -219,10 +225,27 @@ class Charges:
         return sum(each.tolist()), spent, charge - each[self.job]
 
 
-def prove_delay(data: SiaOracle, text: str) -> Proven:
+def prove_oracle(data: SiaOracle, text: str) -> Proven:
     """What the certificate `text` proves. Raises InputError, NoCertificate, or CheckFailed where it does not hold."""
+    return _of_starts(data, text) if data.fairness_weight else prove_delay(data, data, text)
+
+
+def prove_local(data: SiaLocalOracle, text: str) -> Proven:
+    """What the certificate `text` proves, of the delay on servers or, in JSON, of that on any GPUs. Raises as above."""
+    return prove_delay(data, data.without_locality, text) if text.startswith("{") else _of_starts(data, text)
+
+
+def _of_starts(data: SiaOracle | SiaLocalOracle, text: str) -> Proven:
+    """What the VIPR file `text` proves by the program of starts."""
+    starts = StartProgram(data)
+    proven = proven_of(data, starts.program(), read_vipr(text))
+    return Proven(proven.bound * starts.slots, proven.how)
+
+
+def prove_delay(data: SiaOracle | SiaLocalOracle, oracle: SiaOracle, text: str) -> Proven:
+    """What the prices in the certificate `text` of `data` prove of its `oracle`. Raises as above."""
     proof = validated(DelayProof, content_of(data, text), root="")
-    delays = Delays(data)
+    delays = Delays(oracle)
     if proof.slots != delays.slots:
         raise CheckFailed(f"slots: {proof.slots} are claimed, steps have {delays.slots}")
     charges = Charges(delays)

@@ -1,0 +1,182 @@
+"""What proves a front of a reclaiming: that no choice of servers beats its points in both, jobs and GPU-hours.
+
+Each certificate is a VIPR file of the program of section 4: of the fewest jobs, or of the least loss where at most so
+many jobs are preempted (`jobs` in the comments; any number where it is not there). The loss counts in the largest unit
+of which the loss of every job is a multiple, so that it is a whole number.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from instances.aryl import check_reclaim
+from instances.aryl.reclaim import ArylReclaim
+from instances.envelope import Instance
+from instances.errors import CheckFailed, InputError, MalformedSolution
+from instances.fields import Count, Frozen, Name, NonNegative
+from instances.proofs.aryl.certificate import prove_reclaim, reclaim_point, reclaim_program
+from instances.proofs.certificate import NoCertificate, digest
+from instances.proofs.derivation import proven_of
+from instances.proofs.vipr import Program, Row, read_vipr
+from instances.validation import show, validated
+
+ONE = Fraction(1)
+
+
+class StatedPoint(Frozen):
+    """A choice of servers with what it preempts and loses; `bound`: no choice that preempts as few jobs loses less."""
+
+    preempted_jobs: Count
+    lost_gpu_hours: NonNegative
+    bound_gpu_hours: NonNegative
+    servers: tuple[Name, ...]
+
+
+class StatedFront(Frozen):
+    """The points of the front of an `instance`, the fewest jobs first; `complete`: there are no more of them."""
+
+    instance: Name
+    points: Annotated[tuple[StatedPoint, ...], Field(min_length=1)]
+    complete: bool
+
+
+@dataclass(frozen=True)
+class LeastLoss:
+    """That no choice which preempts at most so many `jobs` (`None`: any number) loses less than `hours`."""
+
+    jobs: int | None
+    hours: Fraction
+
+    def covers(self, jobs: int | None) -> bool:
+        """Whether that holds of all choices that preempt at most `jobs`."""
+        return self.jobs is None or (jobs is not None and jobs <= self.jobs)
+
+
+def exact_loss(data: ArylReclaim, servers: Sequence[str]) -> Fraction:
+    """The GPU-hours that the jobs lose which these servers preempt."""
+    weighed = by_hours(data)
+    point = reclaim_point(weighed, {"servers": list(servers)})
+    return sum((loss for j, loss in enumerate(weighed.losses()) if j in point), Fraction(0))
+
+
+def by_jobs(data: ArylReclaim) -> ArylReclaim:
+    """The problem of the fewest jobs."""
+    return data.model_copy(update={"objective": "preempted-jobs"})
+
+
+def by_hours(data: ArylReclaim) -> ArylReclaim:
+    """The problem of the least loss. Raises InputError where a job has no `gpu_hours`."""
+    for i, job in enumerate(data.jobs):
+        if job.gpu_hours is None:
+            raise InputError(f"data.jobs[{i}].gpu_hours: must be given for a Pareto front")
+    return data.model_copy(update={"objective": "lost-gpu-hours"})
+
+
+class FrontProgram:
+    """The least loss, in units of `unit` GPU-hours, where at most so many `jobs` are preempted."""
+
+    def __init__(self, data: ArylReclaim, jobs: int | None) -> None:
+        self.data = by_hours(data)
+        losses = [loss for loss in self.data.losses() if loss]
+        denominator = math.lcm(*(loss.denominator for loss in losses))
+        self.unit = Fraction(math.gcd(*(int(loss * denominator) for loss in losses)) or 1, denominator)
+        self.jobs = jobs
+
+    def program(self) -> Program:
+        """The program. Raises NoCertificate where it is too large to be written down."""
+        program = reclaim_program(self.data)
+        rows = program.rows
+        if self.jobs is not None:
+            rows = (*rows, Row("jobs", "L", Fraction(self.jobs), dict.fromkeys(range(len(self.data.jobs)), ONE)))
+        return replace(program, objective={i: c / self.unit for i, c in program.objective.items()}, rows=rows)
+
+
+def prove_loss(data: ArylReclaim, text: str) -> LeastLoss:
+    """What the VIPR file `text` proves of losses. Raises InputError, or CheckFailed where it does not hold."""
+    file = read_vipr(text)
+    stated = file.header.get("jobs")
+    if stated is not None and not re.fullmatch(r"\d{1,9}", stated, re.ASCII):
+        raise InputError(f"jobs: must be a number of jobs, got {stated[:40]!r}")
+    front = FrontProgram(data, None if stated is None else int(stated))
+    return LeastLoss(front.jobs, proven_of(front.data, front.program(), file).bound * front.unit)
+
+
+class FrontProofs:
+    """What certificates prove of a front of an instance: no choice preempts less than `fewest` jobs, and `losses`."""
+
+    def __init__(self, instance: Instance[ArylReclaim]) -> None:
+        self.name, self.data, self.fewest = instance.name, instance.data, 0
+        self.losses: list[LeastLoss] = []
+
+    def add(self, text: str) -> None:
+        """Add what the VIPR file `text` proves. Raises InputError for one of another instance, and CheckFailed."""
+        try:
+            if read_vipr(text).header.get("instance") == digest(by_jobs(self.data)):
+                self.fewest = max(self.fewest, math.ceil(prove_reclaim(by_jobs(self.data), text).bound))
+            else:
+                self.losses.append(prove_loss(self.data, text))
+        except NoCertificate as error:
+            raise InputError(str(error)) from error
+
+    def see(self, content: Any) -> str:
+        """See that the points are choices with the figures that are stated, and that the rest is proved.
+
+        How, in a few words. Raises InputError for a front of another instance, and CheckFailed.
+        """
+        front = validated(StatedFront, content, root="")
+        if front.instance != self.name:
+            raise InputError(f"instance: must be {self.name!r}, as in the instance, got {show(front.instance)}")
+        _see_points(self.data, front.points)
+        for i, point in enumerate(front.points):
+            least = self._least(point.preempted_jobs)
+            if Fraction(repr(point.bound_gpu_hours)) > least:
+                where = f"points[{i}].bound_gpu_hours"
+                raise CheckFailed(f"{where}: {point.bound_gpu_hours!r} is claimed, {show(least)} is proved")
+        if front.complete:
+            self._see_complete(front.points)
+        points = f"a front of {len(front.points)} {'point' if len(front.points) == 1 else 'points'}"
+        return f"{points}, {'complete' if front.complete else 'perhaps not complete'}"
+
+    def _least(self, jobs: int | None) -> Fraction:
+        """What all choices lose that preempt at most `jobs`."""
+        return max((one.hours for one in self.losses if one.covers(jobs)), default=Fraction(0))
+
+    def _see_complete(self, points: Sequence[StatedPoint]) -> None:
+        """See that who preempts fewer jobs than the next point loses no less than this, and the fewest."""
+        if points[0].preempted_jobs > self.fewest:
+            few = points[0].preempted_jobs
+            raise CheckFailed(f"complete: that {few} jobs are the fewest is claimed, {self.fewest} is proved")
+        for i, point in enumerate(points):
+            most = points[i + 1].preempted_jobs - 1 if i + 1 < len(points) else None
+            if exact_loss(self.data, point.servers) > (least := self._least(most)):
+                many = "any number of" if most is None else f"at most {most}"
+                lost = f"{point.lost_gpu_hours!r} GPU-hours"
+                raise CheckFailed(f"complete: with {many} jobs {lost} are claimed, {show(least)} is proved")
+
+
+def _see_points(data: ArylReclaim, points: Sequence[StatedPoint]) -> None:
+    for i, point in enumerate(points):
+        where, servers = f"points[{i}]", {"servers": list(point.servers)}
+        try:
+            jobs, hours = check_reclaim(by_jobs(data), servers), check_reclaim(by_hours(data), servers)
+        except MalformedSolution as error:
+            raise CheckFailed(f"{where}.servers: {error}") from error
+        for found in (*jobs.violations, *hours.violations):
+            raise CheckFailed(f"{where}.servers: {found}")
+        if jobs.objective != point.preempted_jobs:
+            raise CheckFailed(f"{where}.preempted_jobs: {point.preempted_jobs} are claimed, it is {jobs.objective:g}")
+        if hours.objective != point.lost_gpu_hours:
+            raise CheckFailed(
+                f"{where}.lost_gpu_hours: {point.lost_gpu_hours!r} are claimed, it is {hours.objective!r}"
+            )
+    for i in range(1, len(points)):
+        fewer, more = points[i - 1], points[i]
+        if fewer.preempted_jobs >= more.preempted_jobs or fewer.lost_gpu_hours <= more.lost_gpu_hours:
+            raise CheckFailed(f"points[{i}]: must preempt more jobs and lose less than the point before")

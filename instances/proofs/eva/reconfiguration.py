@@ -1,0 +1,50 @@
+"""What a certificate of `eva-reconfiguration` proves: a VIPR file of contents, which are listed anew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+
+from instances.errors import CheckFailed, InputError
+from instances.eva.reconfiguration import EvaReconfiguration
+from instances.proofs.certificate import NoCertificate, Proven, see_instance
+from instances.proofs.derivation import proven_of
+from instances.proofs.eva.round_program import ClassedRound, RoundDuals, RoundProgram
+from instances.proofs.vipr import read_vipr
+
+DIGITS = 40  # of a dual, as a whole multiple of one over the scale
+
+
+def prove_reconfiguration(data: EvaReconfiguration, text: str) -> Proven:
+    """What the VIPR file `text` proves of a round. Raises InputError, NoCertificate, or CheckFailed."""
+    file, round_ = read_vipr(text), ClassedRound(data)
+    see_instance(data, file.header.get("problem"), file.header.get("instance"))  # before anything is listed
+    reach, duals = read_duals(round_, file.header)
+    proven = proven_of(data, RoundProgram(round_, duals, reach).program(), file)
+    return Proven(max(proven.bound, reach), proven.how)
+
+
+def read_duals(round_: ClassedRound, header: Mapping[str, str]) -> tuple[Fraction, RoundDuals]:
+    """`reach` and the duals in the comments of a file. Raises InputError, and CheckFailed for those of other rows."""
+    reach, duals = header.get("reach", ""), header.get("duals", "")
+    if not re.fullmatch(r"-?\d{1,100}(/[1-9]\d{0,99})?", reach, re.ASCII):
+        raise InputError(f"reach: must be a rational number, got {reach[:40]!r}")
+    whole = rf"-?\d{{1,{DIGITS}}}"
+    if not re.fullmatch(rf"[1-9]\d{{0,{DIGITS - 1}}}:{whole}(,{whole})*", duals, re.ASCII):
+        raise InputError(f"duals: must be a scale and whole numbers, got {duals[:40]!r}")
+    scale, _, each = duals.partition(":")
+    found = [Fraction(int(number), int(scale)) for number in each.split(",")]
+    tasks, groups = len(round_.members), len(round_.groups)
+    if len(found) != tasks + groups + len(round_.rows):
+        raise CheckFailed(f"duals: {len(found)} are stated, for {tasks + groups + len(round_.rows)} rows")
+    both = tasks + groups
+    return Fraction(reach), RoundDuals(tuple(found[:tasks]), tuple(found[tasks:both]), tuple(found[both:]))
+
+
+def written_duals(duals: RoundDuals, scale: int) -> str:
+    """The duals as they stand in the comments, multiples of one over `scale`. Raises NoCertificate for longer ones."""
+    each = [str(int(usd * scale)) for usd in (*duals.tasks, *duals.groups, *duals.kept)]
+    if max(map(len, each)) > DIGITS:
+        raise NoCertificate(f"a dual of more than {DIGITS} digits")
+    return f"{scale}:" + ",".join(each)

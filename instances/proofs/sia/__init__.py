@@ -1,0 +1,15 @@
+"""What proves a bound of SIA's problems: prices of rows, in a tree over the starts of jobs, or a derivation."""
+
+from instances.proofs.sia.certificate import (
+    EXCLUDED,
+    SCALE,
+    Charges,
+    Delays,
+    PriceProof,
+    Shape,
+    proof_of,
+    prove_local,
+    prove_oracle,
+)
+
+__all__ = ["EXCLUDED", "SCALE", "Charges", "Delays", "PriceProof", "Shape", "proof_of", "prove_local", "prove_oracle"]

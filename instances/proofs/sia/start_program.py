@@ -1,0 +1,161 @@
+"""The program of starts that a certificate rests on where fairness counts, or where jobs have to be on one server.
+
+A schedule can be taken to start all jobs at whole steps. Let g divide all submissions and durations, and with fairness
+the cut-offs as well, from the first submission on. Without fairness every start is rounded down to a multiple of g: a
+job that ended before another started still does. With it there is an offset o < g such that the objective is no more
+where the jobs of each step are those that run at slot o of the step: over all offsets the mean of the delays is the
+delay, and that of what fairness costs is its cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from math import gcd
+
+from instances.options import Solution
+from instances.proofs.certificate import NoCertificate
+from instances.proofs.vipr import Program, Row
+from instances.sia.local_oracle import SERVER_GPUS, LocalJob, SiaLocalOracle
+from instances.sia.oracle import Job, SiaOracle
+
+MOST = 20_000  # variables of a program that is written down
+MOST_ENTRIES = 1_000_000  # of its constraints, about
+ONE = Fraction(1)
+Terms = dict[int, Fraction]
+
+
+class StartProgram:
+    """The program of `data`, in steps of `slots`; jobs, pools and servers go by their places.
+
+    `z_j_k` is 1 where job j starts at most k steps after its submission; with locality `z_j_s_k`, and on server s, of
+    which there are no more for job j than j + 1, for servers are alike and can be numbered as the jobs first use them.
+    `a_m` is what fairness charges at moment m, from which on nothing changes up to the next. Minimise the delay in
+    steps and what fairness costs; `one_j`: job j starts, once; `by_…`: who has started has started later on, too;
+    `gpus_m` or `gpus_s_m`: no more GPUs are in use than there are, on each server; `share_i_m`: the share of pool i is
+    charged. Raises NoCertificate where there are too many starts.
+    """
+
+    def __init__(self, data: SiaOracle | SiaLocalOracle) -> None:
+        self.data = data
+        self.local = isinstance(data, SiaLocalOracle)
+        self.weight = Fraction(0) if isinstance(data, SiaLocalOracle) else Fraction(repr(data.fairness_weight))
+        self.free = int(isinstance(data, SiaOracle) and data.fair_share == "above-share")
+        first = min(job.submit for job in data.jobs)
+        cutoffs = [m - first for m in data.cutoffs] if self.weight else []
+        self.slots = gcd(*(job.submit - first for job in data.jobs), *(job.duration for job in data.jobs), *cutoffs)
+        self.submit = [(job.submit - first) // self.slots for job in data.jobs]
+        self.duration = [job.duration // self.slots for job in data.jobs]
+        self.gpus = [job.gpus for job in data.jobs]
+        jobs: tuple[Job | LocalJob, ...] = data.jobs
+        self.window = [(m - job.submit) // self.slots for m, job in zip(data.cutoffs, jobs, strict=True)]
+        servers = data.servers if isinstance(data, SiaLocalOracle) else 1
+        self.jobs, self.servers = range(len(data.jobs)), range(servers)
+        self.machines = [range(min(j + 1, servers)) for j in self.jobs]
+        self.room = SERVER_GPUS if self.local else data.capacity
+        starts = sum((window + 1) * len(on) for window, on in zip(self.window, self.machines, strict=True))
+        if starts > MOST:
+            raise NoCertificate(f"the windows of the jobs hold {starts:,} starts, more than {MOST:,}")
+        self.place: dict[tuple[int, int, int], int] = {}
+        for j in self.jobs:
+            for s in self.machines[j]:
+                for k in range(self.window[j] + 1):
+                    self.place[j, s, k] = len(self.place)
+        self.moments = self._moments()
+        entries = 2 * sum((self.window[j] + self.duration[j]) * len(self.machines[j]) for j in self.jobs)
+        if entries > MOST_ENTRIES:
+            raise NoCertificate(f"about {entries:,} entries of a program, more than {MOST_ENTRIES:,}")
+        self.charges: dict[int, int] = {}
+
+    def _moments(self) -> list[int]:
+        """The steps at which something may start or end."""
+        found = set[int]()
+        for j in self.jobs:
+            starts = range(self.submit[j], self.submit[j] + self.window[j] + 1)
+            found.update(starts, (t + self.duration[j] for t in starts))
+            if len(found) > 2 * MOST:
+                raise NoCertificate(f"more than {2 * MOST:,} moments at which something may change")
+        return sorted(found)
+
+    def program(self) -> Program:
+        """The program."""
+        names = [f"z_{j}_{s}_{k}" if self.local else f"z_{j}_{k}" for j, s, k in self.place]
+        rows: list[Row] = []
+        objective: Terms = {}
+        for j in self.jobs:
+            last = self.window[j]
+            rows.append(Row(f"one_{j}", "E", ONE, {self.place[j, s, last]: ONE for s in self.machines[j]}))
+            for s in self.machines[j]:
+                own = [self.place[j, s, k] for k in range(last + 1)]
+                objective |= dict.fromkeys(own[:-1], -ONE) | ({own[-1]: Fraction(last)} if last else {})
+                for i in range(last):
+                    rows.append(Row(f"by_{names[own[i]][2:]}", "L", Fraction(0), {own[i]: ONE, own[i + 1]: -ONE}))
+        for m, t in enumerate(self.moments[:-1]):
+            for s in self.servers:
+                row, most = self._running(self.jobs, s, t)
+                if most > self.room:
+                    name = f"gpus_{s}_{m}" if self.local else f"gpus_{m}"
+                    rows.append(Row(name, "L", Fraction(self.room), row))
+        upper = [ONE] * len(names)
+        if self.weight:
+            self._charge(names, upper, rows, objective)
+        bounds = []
+        for i, name in enumerate(names):
+            bounds.append(Row(f"{name}_lower", "G", Fraction(0), {i: ONE}))
+            bounds.append(Row(f"{name}_upper", "L", upper[i], {i: ONE}))
+        integers = frozenset(self.place.values())
+        return Program(tuple(names), integers, "min", objective, (*bounds, *rows), len(bounds))
+
+    def _running(self, jobs: Iterable[int], s: int, t: int) -> tuple[Terms, int]:
+        """The GPUs of jobs that run at a step, as terms, and the most that they can be."""
+        row, most = dict[int, Fraction](), 0
+        for j in jobs:
+            until, before = t - self.submit[j], t - self.submit[j] - self.duration[j]
+            if s not in self.machines[j] or until < 0 or before >= self.window[j]:
+                continue
+            most += self.gpus[j]
+            row[self.place[j, s, min(until, self.window[j])]] = Fraction(self.gpus[j])
+            if before >= 0:
+                row[self.place[j, s, before]] = Fraction(-self.gpus[j])
+        return row, most
+
+    def _charge(self, names: list[str], upper: list[Fraction], rows: list[Row], objective: Terms) -> None:
+        """What fairness charges: the largest share of a pool at each moment."""
+        for m, t in enumerate(self.moments[:-1]):
+            place = len(names)
+            most = Fraction(0)
+            for i, pool in enumerate(self.data.pools):
+                own = [j for j in self.jobs if self.data.jobs[j].pool == pool.name]
+                row, use = self._running(own, 0, t)
+                if use > self.free * pool.gpus:
+                    right = Fraction(self.free * pool.gpus)
+                    rows.append(Row(f"share_{i}_{m}", "L", right, row | {place: Fraction(-pool.gpus)}))
+                    most = max(most, Fraction(use, pool.gpus) - self.free)
+            if most:
+                names.append(f"a_{m}")
+                upper.append(most)
+                self.charges[m] = place
+                objective[place] = self.weight * (self.moments[m + 1] - t)
+
+    def point(self, solution: Solution) -> Terms | None:
+        """A schedule as a point of the program; `None` where it does not start at steps. After `program`."""
+        first = min(job.submit for job in self.data.jobs)
+        starts = [solution["starts"][job.id] - first for job in self.data.jobs]
+        if any(start % self.slots for start in starts):
+            return None
+        steps = [start // self.slots for start in starts]
+        on = [solution["servers"][job.id] if self.local else 0 for job in self.data.jobs]
+        number = {server: s for s, server in enumerate(dict.fromkeys(on))}
+        point = {}
+        for j, t in enumerate(steps):
+            for k in range(t - self.submit[j], self.window[j] + 1):
+                point[self.place[j, number[on[j]], k]] = ONE
+        for m, place in self.charges.items():
+            t, shares = self.moments[m], [Fraction(0)]
+            for pool in self.data.pools:
+                running = (j for j in self.jobs if steps[j] <= t < steps[j] + self.duration[j])
+                use = sum(self.gpus[j] for j in running if self.data.jobs[j].pool == pool.name)
+                shares.append(Fraction(use, pool.gpus) - self.free)
+            if max(shares):
+                point[place] = max(shares)
+        return point

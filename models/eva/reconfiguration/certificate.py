@@ -1,0 +1,142 @@
+"""Certificates of a round: duals of column generation, and branch and bound over the contents that matter at them.
+
+The duals are those of the method that solves, over the same columns. They are written as whole multiples of a small
+part of a USD, and those of tasks are raised until no content is worth more than they pay for it, by the search of
+whoever verifies the file. Where too many contents matter, the certificate is of a greater worth than that at hand.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+from instances import CheckFailed, Options, Solution, Stopwatch, check
+from instances.eva import EvaReconfiguration
+from instances.eva.reconfiguration_arrays import ReconfigurationArrays, reconfiguration_arrays
+from instances.proofs import Certificate, NoCertificate
+from instances.proofs.eva.reconfiguration import written_duals
+from instances.proofs.eva.round_program import ClassedRound, RoundDuals, RoundProgram
+from models.derivation import certified
+from models.eva.saving.columns import SavingColumns, SavingDuals, SavingMaster
+from models.eva.saving.parameters import ROUND, suits
+from models.eva.saving.pricing import SavingPricer
+from models.eva.saving.search import Generation, SavingSearch
+
+SCALE = 1 << 40  # duals are multiples of one over so much of a USD
+FINE = 1 << 60  # so is the worth
+SHARE = 0.4  # of the time limit is for column generation
+NEAR = Fraction(1, 10**11)  # of the worth: contents that matter by no more than this are listed as well
+TRIES = 12  # to make duals pay enough, and to list the contents
+
+
+def certificate(data: EvaReconfiguration, solution: Solution | None, bound: float, options: Options) -> Certificate:
+    """A proof of `bound`, or of the best bound that the time limit allows. Raises NoCertificate where there is none."""
+    clock = Stopwatch(options.time_limit)
+    worth = None if solution is None else check(data, solution).objective
+    if solution is None or worth is None:
+        raise NoCertificate("the proof of a round begins from a solution, and there is none")
+    round_ = ClassedRound(data)
+    limit = None if options.time_limit is None else SHARE * options.time_limit
+    duals, more = _duals(data, round_, solution, options, Stopwatch(limit))
+    reach = Fraction(math.floor((Fraction(worth) - NEAR * (1 + abs(Fraction(worth)))) * FINE), FINE)
+    why = NoCertificate("the time limit ended before the contents were listed")
+    for raised in _raised(duals, more):
+        most, reached = round_.pay(raised), reach
+        for _ in range(TRIES):
+            if clock.expired:
+                raise why
+            try:
+                listed = RoundProgram(round_, raised, min(reached, most))
+            except CheckFailed:
+                break  # a content is worth more than is paid
+            except NoCertificate as error:
+                why, reached = error, Fraction(math.ceil((reached + most) / 2 * FINE), FINE)
+                continue
+            return _written(data, listed, min(reached, most), solution, bound, options, clock)
+        else:
+            raise why
+    raise NoCertificate("no duals that pay for all contents were found")
+
+
+def _written(
+    data: EvaReconfiguration,
+    listed: RoundProgram,
+    reach: Fraction,
+    solution: Solution,
+    bound: float,
+    options: Options,
+    clock: Stopwatch,
+) -> Certificate:
+    left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
+    program = listed.program()
+    found = certified(
+        data,
+        program,
+        listed.point(solution),
+        max(Fraction(bound), reach),
+        replace(options, time_limit=left),
+        {"reach": str(reach), "duals": written_duals(listed.duals, SCALE)},
+        listed.numbers,
+    )
+    return replace(found, bound=max(found.bound, reach))
+
+
+def _duals(
+    data: EvaReconfiguration, round_: ClassedRound, solution: Solution, options: Options, clock: Stopwatch
+) -> tuple[RoundDuals, Fraction]:
+    """The duals of column generation over all contents, and by how much a content may be worth more than they pay."""
+    arrays = reconfiguration_arrays(data)
+    if not suits(arrays.packing, ROUND):
+        raise NoCertificate(f"an instance can hold more than {ROUND.most_tasks} tasks")
+    master, placed = SavingMaster(arrays), arrays.placed(solution)
+    begun = SavingSearch(master, placed, options, clock, lambda placed, bound: None, ROUND)
+    first = SavingColumns.joined([begun.alone, begun.stay, begun.columns])
+    pricer = SavingPricer(master, ROUND, clock)
+    made = Generation(master, pricer, first, options, clock, ROUND).run()
+    if math.isinf(made.bound):
+        raise NoCertificate("the time limit ended the first linear program")
+    paid = master.bound(made.duals, 0.0, arrays.tasks)
+    more = (made.at_duals - paid) / arrays.tasks * arrays.unit_usd
+    return _of_round(round_, arrays, master, made.duals), Fraction(max(more, 0.0))
+
+
+def _of_round(
+    round_: ClassedRound, arrays: ReconfigurationArrays, master: SavingMaster, found: SavingDuals
+) -> RoundDuals:
+    """Duals of the classes and groups of the arrays as those of a round, in USD."""
+    usd = Fraction(arrays.unit_usd)
+    class_of = {i: c for c, some in enumerate(arrays.packing.members) for i in some}
+    group_of = {name: g for g, group in enumerate(arrays.groups) for name in group.ids}
+    names = [round_.data.existing[group.members[0]].id for group in round_.groups]
+    spread = {
+        (g, c): dual
+        for (g, i, _), dual in zip(master.rows, found.spread.tolist(), strict=True)
+        for c, _ in arrays.groups[g].together[i].tasks
+    }
+    none = (0,) * len(round_.members)
+    kept = []
+    for job, g, held in round_.rows:
+        classes = [class_of[round_.members[c][0]] for c, n in enumerate(held) if n]
+        dual = spread.get((group_of[names[g]], classes[0]))  # without one the job is on this instance alone
+        kept.append(round_.jobs[job] if dual is None else Fraction(dual) * usd)
+    return RoundDuals(
+        tuple(Fraction(float(found.task[class_of[some[0]]])) * usd for some in round_.members),
+        tuple(
+            Fraction(float(found.group[group_of[name]])) * usd - group.lost(none)
+            for name, group in zip(names, round_.groups, strict=True)
+        ),
+        tuple(kept),
+    )
+
+
+def _raised(duals: RoundDuals, more: Fraction) -> Iterator[RoundDuals]:
+    """Duals in whole multiples of 1 / `SCALE`, those of tasks raised by `more`, or further where that is too little."""
+    for factor in (1, 2, 100, 10_000):
+        rise = factor * (more + Fraction(1, SCALE))
+        yield RoundDuals(
+            tuple(Fraction(math.ceil((usd + rise) * SCALE), SCALE) for usd in duals.tasks),
+            tuple(Fraction(math.ceil(usd * SCALE), SCALE) for usd in duals.groups),
+            tuple(Fraction(math.floor(usd * SCALE), SCALE) for usd in duals.kept),
+        )
