@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -20,7 +21,7 @@ LOOKS: Mapping[tuple[str, str], Look] = {
     ("peer", "1%"): Look(RED, 1),
     ("peer", "proof"): Look(RED, 0),
 }
-BROKEN = {"marker": "x", "markersize": 8, "markeredgewidth": 1.8}
+BROKEN: dict[str, Any] = {"marker": "x", "markersize": 8, "markeredgewidth": 1.8}
 LEAST_S = 1e-3
 
 

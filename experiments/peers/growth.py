@@ -146,7 +146,7 @@ class Climb:
     def each(self) -> Iterator[list[str]]:
         """A row for each size and gap."""
         for step in self.steps:
-            counts = ", ".join(f"{fmean(many):.4g} {what}" for what, many in counted(step.results).items())
+            counts = ", ".join(f"{fmean(many):.4g} {what}" for what, many in counted(step.results).items() if many)
             seconds = [f"{of(step.seconds):.3f}" for of in (median, min, max)]
             named = [self.ladder.work, self.ladder.said(step.size), self.method.name, step.goal]
             yield [*named, step.said, *seconds, step.gap, counts or "-"]

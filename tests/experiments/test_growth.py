@@ -131,6 +131,18 @@ def test_tables_and_values_say_where_it_breaks():
     assert values["jobs that scale: peer, to 1%: 3 jobs: CPU s"].mean == 3.0
 
 
+def test_where_no_seed_gets_to_a_wide_gap_a_narrow_one_ends_too():
+    study = climbed([knapsack()], LIMIT)
+    runs, outcomes = played(study, lambda size, seed, method, goal: size == 3)
+    assert {told(run) for run in runs if told(run)[0] == 5} == {
+        (5, s, m, "1%") for s in (0, 1) for m in ("exact", "items")
+    }
+    ends, each = study.tables(outcomes)
+    assert [row[-1] for row in ends.rows] == ["5 jobs"] * 4
+    (untried,) = (row for row in each.rows if row[1:4] == ["5 jobs", "exact", "proof"])
+    assert untried[4:] == ["0 of 2", "1.000", "1.000", "1.000", "-", "-"]
+
+
 def test_a_value_beyond_a_bound_ends_the_study():
     study = climbed([knapsack()], LIMIT)
     _, outcomes = played(study, breaking)
