@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from statistics import fmean, median
 from typing import Any
 
@@ -53,8 +53,10 @@ def _made(make: Callable[[Any, int], Instance[Any]], size: float, seed: int) -> 
 
 @dataclass(frozen=True)
 class Step:
-    """The runs of one size to one gap. A seed that does not get there counts with its limit, also where it did not
-    get to a wider gap and was not tried.
+    """The runs of one size to one gap, a seed each, and those of the same seeds to narrower ones.
+
+    A seed gets there by whichever run does so soonest: who proves has been within every gap. One that does not get
+    there counts with its limit.
     """
 
     size: float
@@ -62,11 +64,22 @@ class Step:
     seeds: int
     limit_s: float
     results: Sequence[Result]
+    narrower: Sequence[Result] = ()
+
+    @cached_property
+    def soonest(self) -> dict[str, float]:
+        """CPU seconds of each instance that gets there."""
+        found: dict[str, float] = {}
+        for result in (*self.results, *self.narrower):
+            if result.status == "optimal":
+                seconds = result.cpu_s or 0.0
+                found[result.instance] = min(seconds, found.get(result.instance, seconds))
+        return found
 
     @property
     def there(self) -> int:
         """How many get there."""
-        return sum(result.status == "optimal" for result in self.results)
+        return len(self.soonest)
 
     @property
     def said(self) -> str:
@@ -76,12 +89,11 @@ class Step:
     @property
     def seconds(self) -> list[float]:
         """CPU seconds of each seed."""
-        found = [result.cpu_s or 0.0 for result in self.results if result.status == "optimal"]
-        return found + [self.limit_s] * (self.seeds - len(found))
+        return [*self.soonest.values()] + [self.limit_s] * (self.seeds - self.there)
 
     @property
     def gap(self) -> str:
-        """The largest gap of those that were tried."""
+        """The largest gap that a run to this one has left."""
         gaps = [result.gap for result in self.results if result.gap is not None]
         if len(gaps) < len(self.results):
             return f"none for {len(self.results) - len(gaps)}"
@@ -90,7 +102,7 @@ class Step:
 
 @dataclass
 class Climb:
-    """One method up a ladder. What a gap is tried for ends with the first size at which no seed gets there.
+    """One method up a ladder. A gap is tried up to the first size at which no seed gets there, or to a wider one.
 
     `steps`: those that are done, of the runs in `done`.
     """
@@ -103,17 +115,18 @@ class Climb:
 
     def stages(self) -> Stages:
         """The runs of each size and gap."""
-        limit, goals = self.options.time_limit or 0.0, list(GOALS)
+        limit, seeds, goals = self.options.time_limit or 0.0, range(self.ladder.seeds), list(GOALS)
         for size in self.ladder.sizes:
-            seeds = list(range(self.ladder.seeds))
-            for goal in list(goals):
-                runs = [self._run(size, seed, goal) for seed in seeds]
-                results = (yield runs) if runs else ()
-                self.steps.append(Step(size, goal, self.ladder.seeds, limit, results))
-                self.done += zip(runs, results, strict=True)
-                seeds = [seed for seed, r in zip(seeds, results, strict=True) if r.status == "optimal"]
-                if not seeds:
-                    goals.remove(goal)
+            found: dict[str, Sequence[Result]] = {}
+            for goal in goals:
+                tried = all(any(result.status == "optimal" for result in wider) for wider in found.values())
+                runs = [self._run(size, seed, goal) for seed in seeds if tried]
+                found[goal] = (yield runs) if runs else ()
+                self.done += zip(runs, found[goal], strict=True)
+            for place, goal in enumerate(goals):
+                narrower = [result for other in goals[place + 1 :] for result in found[other]]
+                self.steps.append(Step(size, goal, self.ladder.seeds, limit, found[goal], narrower))
+            goals = [step.goal for step in self.steps if step.size == size and step.there]
 
     def _run(self, size: float, seed: int, goal: str) -> Run:
         entry, options = Entry(self.method.name, self.method.target), replace(self.options, gap=GOALS[goal])

@@ -95,23 +95,23 @@ def test_a_gap_is_tried_up_to_the_first_size_at_which_no_seed_gets_there():
     assert of("items", "proof") == both[:2]
 
 
-def test_who_does_not_get_to_a_wide_gap_is_not_tried_for_a_narrow_one():
+def test_who_proves_has_been_within_every_gap():
+    """Also where its run to a wide gap gave up."""
+
     def there(size: int, seed: int, method: str, goal: str) -> bool:
-        return seed == 1 or size == 3
+        return size == 3 or (seed == 1 if goal == "1%" else size == 5)
 
     study = climbed([knapsack()], LIMIT)
     runs, outcomes = played(study, there)
-    tried = {told(run) for run in runs}
-    assert (5, 0, "exact", "1%") in tried
-    assert (5, 0, "exact", "proof") not in tried
-    assert (5, 1, "exact", "proof") in tried
-    rows = [dict(zip(EACH, row, strict=True)) for row in study.tables(outcomes)[1].rows]
-    (half,) = (row for row in rows if (row["size"], row["method"], row["to"]) == ("5 jobs", "exact", "proof"))
-    assert (half["get there"], half["least"], half["greatest"]) == (
-        "1 of 2",
-        "1.000",
-        "5.000",
-    )  # the limit, and its own
+    assert {told(run)[0] for run in runs} == {3, 5, 8, 12}
+    rows = [dict(zip(EACH, row, strict=True)) for row in study.tables(outcomes)[1].rows if row[2] == "exact"]
+    said = {(row["size"], row["to"]): (row["get there"], row["largest gap"]) for row in rows}
+    assert said["5 jobs", "1%"] == ("2 of 2", "100.00%")
+    assert said["8 jobs", "1%"] == ("1 of 2", "100.00%")
+    (half,) = (row for row in rows if (row["size"], row["to"]) == ("8 jobs", "1%"))
+    assert (half["least"], half["greatest"]) == ("1.000", "8.000")  # the limit, and its own
+    assert ("8 jobs", "proof") in said
+    assert ("12 jobs", "proof") not in said
 
 
 def test_tables_and_values_say_where_it_breaks():
