@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -71,8 +72,8 @@ class Step:
         """CPU seconds of each instance that gets there."""
         found: dict[str, float] = {}
         for result in (*self.results, *self.narrower):
-            if result.status == "optimal":
-                seconds = result.cpu_s or 0.0
+            seconds = result.cpu_s or 0.0
+            if result.status == "optimal" and seconds <= self.limit_s:  # a solver may overrun
                 found[result.instance] = min(seconds, found.get(result.instance, seconds))
         return found
 
@@ -115,18 +116,22 @@ class Climb:
 
     def stages(self) -> Stages:
         """The runs of each size and gap."""
-        limit, seeds, goals = self.options.time_limit or 0.0, range(self.ladder.seeds), list(GOALS)
+        goals = list(GOALS)
         for size in self.ladder.sizes:
             found: dict[str, Sequence[Result]] = {}
             for goal in goals:
-                tried = all(any(result.status == "optimal" for result in wider) for wider in found.values())
-                runs = [self._run(size, seed, goal) for seed in seeds if tried]
+                hopeless = any(not self._step(size, wider, found).there for wider in found)
+                runs = [] if hopeless else [self._run(size, seed, goal) for seed in range(self.ladder.seeds)]
                 found[goal] = (yield runs) if runs else ()
                 self.done += zip(runs, found[goal], strict=True)
-            for place, goal in enumerate(goals):
-                narrower = [result for other in goals[place + 1 :] for result in found[other]]
-                self.steps.append(Step(size, goal, self.ladder.seeds, limit, found[goal], narrower))
-            goals = [step.goal for step in self.steps if step.size == size and step.there]
+            steps = [self._step(size, goal, found) for goal in goals]
+            self.steps += steps
+            goals = [step.goal for step in steps if step.there]
+
+    def _step(self, size: float, goal: str, found: Mapping[str, Sequence[Result]]) -> Step:
+        narrower = [result for other in list(found)[list(found).index(goal) + 1 :] for result in found[other]]
+        limit = self.options.time_limit or math.inf
+        return Step(size, goal, self.ladder.seeds, limit, found[goal], narrower)
 
     def _run(self, size: float, seed: int, goal: str) -> Run:
         entry, options = Entry(self.method.name, self.method.target), replace(self.options, gap=GOALS[goal])

@@ -46,7 +46,7 @@ def told(run: Run) -> tuple[int, int, str, str]:
 
 
 def played(study: Study, there: Outcome) -> tuple[list[Run], list[Result]]:
-    """The runs of all stages, and outcomes by hand: those that get there take as many seconds as there are jobs."""
+    """The runs of all stages, and outcomes by hand: those that get there take a hundredth of a second a job."""
     runs: list[Run] = []
     outcomes: list[Result] = []
     while stage := following(study, outcomes):
@@ -67,7 +67,7 @@ def played(study: Study, there: Outcome) -> tuple[list[Run], list[Result]]:
                     gap=0.0 if proven else 1.0,
                     sense="maximize",
                     unit="s",
-                    solve_s=float(size) if proven else 1.0,
+                    solve_s=size / 100 if proven else 1.0,
                 )
             )
     return runs, outcomes
@@ -109,7 +109,7 @@ def test_who_proves_has_been_within_every_gap():
     assert said["5 jobs", "1%"] == ("2 of 2", "100.00%")
     assert said["8 jobs", "1%"] == ("1 of 2", "100.00%")
     (half,) = (row for row in rows if (row["size"], row["to"]) == ("8 jobs", "1%"))
-    assert (half["least"], half["greatest"]) == ("1.000", "8.000")  # the limit, and its own
+    assert (half["least"], half["greatest"]) == ("0.080", "1.000")  # its own, and the limit
     assert ("8 jobs", "proof") in said
     assert ("12 jobs", "proof") not in said
 
@@ -118,9 +118,9 @@ def test_tables_and_values_say_where_it_breaks():
     study = climbed([knapsack()], LIMIT)
     ends, each = study.tables(played(study, breaking)[1])
     assert [row[1:] for row in ends.rows] == [
-        ["exact", "1%", "12 jobs", "12.000", "-"],
-        ["exact", "proof", "5 jobs", "5.000", "12 jobs"],
-        ["items", "1%", "3 jobs", "3.000", "5 jobs"],
+        ["exact", "1%", "12 jobs", "0.120", "-"],
+        ["exact", "proof", "5 jobs", "0.050", "12 jobs"],
+        ["items", "1%", "3 jobs", "0.030", "5 jobs"],
         ["items", "proof", "-", "-", "3 jobs"],
     ]
     assert len(each.rows) == 4 + 4 + 2 + 1
@@ -128,7 +128,7 @@ def test_tables_and_values_say_where_it_breaks():
     values = study.values(played(study, breaking)[1])
     assert values["jobs that scale: exact, to proof: none gets there at"] == "12 jobs"
     assert values["jobs that scale: exact, to proof: 8 jobs: get there"] == "1 of 2"
-    assert values["jobs that scale: peer, to 1%: 3 jobs: CPU s"].mean == 3.0
+    assert values["jobs that scale: peer, to 1%: 3 jobs: CPU s"].mean == pytest.approx(0.03)
 
 
 def test_where_no_seed_gets_to_a_wide_gap_a_narrow_one_ends_too():
@@ -141,6 +141,13 @@ def test_where_no_seed_gets_to_a_wide_gap_a_narrow_one_ends_too():
     assert [row[-1] for row in ends.rows] == ["5 jobs"] * 4
     (untried,) = (row for row in each.rows if row[1:4] == ["5 jobs", "exact", "proof"])
     assert untried[4:] == ["0 of 2", "1.000", "1.000", "1.000", "-", "-"]
+
+
+def test_what_is_proven_after_the_limit_is_not_reached():
+    study = climbed([knapsack(SIZES[:1])], LIMIT)
+    _, outcomes = played(study, lambda size, seed, method, goal: True)
+    late = [one.model_copy(update={"solve_s": 1.5}) if one.method == "items" else one for one in outcomes[:4]]
+    assert {told(run)[2] for run in following(study, late)} == {"exact"}  # type: ignore[arg-type]
 
 
 def test_a_value_beyond_a_bound_ends_the_study():
