@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from statistics import fmean, median
 from typing import Any
 
-from experiments.harness.entry import Entry
+from experiments.harness.entry import Entry, always
 from experiments.harness.experiment import TextTable
 from experiments.harness.run import Run
 from experiments.harness.sample import Sample
@@ -31,7 +31,8 @@ EACH = ("work", "size", "method", "to", "get there", "median CPU s", "least", "g
 class Ladder:
     """A problem by size: `make(size, seed)` is an instance, of so many of `what`.
 
-    The exact method, by its `module:function`, and a peer of it.
+    The exact method, by its `module:function`, and a peer of it; `unfit(data)`: why the peer has no model of it, `None`
+    where it has one.
     """
 
     work: str
@@ -40,6 +41,7 @@ class Ladder:
     make: Callable[[Any, int], Instance[Any]]
     exact: str
     peer: Peer
+    unfit: Callable[[Any], str | None] = always
     seeds: int = 3
 
     def said(self, size: float) -> str:
@@ -57,7 +59,7 @@ class Step:
     """The runs of one size to one gap, a seed each, and those of the same seeds to narrower ones.
 
     A seed gets there by whichever run does so soonest: who proves has been within every gap. One that does not get
-    there counts with its limit.
+    there, or of which there is no model, counts with its limit.
     """
 
     size: float
@@ -121,7 +123,7 @@ class Climb:
             found: dict[str, Sequence[Result]] = {}
             for goal in goals:
                 hopeless = any(not self._step(size, wider, found).there for wider in found)
-                runs = [] if hopeless else [self._run(size, seed, goal) for seed in range(self.ladder.seeds)]
+                runs = [] if hopeless else self._runs(size, goal)
                 found[goal] = (yield runs) if runs else ()
                 self.done += zip(runs, found[goal], strict=True)
             steps = [self._step(size, goal, found) for goal in goals]
@@ -133,10 +135,13 @@ class Climb:
         limit = self.options.time_limit or math.inf
         return Step(size, goal, self.ladder.seeds, limit, found[goal], narrower)
 
-    def _run(self, size: float, seed: int, goal: str) -> Run:
-        entry, options = Entry(self.method.name, self.method.target), replace(self.options, gap=GOALS[goal])
-        made = _made(self.ladder.make, size, seed)
-        return Run(made, entry, replace(options, threads=self.method.workers), self.ladder.work)
+    def _runs(self, size: float, goal: str) -> list[Run]:
+        """Those of the seeds of which the method has a model."""
+        unfit = always if self.method.name == EXACT else self.ladder.unfit
+        entry = Entry(self.method.name, self.method.target, unfit)
+        options = replace(self.options, gap=GOALS[goal], threads=self.method.workers)
+        made = (_made(self.ladder.make, size, seed) for seed in range(self.ladder.seeds))
+        return [Run(one, entry, options, self.ladder.work) for one in made if entry.unfit(one.data) is None]
 
     def name(self, goal: str) -> str:
         """What its values are called in a record."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,9 @@ def jobs(size: int, seed: int) -> Instance[ArylElastic]:
 
 
 def knapsack(sizes: Sequence[float] = SIZES, seeds: int = 2) -> Ladder:
-    return Ladder("jobs that scale", "jobs", sizes, jobs, of_aryl.EXACT, Peer("items", of_aryl.ITEMS[0].target), seeds)
+    return Ladder(
+        "jobs that scale", "jobs", sizes, jobs, of_aryl.EXACT, Peer("items", of_aryl.ITEMS[0].target), seeds=seeds
+    )
 
 
 def told(run: Run) -> tuple[int, int, str, str]:
@@ -148,6 +151,15 @@ def test_what_is_proven_after_the_limit_is_not_reached():
     _, outcomes = played(study, lambda size, seed, method, goal: True)
     late = [one.model_copy(update={"solve_s": 1.5}) if one.method == "items" else one for one in outcomes[:4]]
     assert {told(run)[2] for run in following(study, late)} == {"exact"}  # type: ignore[arg-type]
+
+
+def test_what_a_peer_has_no_model_of_it_does_not_reach():
+    ladder = replace(knapsack(), unfit=lambda data: "too many" if len(data.jobs) > 3 else None)
+    study = climbed([ladder], LIMIT)
+    runs, outcomes = played(study, lambda size, seed, method, goal: True)
+    assert {told(run)[0] for run in runs if told(run)[2] == "exact"} == set(SIZES)
+    assert {told(run)[0] for run in runs if told(run)[2] == "items"} == {3}
+    assert [row[-1] for row in study.tables(outcomes)[0].rows] == ["-", "-", "5 jobs", "5 jobs"]
 
 
 def test_a_value_beyond_a_bound_ends_the_study():
