@@ -22,8 +22,8 @@ def _pods(size: int, seed: int) -> Instance[NodeConsolidation]:
 
 
 LADDERS = (
-    Ladder("Node placement, load 0.97", "nodes", (5, 10, 20, 40, 80, 160), _nodes, PLACED, PEERS[0]),
-    Ladder("Node consolidation", "pods", (6, 12, 25, 50, 100, 200, 400), _pods, CONSOLIDATED, LITERAL),
+    Ladder("Node placement, load 0.97", "nodes", (5, 10, 20, 40, 80, 160, 320, 640, 1_280), _nodes, PLACED, PEERS[0]),
+    Ladder("Node consolidation", "pods", (6, 12, 25, 50, 100, 200, 400, 1_600, 6_400), _pods, CONSOLIDATED, LITERAL),
 )
 
 

@@ -1,4 +1,4 @@
-"""How SIA's oracle and its peer grow with the days of a workload."""
+"""How SIA's oracle and its peer grow with the hours of a workload."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from instances import Instance, Options
 from instances.sia import SiaOracle, synthetic
 
 
-def _days(size: float, seed: int) -> Instance[SiaOracle]:
-    return synthetic("base", seed, days=size)
+def _hours(size: float, seed: int) -> Instance[SiaOracle]:
+    return synthetic("base", seed, days=size / 24)
 
 
-LADDERS = (Ladder("SIA, base workload", "days", (0.125, 0.25, 0.5, 1, 2, 3), _days, EXACT, PEERS[1]),)
+LADDERS = (Ladder("SIA, base workload", "hours", (3, 6, 12, 24, 48, 72), _hours, EXACT, PEERS[1]),)
 
 
 def growth(options: Options) -> Study:
