@@ -58,5 +58,5 @@ def _panel(axes: Axes, work: str, rows: Sequence[Mapping[str, str]]) -> None:
         if mine and mine[-1]["get there"].startswith("0 "):
             axes.plot(sizes[-1], seconds[-1], color=look.colour, **BROKEN)
     logarithmic(axes, "x")
-    axes.tick_params(labelsize=8)
+    axes.tick_params(which="both", labelsize=8)
     axes.grid(alpha=0.25)
