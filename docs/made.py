@@ -1,4 +1,4 @@
-"""Pictures of the site, drawn by its build: two plans side by side, a solution of each problem, a run of each world.
+"""Pictures of the site, drawn by its build: plans side by side, solutions of each problem, growth, runs of each world.
 
 It is `docs/conf.py` that calls `make`, with the folder of the tutorials on the path.
 """
@@ -19,16 +19,18 @@ from experiments.aryl.pictures import use_over_time
 from experiments.boa.pictures import gpus_over_time
 from experiments.canvas import canvas, legend, save_figure
 from experiments.eva.pictures import over_time
+from experiments.harness.evidence import path_of, read
 from experiments.kubernetes.savings import savings
 from experiments.palette import things
-from experiments.papers import ONLINE
+from experiments.papers import ONLINE, PAPERS
+from experiments.peers.curves import curves
 from experiments.simulator.plots import speedup_cdf
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Simulation
 from heuristics.aryl import reclaim_greedy
 from heuristics.eva import full_reconfiguration
 from heuristics.sia import gssf
-from instances import Instance, Options
+from instances import InputError, Instance, Options
 from instances.aryl import elastic_jobs, figure_5, five_servers, loaned_servers, table_2
 from instances.boa import figure_1
 from instances.eva import EvaPacking, table_3, table_7
@@ -111,6 +113,17 @@ def saved() -> Figure:
     return savings(answer.content())
 
 
+def growth() -> Figure:
+    """CPU seconds by size, from the records of all papers. Raises InputError where one is missing."""
+    tables = []
+    for name in (f"{paper}/growth" for paper in PAPERS):
+        record = read(name)
+        if record is None:
+            raise InputError(f"{path_of(name)}: no such record")
+        tables.append(record.tables[1])
+    return curves(tables)
+
+
 def worlds() -> Made:
     """A short run of each world."""
 
@@ -157,7 +170,12 @@ def _speedups(workload: Instance, *policies: str) -> Figure:
 def make(folder: Path = FOLDER) -> list[str]:
     """Draw every picture into the folder, and return their names. Raises OutputError where one cannot be written."""
     folder.mkdir(exist_ok=True)
-    pictures: Made = {"front": front} | plans() | worlds()
+    pictures: Made = {
+        "front": front,
+        "growth": growth,
+        **plans(),
+        **worlds(),
+    }
     for name, drawn in pictures.items():
         save_figure(drawn(), folder / f"{name}.svg")
     return list(pictures)

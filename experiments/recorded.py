@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from experiments.harness.evidence import FOLDER, Evidence, Value, claimed, code_
 from experiments.harness.experiment import Context, Experiment, Study, TextTable, limited
 from experiments.harness.gaps import MethodSummary, score, summarise
 from experiments.harness.sample import Sample
+from experiments.harness.staged import Tasks, following
 from experiments.harness.task import HarnessTask
 from experiments.harness.user_functions import resolve
 from experiments.output.summary import NAMED, measured
@@ -26,10 +28,14 @@ Found = tuple[Mapping[str, Value | Sample | float | str], Sequence[TextTable]]
 
 @dataclass(frozen=True)
 class RecordPlan:
-    """The runs of a record, and what is found in their outcomes, values and tables."""
+    """The runs of a record, and what is found in their outcomes, values and tables.
+
+    `following(outcomes)`: the runs of the next stage, where there are stages.
+    """
 
     tasks: Sequence[HarnessTask[Any]]
     found: Callable[[Sequence[Any]], Found]
+    following: Callable[[Sequence[Any]], Tasks] = lambda outcomes: ()
 
 
 @dataclass(frozen=True)
@@ -123,7 +129,7 @@ def _of_study(record: str, study: str, given: Mapping[str, Any]) -> Recorded:
             values = {} if made.values is None else made.values(outcomes)
             return values, [part for part in made.tables(outcomes) if isinstance(part, TextTable)]
 
-        return RecordPlan(made.tasks, found)
+        return RecordPlan(made.tasks, found, partial(following, made))
 
     paper, _, name = record.partition("/")
     title = inspect.getdoc(make) or study

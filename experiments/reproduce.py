@@ -121,7 +121,13 @@ def _renew(session: Session, wanted: Sequence[tuple[Recorded, Context]], folder:
         paper_of |= {id(shared.tasks[place]): one.paper for place in places}
     failed = 0
     with session.store(lambda task: _code_of_run(task, paper_of[id(task)])) as store:
-        done = session.outcomes(shared.tasks, store, _line)
+        done: list[Any] = []
+        while len(done) < len(shared.tasks):
+            done += session.outcomes(shared.tasks[len(done) :], store, _line)
+            for one, _, plan, _, places in plans:
+                more = shared.add(plan.following([done[place] for place in places]))
+                paper_of |= {id(shared.tasks[place]): one.paper for place in more}
+                places += more
         for one, context, plan, code, places in plans:
             outcomes = [done[place] for place in places]
             lost = [outcome for outcome in outcomes if getattr(outcome, "status", None) == "error"]

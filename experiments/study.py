@@ -14,6 +14,7 @@ import typer
 from experiments import flags
 from experiments.entry import FAILED, group, run_app
 from experiments.harness.experiment import Study, TextTable
+from experiments.harness.staged import following
 from experiments.output.folder import files_first
 from experiments.output.terminal import err, line, markdown, out
 from experiments.papers import STUDIES
@@ -43,7 +44,11 @@ def _command(make: Callable[..., Study]) -> Callable[..., None]:
 def run_study(made: Study, session: Session) -> None:
     """Run a study and print its tables. Raises the exit status."""
     with session.store() as store:
-        outcomes = session.outcomes(made.tasks, store, _line, lambda _, outcome: outcome.model_dump_json())
+        outcomes: list[Any] = []
+        while tasks := following(made, outcomes):
+            outcomes += session.outcomes(tasks, store, _line, lambda _, outcome: outcome.model_dump_json())
+            if any(outcome.status == "error" for outcome in outcomes):
+                break  # what comes next would be told by what is not known
         failed = [outcome for outcome in outcomes if outcome.status == "error"]
         write = (lambda: None) if failed or made.write is None else functools.partial(made.write, outcomes)
         with files_first(write):

@@ -113,6 +113,7 @@ KINDS = {
     "--policy sia-sliding-preemptive": PARSE,
     "python -m experiments.gap_study": PARSE,
     "python -m experiments.peers": PARSE,
+    "python -m experiments.peers --growth": PARSE,
     "gapwise study aryl-benchmark": PARSE,
     "gapwise study boa-benchmark": PARSE,
     "gapwise study eva-benchmark": PARSE,

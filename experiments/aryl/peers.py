@@ -23,19 +23,19 @@ def peers(options: Options) -> Study:
     rows = (
         PeerRow("Aryl, knapsack of 200 jobs", [elastic_jobs(200, s) for s in range(5)], EXACT, ITEMS),
         PeerRow(
-            "Aryl, knapsack of 2,000 jobs", [elastic_jobs(2000, s, spare_gpus=3544) for s in range(4)], EXACT, ITEMS
+            "Aryl, knapsack of 2,000 jobs", [elastic_jobs(2000, s, spare_gpus=3544) for s in range(5)], EXACT, ITEMS
         ),
         PeerRow(
             "Aryl, 20 of 200 servers, random", [loaned_servers(200, 1.0, s, 20) for s in range(5)], EXACT, RECLAIMS
         ),
         PeerRow(
-            "Aryl, 60 of 600 servers, random", [loaned_servers(600, 1.0, s, 60) for s in range(2)], EXACT, RECLAIMS
+            "Aryl, 60 of 600 servers, random", [loaned_servers(600, 1.0, s, 60) for s in range(5)], EXACT, RECLAIMS
         ),
         PeerRow(
-            "Aryl, 180 of 600 servers, 90% random", [loaned_servers(600, 0.9, s, 180) for s in range(3)], EXACT, BEST
+            "Aryl, 180 of 600 servers, 90% random", [loaned_servers(600, 0.9, s, 180) for s in range(5)], EXACT, BEST
         ),
         PeerRow("Aryl, 8 of 40 servers, spread", [spread_jobs(40, 40, s, 8) for s in range(5)], EXACT, RECLAIMS),
-        PeerRow("Aryl, 12 of 60 servers, spread", [spread_jobs(60, 60, s, 12) for s in range(3)], EXACT, RECLAIMS),
-        PeerRow("Aryl, 60 of 300 servers, spread", [spread_jobs(300, 300, s, 60) for s in range(3)], EXACT, BEST),
+        PeerRow("Aryl, 12 of 60 servers, spread", [spread_jobs(60, 60, s, 12) for s in range(5)], EXACT, RECLAIMS),
+        PeerRow("Aryl, 60 of 300 servers, spread", [spread_jobs(300, 300, s, 60) for s in range(5)], EXACT, BEST),
     )
     return comparison(rows, limited(options, LIMIT_S))

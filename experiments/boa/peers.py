@@ -17,7 +17,7 @@ def peers(options: Options) -> Study:
     rows = {
         "BOA, newTrace": [newtrace(load) for load in LOADS],
         "BOA, 3 classes x 20 epochs x 32 widths": [
-            random_allocation(3, 20, 32, rescale=0.5, budget_over_least=2.0, seed=seed) for seed in range(4)
+            random_allocation(3, 20, 32, rescale=0.5, budget_over_least=2.0, seed=seed) for seed in range(5)
         ],
         "BOA, 5 classes x 60 epochs x 64 widths": [random_allocation(5, 60, 64, seed=seed) for seed in range(5)],
     }

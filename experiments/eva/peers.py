@@ -18,7 +18,7 @@ COLUMNS = Peer("HiGHS, column generation", "experiments.peers.eva.columns:column
 
 def peers(options: Options) -> Study:
     """The exact packing beside the best compact model for another solver, at equal CPU limits."""
-    few, more = ([price_list(n, 0, cloud=cloud) for cloud in get_args(Cloud)[:k]] for n, k in ((20, 5), (60, 3)))
+    few, more = ([price_list(n, 0, cloud=cloud) for cloud in get_args(Cloud)] for n in (20, 60))
     rows = (
         PeerRow("Eva, 200 tasks of Table 7", [table_7(200, s) for s in range(5)], EXACT, [PATTERNS]),
         PeerRow(
@@ -29,6 +29,6 @@ def peers(options: Options) -> Study:
         ),
         PeerRow("Eva, 20 pods on a price list", few, EXACT, [COLUMNS]),
         PeerRow("Eva, 60 pods on a price list", more, EXACT, [COLUMNS]),
-        PeerRow("Eva, 100 distinct pods", [pod_requests(100, s) for s in range(3)], EXACT, [COLUMNS]),
+        PeerRow("Eva, 100 distinct pods", [pod_requests(100, s) for s in range(5)], EXACT, [COLUMNS]),
     )
     return comparison(rows, limited(options, LIMIT_S))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +10,7 @@ import typer
 from experiments import flags
 from experiments.entry import run
 from experiments.harness.experiment import Study, TextTable
+from experiments.harness.staged import StagedStudy, after, of_each
 from experiments.harness.user_functions import resolve
 from experiments.papers import PAPERS, STUDIES
 from experiments.session import Session
@@ -23,28 +23,34 @@ from instances.text import meant
 def peers(
     session: Session,
     papers: Annotated[list[str] | None, typer.Argument(help="Papers.", show_default="all")] = None,
+    growth: Annotated[
+        bool, typer.Option("--growth", help="By the size of the instance, until no run gets there.")
+    ] = False,
 ) -> None:
     """Exact methods beside the best compact model of each problem for another solver, at equal CPU limits."""
     for paper in papers or ():
         if paper not in PAPERS:
             raise InputError(f"paper: must be one of {', '.join(PAPERS)}, got {paper!r}{meant(PAPERS, paper)}")
-    studies = [resolve(STUDIES[f"{paper}-peers"])(options=session.options) for paper in papers or PAPERS]
+    kind = "growth" if growth else "peers"
+    studies = [resolve(STUDIES[f"{paper}-{kind}"])(options=session.options) for paper in papers or PAPERS]
     run_study(together(studies), session)
 
 
-def together(studies: Sequence[Study]) -> Study:
+def together(studies: Sequence[Study]) -> StagedStudy:
     """Studies whose tables have the same heads, as one."""
 
     def tables(outcomes: Sequence[Any]) -> list[TextTable | str]:
-        left = iter(outcomes)
-        of_all = [study.tables(list(islice(left, len(study.tasks)))) for study in studies]
+        found, stages = of_each(studies)
+        after(stages, outcomes)
+        of_all = [study.tables(mine) for study, mine in zip(studies, found, strict=True)]
         joined: list[TextTable | str] = []
         for alike in zip(*of_all, strict=True):
             some = [table for table in alike if isinstance(table, TextTable)]
             joined.append(TextTable(some[0].head, [row for table in some for row in table.rows]))
         return joined
 
-    return Study([task for study in studies for task in study.tasks], tables)
+    first = [task for study in studies for task in study.tasks]
+    return StagedStudy(first, tables, stages=lambda: of_each(studies)[1])
 
 
 if __name__ == "__main__":

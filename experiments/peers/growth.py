@@ -1,0 +1,215 @@
+"""Growth: CPU seconds of an exact method and of its peer by the size of the instance, until no run gets there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from statistics import fmean, median
+from typing import Any
+
+from experiments.harness.entry import Entry, always
+from experiments.harness.experiment import TextTable
+from experiments.harness.run import Run
+from experiments.harness.sample import Sample
+from experiments.harness.staged import StagedStudy, Stages, after, side_by_side
+from experiments.output.benchmark import counted
+from experiments.output.terminal import percent
+from experiments.peers.comparison import Peer, refuse_false
+from instances import Instance, Options, Result
+
+GOALS = {"1%": 0.01, "proof": Options().gap}
+"""Gaps between a method's own value and its own bound, the wider first. Each has runs of its own, which stop there."""
+EXACT = "exact"
+ALL_UP_TO, NONE_AT = "all get there up to", "none gets there at"
+HEAD = ("work", "method", "to", ALL_UP_TO, "median CPU s there", NONE_AT)
+EACH = ("work", "size", "method", "to", "get there", "median CPU s", "least", "greatest", "largest gap", "mean counts")
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """A problem by size: `make(size, seed)` is an instance, of so many of `what`.
+
+    The exact method, by its `module:function`, and a peer of it; `unfit(data)`: why the peer has no model of it, `None`
+    where it has one.
+    """
+
+    work: str
+    what: str
+    sizes: Sequence[float]
+    make: Callable[[Any, int], Instance[Any]]
+    exact: str
+    peer: Peer
+    unfit: Callable[[Any], str | None] = always
+    seeds: int = 3
+
+    def said(self, size: float) -> str:
+        """A size in words."""
+        return f"{size:,.10g} {self.what}"
+
+
+@cache
+def _made(make: Callable[[Any, int], Instance[Any]], size: float, seed: int) -> Instance[Any]:
+    return make(size, seed)
+
+
+@dataclass(frozen=True)
+class Step:
+    """The runs of one size to one gap, a seed each, and those of the same seeds to narrower ones.
+
+    A seed gets there by whichever run does so soonest: who proves has been within every gap. One that does not get
+    there, or of which there is no model, counts with its limit.
+    """
+
+    size: float
+    goal: str
+    seeds: int
+    limit_s: float
+    results: Sequence[Result]
+    narrower: Sequence[Result] = ()
+
+    @cached_property
+    def soonest(self) -> dict[str, float]:
+        """CPU seconds of each instance that gets there."""
+        found: dict[str, float] = {}
+        for result in (*self.results, *self.narrower):
+            seconds = result.cpu_s or 0.0
+            if result.status == "optimal" and seconds <= self.limit_s:  # a solver may overrun
+                found[result.instance] = min(seconds, found.get(result.instance, seconds))
+        return found
+
+    @property
+    def there(self) -> int:
+        """How many get there."""
+        return len(self.soonest)
+
+    @property
+    def said(self) -> str:
+        """How many of the seeds get there."""
+        return f"{self.there} of {self.seeds}"
+
+    @property
+    def seconds(self) -> list[float]:
+        """CPU seconds of each seed."""
+        return [*self.soonest.values()] + [self.limit_s] * (self.seeds - self.there)
+
+    @property
+    def gap(self) -> str:
+        """The largest gap that a run to this one has left."""
+        gaps = [result.gap for result in self.results if result.gap is not None]
+        if len(gaps) < len(self.results):
+            return f"none for {len(self.results) - len(gaps)}"
+        return percent(max(gaps, default=None), 2)
+
+
+@dataclass
+class Climb:
+    """One method up a ladder. A gap is tried up to the first size at which no seed gets there, or to a wider one.
+
+    `steps`: those that are done, of the runs in `done`.
+    """
+
+    ladder: Ladder
+    method: Peer
+    options: Options
+    steps: list[Step] = field(default_factory=list)
+    done: list[tuple[Run, Result]] = field(default_factory=list)
+
+    def stages(self) -> Stages:
+        """The runs of each size and gap."""
+        goals = list(GOALS)
+        for size in self.ladder.sizes:
+            found: dict[str, Sequence[Result]] = {}
+            for goal in goals:
+                hopeless = any(not self._step(size, wider, found).there for wider in found)
+                runs = [] if hopeless else self._runs(size, goal)
+                found[goal] = (yield runs) if runs else ()
+                self.done += zip(runs, found[goal], strict=True)
+            steps = [self._step(size, goal, found) for goal in goals]
+            self.steps += steps
+            goals = [step.goal for step in steps if step.there]
+
+    def _step(self, size: float, goal: str, found: Mapping[str, Sequence[Result]]) -> Step:
+        narrower = [result for other in list(found)[list(found).index(goal) + 1 :] for result in found[other]]
+        limit = self.options.time_limit or math.inf
+        return Step(size, goal, self.ladder.seeds, limit, found[goal], narrower)
+
+    def _runs(self, size: float, goal: str) -> list[Run]:
+        """Those of the seeds of which the method has a model."""
+        unfit = always if self.method.name == EXACT else self.ladder.unfit
+        entry = Entry(self.method.name, self.method.target, unfit)
+        options = replace(self.options, gap=GOALS[goal], threads=self.method.workers)
+        made = (_made(self.ladder.make, size, seed) for seed in range(self.ladder.seeds))
+        return [Run(one, entry, options, self.ladder.work) for one in made if entry.unfit(one.data) is None]
+
+    def name(self, goal: str) -> str:
+        """What its values are called in a record."""
+        return f"{self.ladder.work}: {EXACT if self.method.name == EXACT else 'peer'}, to {goal}"
+
+    def ends(self) -> Iterator[list[str]]:
+        """Its rows of the table of ends, a gap each."""
+        for goal in GOALS:
+            up_to, none_at = self._ends(goal)
+            seconds = "-" if up_to is None else f"{median(up_to.seconds):.3f}"
+            yield [self.ladder.work, self.method.name, goal, self._size(up_to), seconds, self._size(none_at)]
+
+    def _ends(self, goal: str) -> tuple[Step | None, Step | None]:
+        """The last of the sizes from the first on at which all seeds get there, and that at which none does."""
+        mine, up_to = [step for step in self.steps if step.goal == goal], None
+        for step in mine:
+            if step.there < step.seeds:
+                break
+            up_to = step
+        return up_to, None if mine[-1].there else mine[-1]
+
+    def _size(self, step: Step | None) -> str:
+        return "-" if step is None else self.ladder.said(step.size)
+
+    def each(self) -> Iterator[list[str]]:
+        """A row for each size and gap."""
+        for step in self.steps:
+            counts = ", ".join(f"{fmean(many):.4g} {what}" for what, many in counted(step.results).items() if many)
+            seconds = [f"{of(step.seconds):.3f}" for of in (median, min, max)]
+            named = [self.ladder.work, self.ladder.said(step.size), self.method.name, step.goal]
+            yield [*named, step.said, *seconds, step.gap, counts or "-"]
+
+    def values(self) -> Iterator[tuple[str, Sample | float | str]]:
+        """Its figures by the names that pages take them by."""
+        for goal in GOALS:
+            up_to, none_at = self._ends(goal)
+            yield f"{self.name(goal)}: {ALL_UP_TO}", self._size(up_to)
+            yield f"{self.name(goal)}: {NONE_AT}", self._size(none_at)
+        for step in self.steps:
+            name = f"{self.name(step.goal)}: {self.ladder.said(step.size)}"
+            yield f"{name}: CPU s", Sample.of(step.seconds)
+            yield f"{name}: get there", step.said
+            gaps = [result.gap for result in step.results if result.gap is not None]
+            if gaps:
+                yield f"{name}: gap", Sample.of(gaps)
+
+
+def climbed(ladders: Sequence[Ladder], options: Options) -> StagedStudy:
+    """The study of these ladders, each run within the time limit of `options`."""
+
+    def climbs() -> list[Climb]:
+        return [Climb(one, method, options) for one in ladders for method in (Peer(EXACT, one.exact), one.peer)]
+
+    def stages() -> Stages:
+        return side_by_side([climb.stages() for climb in climbs()])
+
+    def climbed_to(outcomes: Sequence[Result]) -> list[Climb]:
+        made = climbs()
+        after(side_by_side([climb.stages() for climb in made]), outcomes)
+        refuse_false(*zip(*(pair for climb in made for pair in climb.done), strict=True))
+        return made
+
+    def tables(outcomes: Sequence[Result]) -> list[TextTable | str]:
+        found = climbed_to(outcomes)
+        ends, each = ([row for climb in found for row in of(climb)] for of in (Climb.ends, Climb.each))
+        return [TextTable(HEAD, ends), TextTable(EACH, each)]
+
+    def values(outcomes: Sequence[Result]) -> Mapping[str, Sample | float | str]:
+        return dict(value for climb in climbed_to(outcomes) for value in climb.values())
+
+    return StagedStudy(after(stages(), []), tables, values=values, stages=stages)
