@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from instances.fields import ProblemData, Verdict
     from instances.options import Solution
-    from instances.proofs.certificate import FrontProved, Proven
+    from instances.proofs.certificate import Proven
+    from instances.proofs.front import FrontProved
 
 
 T = TypeVar("T")
@@ -103,7 +104,7 @@ PROBLEMS: dict[str, Problem] = {
         "instances.aryl:ArylReclaim",
         "instances.aryl:check_reclaim",
         "instances.proofs.aryl:prove_reclaim",
-        "instances.proofs.aryl.front:FrontProofs",
+        fronts="instances.proofs.aryl.front:FrontProofs",
     ),
     "aryl-placement": Problem(
         "instances.aryl:ArylPlacement", "instances.aryl:check_placement", "instances.proofs.aryl:prove_placement"

@@ -14,7 +14,7 @@ def _classes(size: int, seed: int) -> Instance[BoaAllocation]:
     return random_allocation(size, (30, 60), 64, seed=seed)
 
 
-LADDERS = (Ladder("BOA, 30 to 60 epochs, 64 widths", "classes", (3, 12, 50, 200), _classes, EXACT, *PEERS),)
+LADDERS = (Ladder("BOA, 30 to 60 epochs, 64 widths", "classes", (3, 12, 50, 200, 800), _classes, EXACT, *PEERS),)
 
 
 def growth(options: Options) -> Study:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from instances.errors import InputError
 from instances.fields import ProblemData
@@ -34,19 +34,6 @@ class Proven:
 
     bound: Fraction
     how: str
-
-
-class FrontProved(Protocol):
-    """What certificates prove together of a front of two objectives."""
-
-    def add(self, text: str) -> None:
-        """Add what a certificate proves. Raises InputError for one of another instance, and CheckFailed."""
-
-    def see(self, content: Any) -> str:
-        """See that all holds which `content`, the parsed JSON of a file, says of the front: how, in a few words.
-
-        Raises InputError, and CheckFailed.
-        """
 
 
 VERSION = 1

@@ -70,7 +70,7 @@ Kind = Literal["asm", "lin", "rnd", "uns", "sol"]
 NUMBER = re.compile(r"[+-]?\d+(/\d+|\.\d+)?")
 VERSIONS = ("1.0", "1.1")
 LONGEST = 4000  # characters of a number
-HEADER = ("gapwise", "problem", "instance", "reach", "duals", "jobs")
+HEADER = ("gapwise", "problem", "instance", "reach")
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,6 @@ def front_certificates(data: ArylReclaim, front: Front, options: Options) -> tup
             reclaim_point(listed.data, point.solution),
             exact_loss(data, point.solution["servers"]) / listed.unit,
             options,
-            {} if most is None else {"jobs": str(most)},
         )
         found.append(replace(made, bound=made.bound * listed.unit))
     return tuple(found)

@@ -11,9 +11,9 @@ import pytest
 
 from instances import CheckFailed, InputError, Options, check
 from instances.eva import EvaReconfiguration, random_round
-from instances.proofs import NoCertificate, read_vipr
+from instances.proofs import NoCertificate
 from instances.proofs.eva import prove_reconfiguration
-from instances.proofs.eva.reconfiguration import read_duals, written_duals
+from instances.proofs.eva.reconfiguration import read_duals, with_duals, written_duals
 from instances.proofs.eva.round_program import ClassedRound, RoundDuals, RoundProgram
 from models.derivation import certified
 from models.eva.reconfiguration import exact_reconfiguration
@@ -92,13 +92,14 @@ def test_wild_duals_and_any_reach_prove_nothing_false():
             tuple(wild(0, size / 4) for _ in round_.rows),
         )
         reach = Fraction(best).limit_denominator(10**9) + rng.choice([0, 0, 1, -1]) * wild(0, 1)
-        head = {"reach": str(reach), "duals": written_duals(duals, scale)}
+        head = {"reach": str(reach)}
         try:
             listed = RoundProgram(round_, duals, reach)
             made = certified(data, listed.program(), None, reach, Options(effort=30), head, listed.numbers)
         except (CheckFailed, NoCertificate):
             continue
-        assert prove_reconfiguration(data, made.text).bound >= Fraction(best) - Fraction(1, 10**9), seed
+        text = with_duals(made.text, duals, scale)
+        assert prove_reconfiguration(data, text).bound >= Fraction(best) - Fraction(1, 10**9), seed
         seen += 1
     assert seen >= sample(10, 200)
 
@@ -120,7 +121,7 @@ def test_a_tampered_proof_is_refused(seed: int, proof):
 
 def changed(data: EvaReconfiguration, text: str, part: str, place: int, usd: Fraction) -> str:
     """The file with a dual of another size."""
-    _, duals = read_duals(ClassedRound(data), read_vipr(text).header)
+    _, duals = read_duals(ClassedRound(data), "0", text)
     some = list(getattr(duals, part))
     some[place] += usd
     stated = written_duals(RoundDuals(**{**vars(duals), part: tuple(some)}), 1 << 40)

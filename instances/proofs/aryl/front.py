@@ -1,14 +1,13 @@
 """What proves a front of a reclaiming: that no choice of servers beats its points in both, jobs and GPU-hours.
 
 Each certificate is a VIPR file of the program of section 4: of the fewest jobs, or of the least loss where at most so
-many jobs are preempted (`jobs` in the comments; any number where it is not there). The loss counts in the largest unit
+many jobs are preempted (the constraint `jobs`; any number where it is not there). The loss counts in the largest unit
 of which the loss of every job is a multiple, so that it is a whole number.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -28,6 +27,8 @@ from instances.proofs.vipr import Program, Row, read_vipr
 from instances.validation import show, validated
 
 ONE = Fraction(1)
+MOST_JOBS, MOST = "jobs", 10**9
+"""The constraint that at most so many jobs are preempted, and the most that it may say."""
 
 
 class StatedPoint(Frozen):
@@ -94,18 +95,25 @@ class FrontProgram:
         program = reclaim_program(self.data)
         rows = program.rows
         if self.jobs is not None:
-            rows = (*rows, Row("jobs", "L", Fraction(self.jobs), dict.fromkeys(range(len(self.data.jobs)), ONE)))
+            rows = (*rows, Row(MOST_JOBS, "L", Fraction(self.jobs), dict.fromkeys(range(len(self.data.jobs)), ONE)))
         return replace(program, objective={i: c / self.unit for i, c in program.objective.items()}, rows=rows)
 
 
 def prove_loss(data: ArylReclaim, text: str) -> LeastLoss:
     """What the VIPR file `text` proves of losses. Raises InputError, or CheckFailed where it does not hold."""
     file = read_vipr(text)
-    stated = file.header.get("jobs")
-    if stated is not None and not re.fullmatch(r"\d{1,9}", stated, re.ASCII):
-        raise InputError(f"jobs: must be a number of jobs, got {stated[:40]!r}")
-    front = FrontProgram(data, None if stated is None else int(stated))
+    front = FrontProgram(data, _most_jobs(file.program.rows))
     return LeastLoss(front.jobs, proven_of(front.data, front.program(), file).bound * front.unit)
+
+
+def _most_jobs(rows: Sequence[Row]) -> int | None:
+    """At most how many jobs the program of a file says are preempted, `None` where it says nothing of that."""
+    stated = [row.right for row in rows if row.name == MOST_JOBS]
+    if not stated:
+        return None
+    if not 0 <= stated[0] <= MOST or stated[0].denominator > 1:
+        raise InputError(f"{MOST_JOBS}: must be a number of jobs, got {show(stated[0])}")
+    return int(stated[0])
 
 
 class FrontProofs:

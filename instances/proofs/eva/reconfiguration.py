@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from fractions import Fraction
 
 from instances.errors import CheckFailed, InputError
@@ -20,14 +19,17 @@ def prove_reconfiguration(data: EvaReconfiguration, text: str) -> Proven:
     """What the VIPR file `text` proves of a round. Raises InputError, NoCertificate, or CheckFailed."""
     file, round_ = read_vipr(text), ClassedRound(data)
     see_instance(data, file.header.get("problem"), file.header.get("instance"))  # before anything is listed
-    reach, duals = read_duals(round_, file.header)
+    reach, duals = read_duals(round_, file.header.get("reach", ""), text)
     proven = proven_of(data, RoundProgram(round_, duals, reach).program(), file)
     return Proven(max(proven.bound, reach), proven.how)
 
 
-def read_duals(round_: ClassedRound, header: Mapping[str, str]) -> tuple[Fraction, RoundDuals]:
+def read_duals(round_: ClassedRound, reach: str, text: str) -> tuple[Fraction, RoundDuals]:
     """`reach` and the duals in the comments of a file. Raises InputError, and CheckFailed for those of other rows."""
-    reach, duals = header.get("reach", ""), header.get("duals", "")
+    comments = re.findall(r"^% duals (.*)$", text, re.MULTILINE)
+    if len(comments) > 1:
+        raise InputError("duals: named twice in the comments")
+    duals = comments[0] if comments else ""
     if not re.fullmatch(r"-?\d{1,100}(/[1-9]\d{0,99})?", reach, re.ASCII):
         raise InputError(f"reach: must be a rational number, got {reach[:40]!r}")
     whole = rf"-?\d{{1,{DIGITS}}}"
@@ -40,6 +42,11 @@ def read_duals(round_: ClassedRound, header: Mapping[str, str]) -> tuple[Fractio
         raise CheckFailed(f"duals: {len(found)} are stated, for {tasks + groups + len(round_.rows)} rows")
     both = tasks + groups
     return Fraction(reach), RoundDuals(tuple(found[:tasks]), tuple(found[tasks:both]), tuple(found[both:]))
+
+
+def with_duals(text: str, duals: RoundDuals, scale: int) -> str:
+    """A VIPR file with the duals ahead of it. Raises NoCertificate, see `written_duals`."""
+    return f"% duals {written_duals(duals, scale)}\n{text}"
 
 
 def written_duals(duals: RoundDuals, scale: int) -> str:

@@ -16,7 +16,7 @@ from instances import CheckFailed, Options, Solution, Stopwatch, check
 from instances.eva import EvaReconfiguration
 from instances.eva.reconfiguration_arrays import ReconfigurationArrays, reconfiguration_arrays
 from instances.proofs import Certificate, NoCertificate
-from instances.proofs.eva.reconfiguration import written_duals
+from instances.proofs.eva.reconfiguration import with_duals
 from instances.proofs.eva.round_program import ClassedRound, RoundDuals, RoundProgram
 from models.derivation import certified
 from models.eva.saving.columns import SavingColumns, SavingDuals, SavingMaster
@@ -77,10 +77,10 @@ def _written(
         listed.point(solution),
         max(Fraction(bound), reach),
         replace(options, time_limit=left),
-        {"reach": str(reach), "duals": written_duals(listed.duals, SCALE)},
+        {"reach": str(reach)},
         listed.numbers,
     )
-    return replace(found, bound=max(found.bound, reach))
+    return replace(found, bound=max(found.bound, reach), text=with_duals(found.text, listed.duals, SCALE))
 
 
 def _duals(
