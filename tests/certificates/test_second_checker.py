@@ -21,6 +21,7 @@ from tests.certificates.vipr_check import Checker, Refused
 from tests.sampling import sample
 
 OWN = shutil.which("viprchk")
+OWN_UNITS = ("node-consolidation",)  # problems whose program does not count in the unit of the objective
 
 
 def second(text: str) -> Fraction | None:
@@ -49,7 +50,9 @@ def test_both_see_the_same_proved_and_agree_on_what_is_tampered_with():
     outcomes = Counter[str]()
     for i, case in enumerate(vipr_cases()):
         proved = PROBLEMS[case.instance.problem].prove(case.instance.data, case.certificate).bound
-        assert second(case.certificate) == first(case.certificate) == proved
+        seen = first(case.certificate)
+        assert second(case.certificate) == seen is not None
+        assert seen == proved or case.instance.problem in OWN_UNITS
         for number in range(4 * i, 4 * i + sample(4, 40)):
             text = tampered_vipr(case.certificate, number)
             assert second(text) == first(text), f"{case.instance.name}: {number}"
