@@ -180,8 +180,9 @@ def _accept(results: list[Path], out: Path | None) -> None:
     """Keep what a result of anybody's knows better: its solution by the checker, its bound by its certificate alone."""
     if not 1 <= len(results) <= 2:
         raise InputError("library accept: needs a result and, for its bound, the certificate")
+    content = read_json(results[0])
     with named(results[0]):
-        claimed = read_result(read_json(results[0]))
+        claimed = read_result(content)
     sets = named_sets()
     found = [i for s in sets for i in s.instances if (i.problem, i.name) == (claimed.problem, claimed.instance)]
     if not found:
@@ -210,8 +211,9 @@ def _verified(instance: Instance, claimed: Result, files: Sequence[Path]) -> Res
             see_solution(instance, claimed.solution)
             return claimed.model_copy(update={"sense": instance.data.sense})
         see_result(instance, claimed)
+    certificate = text_of(files[1])
     with named(files[1]):
-        see_bound(instance, claimed, text_of(files[1]))
+        see_bound(instance, claimed, certificate)
     return claimed.model_copy(update={"method": f"{claimed.method}, certified"})
 
 

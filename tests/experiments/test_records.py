@@ -422,4 +422,7 @@ def test_a_certificate_that_proves_less_or_another_instance_is_refused(claimed: 
     assert accept(claimed | {"instance": "of nowhere"}, tmp_path, "proof")[0] == 2
     assert accept(claimed | {"solution": None}, tmp_path, "proof")[0] in (1, 2)
     assert accept(claimed, tmp_path, "proof", "proof")[0] == 2
-    assert accept(claimed, tmp_path, "none")[0] == 2
+    status, said, _ = accept(claimed, tmp_path, "none")
+    assert (status, said.count("none: ")) == (2, 1)
+    missing = call("library", "accept", tmp_path / "nowhere.json")
+    assert (missing.returncode, missing.stderr.count("nowhere.json: ")) == (2, 1)
