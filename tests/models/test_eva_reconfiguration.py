@@ -9,11 +9,15 @@ import pytest
 from heuristics.eva.round import eva_choice, full, partial, stay
 from instances import InputError, Options, Solution, check
 from instances.eva import EvaReconfiguration, random_round, table_3_round
+from models.eva.counts import CountParameters
 from models.eva.reconfiguration import exact_reconfiguration, literal_reconfiguration, short_list
+from models.eva.saving.parameters import SavingParameters
 from tests.eva_rounds import best_by_brute_force, small_round
 
 HEURISTICS = (stay, full, partial, eva_choice)
 TOLERANCE = 1e-6
+HARD = ((40, 1, 2, 11.622857106786), (60, 1, 8, 25.156792204970))
+"""Tasks, tasks of a job, seed and the best: very many numbers of instances are nearly as good."""
 
 
 @pytest.mark.parametrize("seeds", [range(0, 20), range(140, 170)])
@@ -30,6 +34,33 @@ def test_both_formulations_equal_brute_force_and_no_heuristic_is_better(seeds: r
             said = heuristic(data)
             assert said.objective <= best + close, (seed, said.method)
             assert said.status == "feasible"
+
+
+@pytest.mark.parametrize(
+    "few",
+    [
+        SavingParameters(count_share=1e-3, counted=4, programs=False),
+        SavingParameters(count_share=1e-6, counted=64, listing_nodes=8, programs=False),
+        SavingParameters(counts=CountParameters(nodes=1), probe_nodes=0, counted=2, programs=False),
+    ],
+)
+@pytest.mark.parametrize("limit", [None, 60.0])
+def test_no_list_is_too_short_for_a_true_bound(few: SavingParameters, limit: float | None):
+    for seed in range(20, 45):
+        data = small_round(seed)
+        best = best_by_brute_force(data)
+        found = exact_reconfiguration(data, Options(time_limit=limit), parameters=few)
+        close = TOLERANCE * max(1.0, abs(best))
+        assert found.objective - close <= best <= found.bound + close, seed
+        assert found.status == "optimal" or found.reason, seed
+
+
+@pytest.mark.parametrize(("tasks", "tasks_per_job", "seed", "best"), HARD)
+def test_a_round_whose_contents_are_worth_nearly_the_same_is_proven(
+    tasks: int, tasks_per_job: int, seed: int, best: float
+):
+    found = exact_reconfiguration(random_round(tasks, seed, tasks_per_job=tasks_per_job).data)
+    assert (found.status, found.objective) == ("optimal", pytest.approx(best))
 
 
 @pytest.mark.parametrize("tasks_per_job", [1, 2, 4])
