@@ -123,6 +123,8 @@ class Book:
         self.default = exact(throughput.default) if throughput else Fraction(1)
         self.pairwise = {(w, o): exact(v) for w, o, v in throughput.pairwise} if throughput else {}
         self._prices: dict[str, Fraction] = {}
+        self._price_of: dict[tuple[Any, ...], Fraction] = {}
+        self._families = sorted({kind.family for kind in data.instance_types})
         self._cheapest_first = sorted(self.kinds.values(), key=lambda kind: kind.usd_per_hour)
         self._capacity = {
             name: [_steps(kind.capacity[resource]) for resource in data.resources] for name, kind in self.kinds.items()
@@ -174,8 +176,13 @@ class Book:
     def price(self, key: str) -> Fraction:
         """RP(τ): the price of the cheapest instance type that τ may use and on which it fits alone (section 4.2)."""
         if key not in self._prices:
-            fitting = (k for k in self._cheapest_first if self.allowed(key, k) and not self.overfull(k, {key: 1}))
-            self._prices[key] = exact(next(fitting).usd_per_hour)
+            task = self.tasks[key]
+            needs = tuple(tuple(self._need(key, family)) for family in self._families)
+            like = needs, task.allowed_types if isinstance(task, Task) else None  # tasks that are alike share a price
+            if like not in self._price_of:
+                fitting = (k for k in self._cheapest_first if self.allowed(key, k) and not self.overfull(k, {key: 1}))
+                self._price_of[like] = exact(next(fitting).usd_per_hour)
+            self._prices[key] = self._price_of[like]
         return self._prices[key]
 
     def job_price(self, key: str) -> Fraction:
