@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from decimal import Context
 from fractions import Fraction
 from functools import lru_cache
+from operator import le
 from typing import Any
 
 from instances.errors import MalformedSolution
@@ -123,8 +124,6 @@ class Book:
         self.default = exact(throughput.default) if throughput else Fraction(1)
         self.pairwise = {(w, o): exact(v) for w, o, v in throughput.pairwise} if throughput else {}
         self._prices: dict[str, Fraction] = {}
-        self._price_of: dict[tuple[Any, ...], Fraction] = {}
-        self._families = sorted({kind.family for kind in data.instance_types})
         self._cheapest_first = sorted(self.kinds.values(), key=lambda kind: kind.usd_per_hour)
         self._capacity = {
             name: [_steps(kind.capacity[resource]) for resource in data.resources] for name, kind in self.kinds.items()
@@ -176,14 +175,13 @@ class Book:
     def price(self, key: str) -> Fraction:
         """RP(τ): the price of the cheapest instance type that τ may use and on which it fits alone (section 4.2)."""
         if key not in self._prices:
-            task = self.tasks[key]
-            needs = tuple(tuple(self._need(key, family)) for family in self._families)
-            like = needs, task.allowed_types if isinstance(task, Task) else None  # tasks that are alike share a price
-            if like not in self._price_of:
-                fitting = (k for k in self._cheapest_first if self.allowed(key, k) and not self.overfull(k, {key: 1}))
-                self._price_of[like] = exact(next(fitting).usd_per_hour)
-            self._prices[key] = self._price_of[like]
+            fitting = (k for k in self._cheapest_first if self.allowed(key, k) and self._fits(key, k))
+            self._prices[key] = exact(next(fitting).usd_per_hour)
         return self._prices[key]
+
+    def _fits(self, key: str, kind: PricedType) -> bool:
+        """Whether an instance of a type has room for a task."""
+        return all(map(le, self._need(key, kind.family), self._capacity[kind.name]))
 
     def job_price(self, key: str) -> Fraction:
         """The reservation prices of all tasks of the job of τ; tasks that the data do not list are like τ."""
