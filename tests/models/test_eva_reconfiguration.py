@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
 from heuristics.eva.round import eva_choice, full, partial, stay
 from instances import InputError, Options, Solution, check
 from instances.eva import EvaReconfiguration, random_round, table_3_round
+from instances.eva.reconfiguration_arrays import NEW, reconfiguration_arrays
 from models.eva.counts import CountParameters
 from models.eva.reconfiguration import exact_reconfiguration, literal_reconfiguration, short_list
+from models.eva.saving.columns import SavingColumns, SavingMaster
 from models.eva.saving.parameters import SavingParameters
 from tests.eva_rounds import best_by_brute_force, small_round
 
@@ -109,6 +112,22 @@ def _changed(draw: random.Random, data: EvaReconfiguration, solution: Solution) 
             {"type": t, "count": 1, "tasks": tasks} for n, t, tasks in there if n is None and any(tasks.values())
         ],
     }
+
+
+def test_a_new_instance_is_of_the_cheapest_type_that_holds_its_tasks():
+    draw = np.random.default_rng(0)
+    master = SavingMaster(reconfiguration_arrays(random_round(40, 0).data))
+    packing, shape = master.arrays.packing, (100, master.arrays.packing.classes)
+    columns = SavingColumns.of(NEW, draw.integers(0, 3, shape) * (draw.random(shape) < 0.3))
+    for kind, on_it in zip(master.kind_of(columns), columns.on_it, strict=True):
+        holding = [
+            k
+            for k in np.argsort(master.arrays.new, kind="stable")
+            if packing.fits[k].any()
+            and packing.fits[k][on_it > 0].all()
+            and (on_it @ packing.demand_of_type[k] <= packing.capacity[k]).all()
+        ]
+        assert kind == next(iter(holding), -1)
 
 
 def test_a_longer_horizon_pays_for_more_moves():
