@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from decimal import Context
 from fractions import Fraction
 from functools import lru_cache
+from operator import le
 from typing import Any
 
 from instances.errors import MalformedSolution
@@ -174,9 +175,13 @@ class Book:
     def price(self, key: str) -> Fraction:
         """RP(τ): the price of the cheapest instance type that τ may use and on which it fits alone (section 4.2)."""
         if key not in self._prices:
-            fitting = (k for k in self._cheapest_first if self.allowed(key, k) and not self.overfull(k, {key: 1}))
+            fitting = (k for k in self._cheapest_first if self.allowed(key, k) and self._fits(key, k))
             self._prices[key] = exact(next(fitting).usd_per_hour)
         return self._prices[key]
+
+    def _fits(self, key: str, kind: PricedType) -> bool:
+        """Whether an instance of a type has room for a task."""
+        return all(map(le, self._need(key, kind.family), self._capacity[kind.name]))
 
     def job_price(self, key: str) -> Fraction:
         """The reservation prices of all tasks of the job of τ; tasks that the data do not list are like τ."""

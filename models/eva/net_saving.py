@@ -381,9 +381,17 @@ def _listed(
 
     `None` where there are more than `limit`, or more than there is time for.
     """
+    from models.eva.pattern_kernels import more_patterns_than  # compiled at first use, which takes seconds
+
     kinds: list[IntArray] = []
     on_it: list[IntArray] = []
-    for k in np.argsort(arrays.price, kind="stable"):
+    by_price = np.argsort(arrays.price, kind="stable")
+    if largest is None:  # the dearest types hold most: mostly the first of them says that there are too many
+        for k in by_price[::-1]:
+            most = np.where(arrays.fits[k], arrays.count, 0)
+            if more_patterns_than(limit, arrays.capacity[k], arrays.demand_of_type[k], most):
+                return None
+    for k in by_price:
         most = np.where(arrays.fits[k], arrays.count, 0)
         capacity, demand = arrays.capacity[k], arrays.demand_of_type[k]
         if largest is not None:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
 from heuristics.eva.round import eva_choice, full, partial, stay
 from instances import InputError, Options, Solution, check
 from instances.eva import EvaReconfiguration, random_round, table_3_round
+from instances.eva.reconfiguration_arrays import NEW, reconfiguration_arrays
+from models.eva.counts import CountParameters
 from models.eva.reconfiguration import exact_reconfiguration, literal_reconfiguration, short_list
+from models.eva.saving.columns import SavingColumns, SavingMaster
+from models.eva.saving.parameters import SavingParameters
 from tests.eva_rounds import best_by_brute_force, small_round
 
 HEURISTICS = (stay, full, partial, eva_choice)
 TOLERANCE = 1e-6
+HARD = ((40, 1, 2, 11.622857106786), (60, 1, 8, 25.156792204970))
+"""Tasks, tasks of a job, seed and the best: very many numbers of instances are nearly as good."""
 
 
 @pytest.mark.parametrize("seeds", [range(0, 20), range(140, 170)])
@@ -30,6 +37,33 @@ def test_both_formulations_equal_brute_force_and_no_heuristic_is_better(seeds: r
             said = heuristic(data)
             assert said.objective <= best + close, (seed, said.method)
             assert said.status == "feasible"
+
+
+@pytest.mark.parametrize(
+    "few",
+    [
+        SavingParameters(count_share=1e-3, counted=4, programs=False),
+        SavingParameters(count_share=1e-6, counted=64, listing_nodes=8, programs=False),
+        SavingParameters(counts=CountParameters(nodes=1), probe_nodes=0, counted=2, programs=False),
+    ],
+)
+@pytest.mark.parametrize("limit", [None, 60.0])
+def test_no_list_is_too_short_for_a_true_bound(few: SavingParameters, limit: float | None):
+    for seed in range(20, 45):
+        data = small_round(seed)
+        best = best_by_brute_force(data)
+        found = exact_reconfiguration(data, Options(time_limit=limit), parameters=few)
+        close = TOLERANCE * max(1.0, abs(best))
+        assert found.objective - close <= best <= found.bound + close, seed
+        assert found.status == "optimal" or found.reason, seed
+
+
+@pytest.mark.parametrize(("tasks", "tasks_per_job", "seed", "best"), HARD)
+def test_a_round_whose_contents_are_worth_nearly_the_same_is_proven(
+    tasks: int, tasks_per_job: int, seed: int, best: float
+):
+    found = exact_reconfiguration(random_round(tasks, seed, tasks_per_job=tasks_per_job).data)
+    assert (found.status, found.objective) == ("optimal", pytest.approx(best))
 
 
 @pytest.mark.parametrize("tasks_per_job", [1, 2, 4])
@@ -78,6 +112,22 @@ def _changed(draw: random.Random, data: EvaReconfiguration, solution: Solution) 
             {"type": t, "count": 1, "tasks": tasks} for n, t, tasks in there if n is None and any(tasks.values())
         ],
     }
+
+
+def test_a_new_instance_is_of_the_cheapest_type_that_holds_its_tasks():
+    draw = np.random.default_rng(0)
+    master = SavingMaster(reconfiguration_arrays(random_round(40, 0).data))
+    packing, shape = master.arrays.packing, (100, master.arrays.packing.classes)
+    columns = SavingColumns.of(NEW, draw.integers(0, 3, shape) * (draw.random(shape) < 0.3))
+    for kind, on_it in zip(master.kind_of(columns), columns.on_it, strict=True):
+        holding = [
+            k
+            for k in np.argsort(master.arrays.new, kind="stable")
+            if packing.fits[k].any()
+            and packing.fits[k][on_it > 0].all()
+            and (on_it @ packing.demand_of_type[k] <= packing.capacity[k]).all()
+        ]
+        assert kind == next(iter(holding), -1)
 
 
 def test_a_longer_horizon_pays_for_more_moves():

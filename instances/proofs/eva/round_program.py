@@ -25,12 +25,12 @@ from instances.eva.reconfiguration import EvaReconfiguration
 from instances.fields import steps
 from instances.options import Solution
 from instances.proofs.certificate import NoCertificate
+from instances.proofs.eva.content_search import ContentSearch, Held, SearchedType, rates, rounded_up
 from instances.proofs.vipr import Program, Row, box
 
 MOST = 20_000  # contents that are written down
 STEPS = 30_000_000  # of the search: classes, times those that may come next, of each content that is looked at
-RATE, WORTH = 96, 64  # bits behind the point of a throughput, and of a worth in USD
-MOST_TASKS = 500  # of an instance
+WORTH = 64  # bits behind the point of a worth in USD
 ONE = Fraction(1)
 
 Content = tuple[int, ...]
@@ -205,23 +205,60 @@ class RoundProgram:
             self.fresh[round_.kind_of_new(one), one] = self.alone[c]
         for g, group in enumerate(round_.groups):
             self.own[g, group.now] = round_.net(g, group.now)
-            _ContentSearch(self, group.kind, g).grow()
+            self._see(group.kind, g, ())
+            self._search(group.kind, g)
         for kind in round_.cheapest:
-            _ContentSearch(self, kind, None).grow()
+            self._search(kind, None)
 
     @property
     def _classes(self) -> range:
         return range(len(self.round.members))
 
-    def looked(self, steps: int) -> None:
+    def _search(self, kind: int, g: int | None) -> None:
+        """See all contents of a type, or of a group of existing instances of it, that may matter.
+
+        A dual for keeping the tasks of a job is shared out among them.
+        """
+        round_, duals = self.round, self.duals
+        book, horizon = round_.book, round_.horizon
+        stay: list[list[Fraction]] = [[] for _ in self._classes]
+        cost, least = round_.new[kind], -self.short
+        if g is not None:
+            own = round_.groups[g]
+            stay = [list(usd) for usd in own.stay]
+            cost = round_.paid[kind] + duals.groups[g] + own.lost((0,) * len(self._classes))
+            for usd, (_, h, held) in zip(duals.kept, round_.rows, strict=True):
+                if g == h:
+                    for c, n in enumerate(held):
+                        stay[c] += [usd / sum(held)] * n
+        alone = [horizon * book.price(key) - usd for key, usd in zip(round_.first, duals.tasks, strict=True)]
+        loss = [horizon * book.job_price(key) for key in round_.first]
+        fitting = [c for c in self._classes if round_.holds(kind, round_.alone(c))]
+        order = sorted(fitting, key=lambda c: (-alone[c] - max(stay[c], default=Fraction(0)), c))
+        searched = SearchedType(
+            classes=order,
+            fixed=[rounded_up(alone[c] - loss[c], WORTH) for c in order],
+            loss=[rounded_up(loss[c], WORTH) for c in order],
+            stay=[[rounded_up(usd, WORTH) for usd in sorted(stay[c], reverse=True)] for c in order],
+            count=[round_.count[c] for c in order],
+            need=[round_.need[kind][c] for c in order],
+            room=round_.room[kind],
+            pair=rates(book, [round_.data.tasks[round_.members[c][0]].workload for c in order]),
+            least=rounded_up(cost + least, WORTH) - 1,
+        )
+        ContentSearch(searched, self._looked, lambda held: self._see(kind, g, held)).grow()
+
+    def _looked(self, steps: int) -> None:
         """Count the steps that a content takes which is looked at."""
         self.steps += steps
         if self.steps > STEPS:
             raise NoCertificate(f"more than {STEPS:,} steps in listing contents")
 
-    def see(self, kind: int, g: int | None, content: Content) -> None:
+    def _see(self, kind: int, g: int | None, held: Held) -> None:
         """Keep a content where it may matter; new instances are of the type that is cheapest for it."""
         round_, duals = self.round, self.duals
+        on_it = dict(held)
+        content = tuple(on_it.get(c, 0) for c in self._classes)
         paid = sum((n * usd for n, usd in zip(content, duals.tasks, strict=True) if n), Fraction(0))
         if g is None:
             if not any(content) or round_.kind_of_new(content) != kind:
@@ -317,99 +354,3 @@ class RoundProgram:
         for key, n in tasks.items():
             held[self.round.class_of[key]] += n
         return tuple(held[c] for c in self._classes)
-
-
-class _ContentSearch:
-    """The contents of a type, or of a group of existing instances, depth first, that may matter.
-
-    Throughputs only fall as tasks are added, so a task in the content, or one that is to come, is worth no more than
-    now. What comes is bounded by the room in each resource, filled with what is worth most for it, and by all that is
-    saved where tasks stay; a dual for keeping the tasks of a job is shared out among them. All of it is in whole
-    numbers, rounded up: throughputs in 2^-`RATE`, worths in 2^-`WORTH` USD.
-    """
-
-    def __init__(self, program: RoundProgram, kind: int, group: int | None) -> None:
-        round_, duals = program.round, program.duals
-        book, horizon, classes = round_.book, round_.horizon, range(len(round_.members))
-        self.program, self.kind, self.group = program, kind, group
-        stay: list[list[Fraction]] = [[] for _ in classes]
-        cost, least = round_.new[kind], -program.short
-        if group is not None:
-            own = round_.groups[group]
-            stay = [list(usd) for usd in own.stay]
-            cost = round_.paid[kind] + duals.groups[group] + own.lost((0,) * len(classes))
-            for usd, (_, g, held) in zip(duals.kept, round_.rows, strict=True):
-                if g == group:
-                    for c, n in enumerate(held):
-                        stay[c] += [usd / sum(held)] * n
-        self.least = _up(cost + least) - 1  # what is worth no more than that does not matter
-        alone = [horizon * book.price(key) - usd for key, usd in zip(round_.first, duals.tasks, strict=True)]
-        fitting = [c for c in classes if round_.holds(kind, round_.alone(c))]
-        self.classes = sorted(fitting, key=lambda c: (-alone[c] - max(stay[c], default=Fraction(0)), c))
-        self.loss = [_up(horizon * book.job_price(round_.first[c])) for c in self.classes]
-        self.fixed = [_up(alone[c] - horizon * book.job_price(round_.first[c])) for c in self.classes]
-        self.stay = [[_up(usd) for usd in sorted(stay[c], reverse=True)] for c in self.classes]
-        self.count = [round_.count[c] for c in self.classes]
-        self.need = [round_.need[kind][c] for c in self.classes]
-        workloads = [round_.data.tasks[round_.members[c][0]].workload for c in self.classes]
-        self.pair = [[_rate(book.pairwise.get((a, b), book.default)) for b in workloads] for a in workloads]
-        self.held = [0] * len(self.classes)
-
-    def grow(self) -> None:
-        """Look at all contents that may matter."""
-        if self.group is not None:
-            self.program.see(self.kind, self.group, (0,) * len(self.program.round.members))
-        free = [1 << RATE] * len(self.classes)
-        self._grow(0, list(self.program.round.room[self.kind]), 0, free, free)
-
-    def _grow(self, first: int, room: list[int], tasks: int, beside: list[int], among: list[int]) -> None:
-        """Go on from the tasks `held`; throughputs of a task of each class `beside` them, of one `among` them."""
-        self.program.looked(len(self.classes) * (len(self.classes) - first))
-        now = sum(n * self._worth(i, among[i]) + sum(self.stay[i][:n]) for i, n in enumerate(self.held) if n)
-        if tasks and now > self.least:
-            content = [0] * len(self.program.round.members)
-            for c, n in zip(self.classes, self.held, strict=True):
-                content[c] = n
-            self.program.see(self.kind, self.group, tuple(content))
-        if tasks == MOST_TASKS:
-            raise NoCertificate(f"contents of more than {MOST_TASKS} tasks")
-        for i in range(first, len(self.classes)):
-            left = [a - b for a, b in zip(room, self.need[i], strict=True)]
-            if self.held[i] == self.count[i] or min(left, default=0) < 0:
-                continue
-            slowed = [-(-rate * pair[i] >> RATE) for rate, pair in zip(beside, self.pair, strict=True)]
-            others = [-(-rate * pair[i] >> RATE) for rate, pair in zip(among, self.pair, strict=True)]
-            others[i] = beside[i]
-            self.held[i] += 1
-            if self._most(i, left, slowed, others) > self.least:
-                self._grow(i, left, tasks + 1, slowed, others)
-            self.held[i] -= 1
-
-    def _most(self, first: int, room: list[int], beside: list[int], among: list[int]) -> int:
-        """No less than what the content and more tasks of the classes from `first` on can be worth."""
-        worth = sum(n * self._worth(i, among[i]) + sum(self.stay[i][:n]) for i, n in enumerate(self.held) if n)
-        coming = []
-        for i in range(first, len(self.classes)):
-            value = self._worth(i, beside[i])
-            worth += sum(max(0, usd + min(0, value)) for usd in self.stay[i][self.held[i] :])
-            if value > 0:
-                coming.append((i, value))
-        gains = [sum(w * (self.count[i] - self.held[i]) for i, w in coming)]
-        for r, amount in enumerate(room):
-            if all(self.need[i][r] for i, _ in coming):
-                gains.append(max((-(-amount * w // self.need[i][r]) for i, w in coming), default=0))
-        return worth + min(gains)
-
-    def _worth(self, i: int, rate: int) -> int:
-        """What a task of a class is worth at a throughput, beyond what is paid for it."""
-        return self.fixed[i] - (-rate * self.loss[i] >> RATE)
-
-
-def _up(usd: Fraction) -> int:
-    """A worth in 2^-`WORTH` USD, rounded up."""
-    return -((-usd.numerator << WORTH) // usd.denominator)
-
-
-def _rate(rate: Fraction) -> int:
-    """A throughput in 2^-`RATE`, rounded up."""
-    return -((-rate.numerator << RATE) // rate.denominator)

@@ -19,12 +19,12 @@ from instances.eva.packing import EvaPacking, InstanceType
 from instances.fields import STEPS, steps
 from instances.options import Solution
 from instances.proofs.certificate import NoCertificate
+from instances.proofs.eva.content_search import ContentSearch, Held, SearchedType, rates
 from instances.proofs.vipr import Program, Row, box
 
 MOST = 20_000  # patterns that are written down
 LOOKS = 400_000  # patterns that are looked at
-RATE, WORTH = 96, 32  # bits behind the point of a throughput, and of a price in steps
-MOST_TASKS = 500  # of a pattern
+WORTH = 32  # bits behind the point of a price in steps
 
 Pattern = tuple[int, ...]
 """Tasks by the places of their entries, each as often as the instance holds it."""
@@ -50,7 +50,7 @@ class SavingProgram:
         self.nets: dict[Pattern, Fraction] = {}
         self._seen = 0
         for k in sorted(range(len(data.instance_types)), key=lambda k: exact(data.instance_types[k].usd_per_hour)):
-            _Kind(self, k).grow()
+            self._search(k)
 
     def program(self) -> Program:
         """The program."""
@@ -76,91 +76,48 @@ class SavingProgram:
                 point[place[pattern]] += group["count"]
         return {i: Fraction(n) for i, n in point.items()}
 
-    def seen(self) -> None:
+    def _search(self, place: int) -> None:
+        """Keep all patterns of a type that save."""
+        data, book = self.data, self.book
+        own, kind = own_resources(data), data.instance_types[place]
+        fitting = [t for t, task in enumerate(data.tasks) if data.fits(task, kind)]
+        alone = {t: _whole_steps(book.price(self.keys[t])) for t in fitting}
+        loss = {t: _whole_steps(book.job_price(self.keys[t])) for t in fitting}
+        order = sorted(fitting, key=lambda t: (-alone[t], t))
+        searched = SearchedType(
+            classes=order,
+            fixed=[(alone[t] - loss[t]) << WORTH for t in order],
+            loss=[loss[t] << WORTH for t in order],
+            stay=[()] * len(order),
+            count=[data.tasks[t].count for t in order],
+            need=[
+                [*(steps(data.tasks[t].demand_on(kind.family)[r]) for r in data.resources), *(o.demand[t] for o in own)]
+                for t in order
+            ],
+            room=[*(steps(kind.capacity[r]) for r in data.resources), *(o.capacity[place] for o in own)],
+            pair=rates(book, [data.tasks[t].workload for t in order]),
+            least=steps(kind.usd_per_hour) << WORTH,
+        )
+        ContentSearch(searched, self._looked, lambda held: self._keep(held, kind)).grow()
+
+    def _looked(self, steps: int) -> None:
         """Count a pattern that is looked at."""
         self._seen += 1
         if self._seen > LOOKS:
             raise NoCertificate(f"more than {LOOKS:,} patterns to look at")
 
-    def keep(self, pattern: Pattern, kind: InstanceType) -> None:
-        """Keep a pattern that saves on the cheapest type that holds it; types come by their price."""
-        if pattern in self.nets:
+    def _keep(self, held: Held, kind: InstanceType) -> None:
+        """Keep a pattern of several tasks that saves on the cheapest type that holds it; types come by their price."""
+        pattern = tuple(sorted(t for t, n in held for _ in range(n)))
+        if len(pattern) < 2 or pattern in self.nets:
             return
-        on_it = {self.keys[t]: n for t, n in Counter(pattern).items()}
+        on_it = {self.keys[t]: n for t, n in sorted(held)}
         worth = sum((n * self.book.normalised_price(key, on_it) for key, n in on_it.items()), Fraction(0))
         net = worth - exact(kind.usd_per_hour)
         if net > 0:
             self.nets[pattern] = net
             if len(self.nets) > MOST:
                 raise NoCertificate(f"more than {MOST:,} patterns that save")
-
-
-class _Kind:
-    """The patterns of a type, depth first: what one can save is bounded by what its tasks are worth beside one another.
-
-    Throughputs only fall as tasks are added, so a task in the pattern, or one that is to come, is worth no more than
-    now. What comes is bounded by the room in each resource, filled with what is worth most for it. All of it is in
-    whole numbers, rounded up: throughputs in 2^-`RATE`, prices in 2^-`WORTH` steps of the grid.
-    """
-
-    def __init__(self, program: SavingProgram, place: int) -> None:
-        data, book = program.data, program.book
-        own, kind = own_resources(data), data.instance_types[place]
-        self.program, self.kind = program, kind
-        self.price = steps(kind.usd_per_hour) << WORTH
-        self.capacity = [*(steps(kind.capacity[r]) for r in data.resources), *(o.capacity[place] for o in own)]
-        fitting = [t for t, task in enumerate(data.tasks) if data.fits(task, kind)]
-        alone = {t: _whole_steps(book.price(program.keys[t])) for t in fitting}
-        self.entries = sorted(fitting, key=lambda t: (-alone[t], t))
-        self.job = [_whole_steps(book.job_price(program.keys[t])) for t in self.entries]
-        self.least = [(alone[t] - job) << WORTH for t, job in zip(self.entries, self.job, strict=True)]
-        self.count = [data.tasks[t].count for t in self.entries]
-        self.need = [
-            [*(steps(data.tasks[t].demand_on(kind.family)[r]) for r in data.resources), *(o.demand[t] for o in own)]
-            for t in self.entries
-        ]
-        workloads = [data.tasks[t].workload for t in self.entries]
-        self.pair = [[_up(book.pairwise.get((a, b), book.default)) for b in workloads] for a in workloads]
-        self.held = [0] * len(self.entries)
-
-    def grow(self) -> None:
-        """Look at all patterns that may save."""
-        free = [1 << RATE] * len(self.entries)
-        self._grow(0, list(self.capacity), 0, free, free)
-
-    def _grow(self, first: int, room: list[int], tasks: int, beside: list[int], among: list[int]) -> None:
-        """Go on from the tasks `held`; throughputs of a task of each entry `beside` them, of one `among` them."""
-        self.program.seen()
-        if tasks > 1:
-            pattern = sorted(t for t, n in zip(self.entries, self.held, strict=True) for _ in range(n))
-            self.program.keep(tuple(pattern), self.kind)
-        if tasks == MOST_TASKS:
-            raise NoCertificate(f"patterns of more than {MOST_TASKS} tasks")
-        for i in range(first, len(self.entries)):
-            left = [a - b for a, b in zip(room, self.need[i], strict=True)]
-            if self.held[i] == self.count[i] or min(left, default=0) < 0:
-                continue
-            slowed = [-(-rate * pair[i] >> RATE) for rate, pair in zip(beside, self.pair, strict=True)]
-            others = [-(-rate * pair[i] >> RATE) for rate, pair in zip(among, self.pair, strict=True)]
-            others[i] = beside[i]
-            self.held[i] += 1
-            if self._most(i, left, slowed, others) > self.price:
-                self._grow(i, left, tasks + 1, slowed, others)
-            self.held[i] -= 1
-
-    def _most(self, first: int, room: list[int], beside: list[int], among: list[int]) -> int:
-        """No less than what the pattern and more tasks of the entries from `first` on can be worth."""
-        worth = sum(n * self._worth(i, among[i]) for i, n in enumerate(self.held) if n)
-        coming = [(i, w) for i in range(first, len(self.entries)) if (w := self._worth(i, beside[i])) > 0]
-        gains = [sum(w * (self.count[i] - self.held[i]) for i, w in coming)]
-        for r, amount in enumerate(room):
-            if all(self.need[i][r] for i, _ in coming):
-                gains.append(max((-(-amount * w // self.need[i][r]) for i, w in coming), default=0))
-        return worth + min(gains)
-
-    def _worth(self, i: int, rate: int) -> int:
-        """What a task of an entry is worth at a throughput."""
-        return self.least[i] - (-rate * self.job[i] >> RATE - WORTH)
 
 
 class LimitedSavingProgram:
@@ -249,11 +206,6 @@ class LimitedSavingProgram:
                 after = [a - b for a, b in zip(room, needs[t], strict=True)]
                 if min(after, default=0) >= 0 and pattern.count(t) < data.tasks[t].count:
                     left.append(((*pattern, t), after))
-
-
-def _up(rate: Fraction) -> int:
-    """A throughput in 2^-`RATE`, rounded up."""
-    return -((-rate.numerator << RATE) // rate.denominator)
 
 
 def _whole_steps(price: Fraction) -> int:

@@ -41,8 +41,8 @@ def exact_reconfiguration(
 def _solved(
     data: EvaReconfiguration, options: Options, report: Report, start: Solution | None, parameters: SavingParameters
 ) -> Answer:
-    from models.eva.saving.columns import SavingMaster  # slow to load, for numba
-    from models.eva.saving.search import SavingSearch
+    from models.eva.reconfiguration.search import RoundSearch  # slow to load, for numba
+    from models.eva.saving.columns import SavingMaster
 
     with Stopwatch(options.time_limit) as clock:
         with Stopwatch() as building:
@@ -54,7 +54,7 @@ def _solved(
             )
 
         first = [] if start is None else arrays.placed(start)
-        search = SavingSearch(SavingMaster(arrays), first, options, clock, told, parameters)
+        search = RoundSearch(SavingMaster(arrays), first, options, clock, told, parameters)
         search.run()
     return Answer(
         solution=arrays.solution(search.placed),

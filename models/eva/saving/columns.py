@@ -14,7 +14,7 @@ from instances.arrays import FloatArray, IntArray
 from instances.eva.arrays import PackingArrays
 from instances.eva.reconfiguration_arrays import NEW, Placed, SavingArrays, spread_rows
 from models.eva.counts import Listed
-from models.eva.saving.kernels import values
+from models.eva.saving.kernels import first_that_holds, values
 from models.eva.saving.nets import NOISE, exact_signs
 from models.highs import LinearModel
 
@@ -109,14 +109,9 @@ class SavingMaster:
         """The type (P,) of each column: of a new instance the cheapest that holds the tasks."""
         a = self.arrays.packing
         kind = np.append([group.kind for group in self.arrays.groups], -1)[columns.group].astype(np.int64)
-        new = np.flatnonzero(columns.group == NEW)
-        for k in self.kinds:
-            if not len(new):
-                break
-            on_it = columns.on_it[new]
-            holds = (on_it @ a.demand_of_type[k] <= a.capacity[k]).all(axis=1) & ~on_it[:, ~a.fits[k]].any(axis=1)
-            kind[new[holds]] = k
-            new = new[~holds]
+        new = columns.group == NEW
+        cheapest_first = np.array(self.kinds, dtype=np.int64)
+        kind[new] = first_that_holds(columns.on_it[new], cheapest_first, a.demand_of_type, a.capacity, a.fits)
         return kind
 
     def net(self, columns: SavingColumns) -> FloatArray:

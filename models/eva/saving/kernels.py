@@ -282,3 +282,31 @@ def values(on_it: Int, fixed: Float, scaled: Float, pair: Float) -> Float:
                     rate *= pair[c, other]
             found[p] += on_it[p, c] * (fixed[c] + scaled[c] * rate)
     return found
+
+
+@compiled
+def first_that_holds(on_it: Int, kinds: Int, demand: Int, capacity: Int, fits: NDArray[np.bool_]) -> Int:
+    """The first of some types that holds the tasks `on_it` (P, N) of each pattern, (P,), or -1.
+
+    `demand` (K, N, R), `capacity` (K, R), `fits` (K, N) of all types.
+    """
+    patterns, n = on_it.shape
+    found = np.full(patterns, -1, dtype=np.int64)
+    for p in range(patterns):
+        for k in kinds:
+            holds = True
+            for c in range(n):
+                if on_it[p, c] and not fits[k, c]:
+                    holds = False
+                    break
+            for r in range(capacity.shape[1]):
+                if not holds:
+                    break
+                used = 0
+                for c in range(n):
+                    used += on_it[p, c] * demand[k, c, r]
+                holds = used <= capacity[k, r]
+            if holds:
+                found[p] = k
+                break
+    return found
