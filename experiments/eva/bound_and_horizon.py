@@ -10,7 +10,7 @@ from typing import Any
 
 from experiments.canvas import save_all
 from experiments.eva import grid
-from experiments.eva.grid import FULL_TRACE, Grid, holds
+from experiments.eva.grid import FULL_TRACE, Grid, PolicyRuns, holds
 from experiments.eva.pictures import horizons
 from experiments.eva.tables import ONE, POLICIES
 from experiments.harness.experiment import Claim, Context, Experiment
@@ -79,6 +79,25 @@ SLICES = range(0, 6_000, 600)  # The slices begin with these jobs, and overlap n
 EXACT = ("eva-with-exact", "reconfiguration-exact")
 
 
+PATIENT = "experiments.eva.patient:Patient"
+
+
+def _slices(context: Context) -> list[Instance]:
+    return [grid.sample(context, SLICE, first=first) for first in (SLICES[:1] if context.quick else SLICES)]
+
+
+def _with_bounds(runs: Grid, context: Context) -> list[HarnessTask[Any]]:
+    """The runs, and the bound of each slice."""
+    bounds = [Bounding(one, ("any",), ({},), context.options) for one in _slices(context)]
+    return [*runs.tasks(context), *bounds]
+
+
+def _bounded(context: Context, runs: Grid, outcomes: Sequence[Any]) -> tuple[PolicyRuns, list[float]]:
+    """The outcomes of `_with_bounds`."""
+    number = len(_slices(context))
+    return runs.runs(context, outcomes[:-number]), [proven.values[0] for proven in outcomes[-number:]]
+
+
 def _proven(run: Simulated) -> float:
     """Share of the decisions that are proven optimal."""
     return fmean(status == "optimal" for status in run.decisions["status"])
@@ -87,19 +106,10 @@ def _proven(run: Simulated) -> float:
 def _exact_in_the_loop() -> Experiment:
     """Eva, with the packer or the whole round solved to proof, on slices of the trace."""
 
-    def slices(context: Context) -> list[Instance]:
-        return [grid.sample(context, SLICE, first=first) for first in (SLICES[:1] if context.quick else SLICES)]
-
-    runs = Grid(lambda context: {ONE: slices(context)}, ("no-packing", "eva", *EXACT))
-
-    def tasks(context: Context) -> list[HarnessTask[Any]]:
-        bounds = [Bounding(one, ("any",), ({},), context.options) for one in slices(context)]
-        return [*runs.tasks(context), *bounds]
+    runs = Grid(lambda context: {ONE: _slices(context)}, ("no-packing", "eva", *EXACT))
 
     def claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
-        number = len(slices(context))
-        found = runs.runs(context, outcomes[:-number])
-        bounds = [proven.values[0] for proven in outcomes[-number:]]
+        found, bounds = _bounded(context, runs, outcomes)
 
         def measured(policy: str, what: str, values: Sequence[float], note: str = "") -> Claim:
             return Claim("exact in the loop", f"{policy}: {what}", None, None, "no figure", note, Sample.of(values))
@@ -120,7 +130,30 @@ def _exact_in_the_loop() -> Experiment:
         return made
 
     title = f"Eva with exact methods, on slices of {SLICE} jobs of the trace"
-    return Experiment("exact-in-the-loop", title, tasks, claims, (FULL_TRACE,))
+    return Experiment("exact-in-the-loop", title, partial(_with_bounds, runs), claims, (FULL_TRACE,))
+
+
+def _patience() -> Experiment:
+    """What a better bound could gain at most: a policy that knows all jobs and lets them wait, against the bound."""
+    runs = Grid(lambda context: {ONE: _slices(context)}, ("no-packing", PATIENT))
+
+    def claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
+        found, bounds = _bounded(context, runs, outcomes)
+        bills = found.each(ONE, PATIENT, grid.bill)
+        measured = {
+            "bill above the bound, of the bill": [1 - bound / own for bound, own in zip(bounds, bills, strict=True)],
+            "bill, of No-Packing's": found.shares(ONE, PATIENT),
+            "mean JCT, h": found.each(ONE, PATIENT, grid.jct_hours),
+            "mean JCT of No-Packing, h": found.each(ONE, "no-packing", grid.jct_hours),
+            "moves of a job": found.each(ONE, PATIENT, grid.moves_a_job),
+        }
+        return [
+            Claim("patience", f"patient: {what}", None, None, "no figure", "", Sample.of(values))
+            for what, values in measured.items()
+        ]
+
+    title = f"What a better bound could gain at most, on slices of {SLICE} jobs of the trace"
+    return Experiment("patience", title, partial(_with_bounds, runs), claims, (FULL_TRACE,))
 
 
 def lasting(seconds: float, data: EvaCloud) -> Eva:
@@ -184,4 +217,4 @@ def _horizons() -> Experiment:
     return Experiment("horizon", "How long a configuration lasts: D fixed", runs.tasks, claims, (FULL_TRACE,), draw)
 
 
-LIMITS = (_bounds(), _exact_in_the_loop(), _horizons())
+LIMITS = (_bounds(), _exact_in_the_loop(), _patience(), _horizons())

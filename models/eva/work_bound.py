@@ -85,8 +85,8 @@ class WorkBound:
     """What was proven: no policy pays less than `usd`.
 
     `prices` (L,) are what an hour of work of each of the `lots` is worth, USD: no pattern's work is worth more than its
-    type costs. `relaxed`: value of the linear program over the patterns looked at, which the bound cannot exceed; `None`
-    where none was solved. `rounds` of pricing. `plan`: the hours of each pattern in its solution.
+    type costs. `relaxed`: value of the linear program over the patterns looked at, which the bound on these lots cannot
+    exceed; `None` where none was solved. `rounds` of pricing. `plan`: the hours of each pattern in its solution.
     """
 
     usd: float
@@ -127,10 +127,9 @@ def lots_of(data: EvaCloud, arrays: CloudArrays, alike: float) -> Lots:
             rows.append((place[name], -work, number, k))
             total[place[name]] += k * work
     short = total / most
-    kin, longest, hours, tasks, jobs = list[int](), 0.0, list[float](), list[int](), list[list[str]]()
+    kin, hours, tasks, jobs, longest = list[int](), list[float](), list[int](), list[list[str]](), 0.0
     for c, less, number, k in sorted(rows):
-        new = not kin or kin[-1] != c
-        if new or (-less < alike * longest and longest > short[c]):
+        if not kin or kin[-1] != c or (longest > short[c] and -less < alike * longest):
             longest = -less
             kin.append(c)
             hours.append(0.0)
