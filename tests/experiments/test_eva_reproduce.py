@@ -204,6 +204,7 @@ def test_what_a_better_bound_could_gain_is_told_of_a_patient_policy(context: Con
     assert found["patient: bill above the bound, of the bill"] == pytest.approx(0.02)
     assert found["patient: bill, of No-Packing's"] == pytest.approx(0.5)
     assert (found["patient: mean JCT, h"], found["patient: mean JCT of No-Packing, h"]) == (90.0, 10.0)
+    assert 0 < found["patient: first starts of all tasks, of No-Packing's bill"] < 1
 
 
 def paid(data: EvaCloud, policy: Policy) -> float:
