@@ -41,7 +41,7 @@ class Patient:
     `left`: what each job that has not ended has to do, seconds at full speed, as far as it is known between two rounds.
     """
 
-    def __init__(self, data: EvaCloud, jobs_an_instance: int = 400) -> None:
+    def __init__(self, data: EvaCloud, jobs_an_instance: int = 10) -> None:
         if any(job.size > 1 for job in data.jobs):
             raise InputError("patient: jobs must have one task")
         self.data, self._types, self._pair = data, cloud_arrays(data).types, pairs_of_classes(data)
@@ -90,8 +90,9 @@ class Patient:
         return (lane.seconds <= 0 or len(alive) < len(lane.jobs)) and not any(task.pinned for task in alive)
 
     def _fill(self, lanes: list[Lane]) -> None:
-        """Let each of the lanes go on, or begin the first stretch that there are jobs for."""
+        """Let each of the lanes go on, or begin the first stretch that there are jobs for; those that are idle last."""
         for lane in lanes:
+            idle = not lane.jobs
             elsewhere = {name for other in self._lanes if other is not lane for name in other.jobs}
             jobs = None if lane.stretch is None or lane.seconds <= 0 else self._jobs(lane.stretch, elsewhere, lane.jobs)
             place = -1
@@ -100,6 +101,8 @@ class Patient:
             if place >= 0:
                 self._begin_stretch(lane, self._plan.pop(place) if jobs else None)
             lane.jobs = jobs or []
+            if idle and not jobs:
+                return  # nor are there jobs for the next
 
     def _begin_stretch(self, lane: Lane, stretch: Stretch | None) -> None:
         if lane.stretch is None or stretch is None or stretch.kind != lane.stretch.kind:
