@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -88,15 +89,18 @@ def _slices(context: Context) -> list[Instance]:
 
 
 def _with_bounds(runs: Grid, context: Context) -> list[HarnessTask[Any]]:
-    """The runs, and the bound of each slice."""
-    bounds = [Bounding(one, ("any",), ({},), context.options) for one in _slices(context)]
-    return [*runs.tasks(context), *bounds]
+    """The runs, and the bound of each workload."""
+    workloads = chain(*runs.settings(context).values())
+    return [*runs.tasks(context), *(Bounding(one, ("any",), ({},), context.options) for one in workloads)]
 
 
-def _bounded(context: Context, runs: Grid, outcomes: Sequence[Any]) -> tuple[PolicyRuns, list[float]]:
-    """The outcomes of `_with_bounds`."""
-    number = len(_slices(context))
-    return runs.runs(context, outcomes[:-number]), [proven.values[0] for proven in outcomes[-number:]]
+def _bounded(context: Context, runs: Grid, outcomes: Sequence[Any]) -> tuple[PolicyRuns, dict[str, list[float]]]:
+    """The outcomes of `_with_bounds`: the runs, and the bounds by setting."""
+    settings = runs.settings(context)
+    number = sum(map(len, settings.values()))
+    proven = iter(outcomes[-number:])
+    bounds = {label: [next(proven).values[0] for _ in workloads] for label, workloads in settings.items()}
+    return runs.runs(context, outcomes[:-number]), bounds
 
 
 def _proven(run: Simulated) -> float:
@@ -118,7 +122,7 @@ def _exact_in_the_loop() -> Experiment:
         made = []
         for policy in ("eva", *EXACT):
             bills, jct = (found.each(ONE, policy, measure) for measure in (grid.bill, grid.jct_hours))
-            gaps = [1 - bound / own for bound, own in zip(bounds, bills, strict=True)]
+            gaps = [1 - bound / own for bound, own in zip(bounds[ONE], bills, strict=True)]
             made.append(measured(policy, "bill, of No-Packing's", found.shares(ONE, policy)))
             made.append(measured(policy, "bill above the bound, of the bill", gaps))
             made.append(measured(policy, "moves of a job", found.each(ONE, policy, grid.moves_a_job)))
@@ -144,26 +148,35 @@ def _starts(data: EvaCloud) -> float:
 
 def _patience() -> Experiment:
     """What a better bound could gain at most: a policy that knows all jobs and lets them wait, against the bound."""
-    runs = Grid(lambda context: {ONE: _slices(context)}, ("no-packing", PATIENT))
+
+    def settings(context: Context) -> dict[str, list[Instance]]:
+        whole = () if context.quick else _labels(context)[1:]
+        return {ONE: _slices(context), **{label: [_workload(context, label)] for label in whole}}
+
+    runs = Grid(settings, ("no-packing", PATIENT))
 
     def claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
         found, bounds = _bounded(context, runs, outcomes)
-        bills = found.each(ONE, PATIENT, grid.bill)
-        alone = zip(_slices(context), found.each(ONE, "no-packing", grid.bill), strict=True)
-        measured = {
-            "bill above the bound, of the bill": [1 - bound / own for bound, own in zip(bounds, bills, strict=True)],
-            "bill, of No-Packing's": found.shares(ONE, PATIENT),
-            "mean JCT, h": found.each(ONE, PATIENT, grid.jct_hours),
-            "mean JCT of No-Packing, h": found.each(ONE, "no-packing", grid.jct_hours),
-            "moves of a job": found.each(ONE, PATIENT, grid.moves_a_job),
-            "first starts of all tasks, of No-Packing's bill": [_starts(one.data) / base for one, base in alone],
-        }
-        return [
-            Claim("patience", f"patient: {what}", None, None, "no figure", "", Sample.of(values))
-            for what, values in measured.items()
-        ]
+        made = []
+        for label, workloads in settings(context).items():
+            bills = found.each(label, PATIENT, grid.bill)
+            alone = zip(workloads, found.each(label, "no-packing", grid.bill), strict=True)
+            measured = {
+                "bill above the bound, of the bill": [1 - b / own for b, own in zip(bounds[label], bills, strict=True)],
+                "bill, of No-Packing's": found.shares(label, PATIENT),
+                "mean JCT, h": found.each(label, PATIENT, grid.jct_hours),
+                "mean JCT of No-Packing, h": found.each(label, "no-packing", grid.jct_hours),
+                "moves of a job": found.each(label, PATIENT, grid.moves_a_job),
+                "first starts of all tasks, of No-Packing's bill": [_starts(one.data) / base for one, base in alone],
+            }
+            where = "patience" if label == ONE else f"patience, {label}"
+            made += [
+                Claim(where, f"patient: {what}", None, None, "no figure", "", Sample.of(values))
+                for what, values in measured.items()
+            ]
+        return made
 
-    title = f"What a better bound could gain at most, on slices of {SLICE} jobs of the trace"
+    title = f"What a better bound could gain at most, on slices of {SLICE} jobs of the trace and on all of it"
     return Experiment("patience", title, partial(_with_bounds, runs), claims, (FULL_TRACE,))
 
 
