@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from experiments.canvas import save_all
 from experiments.eva import grid
-from experiments.eva.grid import FULL_TRACE, Grid, holds
+from experiments.eva.grid import FULL_TRACE, Grid, PolicyRuns, holds
 from experiments.eva.pictures import horizons
 from experiments.eva.tables import ONE, POLICIES
 from experiments.harness.experiment import Claim, Context, Experiment
@@ -21,6 +22,7 @@ from experiments.simulator.simulation import Bounding, Bounds
 from heuristics.eva.online_eva import Eva, EvaParameters
 from instances import Instance
 from instances.eva import EvaCloud
+from instances.eva.cloud_arrays import SECONDS, cloud_arrays
 
 TRACES: Mapping[str, Mapping[str, Any]] = {
     "200 jobs": {"limit": 200},
@@ -79,6 +81,28 @@ SLICES = range(0, 6_000, 600)  # The slices begin with these jobs, and overlap n
 EXACT = ("eva-with-exact", "reconfiguration-exact")
 
 
+PATIENT = "experiments.eva.patient:Patient"
+
+
+def _slices(context: Context) -> list[Instance]:
+    return [grid.sample(context, SLICE, first=first) for first in (SLICES[:1] if context.quick else SLICES)]
+
+
+def _with_bounds(runs: Grid, context: Context) -> list[HarnessTask[Any]]:
+    """The runs, and the bound of each workload."""
+    workloads = chain(*runs.settings(context).values())
+    return [*runs.tasks(context), *(Bounding(one, ("any",), ({},), context.options) for one in workloads)]
+
+
+def _bounded(context: Context, runs: Grid, outcomes: Sequence[Any]) -> tuple[PolicyRuns, dict[str, list[float]]]:
+    """The outcomes of `_with_bounds`: the runs, and the bounds by setting."""
+    settings = runs.settings(context)
+    number = sum(map(len, settings.values()))
+    proven = iter(outcomes[-number:])
+    bounds = {label: [next(proven).values[0] for _ in workloads] for label, workloads in settings.items()}
+    return runs.runs(context, outcomes[:-number]), bounds
+
+
 def _proven(run: Simulated) -> float:
     """Share of the decisions that are proven optimal."""
     return fmean(status == "optimal" for status in run.decisions["status"])
@@ -87,19 +111,10 @@ def _proven(run: Simulated) -> float:
 def _exact_in_the_loop() -> Experiment:
     """Eva, with the packer or the whole round solved to proof, on slices of the trace."""
 
-    def slices(context: Context) -> list[Instance]:
-        return [grid.sample(context, SLICE, first=first) for first in (SLICES[:1] if context.quick else SLICES)]
-
-    runs = Grid(lambda context: {ONE: slices(context)}, ("no-packing", "eva", *EXACT))
-
-    def tasks(context: Context) -> list[HarnessTask[Any]]:
-        bounds = [Bounding(one, ("any",), ({},), context.options) for one in slices(context)]
-        return [*runs.tasks(context), *bounds]
+    runs = Grid(lambda context: {ONE: _slices(context)}, ("no-packing", "eva", *EXACT))
 
     def claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
-        number = len(slices(context))
-        found = runs.runs(context, outcomes[:-number])
-        bounds = [proven.values[0] for proven in outcomes[-number:]]
+        found, bounds = _bounded(context, runs, outcomes)
 
         def measured(policy: str, what: str, values: Sequence[float], note: str = "") -> Claim:
             return Claim("exact in the loop", f"{policy}: {what}", None, None, "no figure", note, Sample.of(values))
@@ -107,7 +122,7 @@ def _exact_in_the_loop() -> Experiment:
         made = []
         for policy in ("eva", *EXACT):
             bills, jct = (found.each(ONE, policy, measure) for measure in (grid.bill, grid.jct_hours))
-            gaps = [1 - bound / own for bound, own in zip(bounds, bills, strict=True)]
+            gaps = [1 - bound / own for bound, own in zip(bounds[ONE], bills, strict=True)]
             made.append(measured(policy, "bill, of No-Packing's", found.shares(ONE, policy)))
             made.append(measured(policy, "bill above the bound, of the bill", gaps))
             made.append(measured(policy, "moves of a job", found.each(ONE, policy, grid.moves_a_job)))
@@ -120,7 +135,49 @@ def _exact_in_the_loop() -> Experiment:
         return made
 
     title = f"Eva with exact methods, on slices of {SLICE} jobs of the trace"
-    return Experiment("exact-in-the-loop", title, tasks, claims, (FULL_TRACE,))
+    return Experiment("exact-in-the-loop", title, partial(_with_bounds, runs), claims, (FULL_TRACE,))
+
+
+def _starts(data: EvaCloud) -> float:
+    """What it costs to fetch and start every task once, alone on its cheapest type, USD."""
+    arrays = cloud_arrays(data)
+    seconds = {c.name: c.fetch_seconds + c.init_seconds for c in data.classes}
+    price = dict(zip(arrays.classes, arrays.reservation_price.tolist(), strict=True))
+    return sum(k * seconds[name] * price[name] for job in data.jobs for name, k in job.tasks.items()) / SECONDS
+
+
+def _patience() -> Experiment:
+    """What a better bound could gain at most: a policy that knows all jobs and lets them wait, against the bound."""
+
+    def settings(context: Context) -> dict[str, list[Instance]]:
+        whole = () if context.quick else _labels(context)[1:]
+        return {ONE: _slices(context), **{label: [_workload(context, label)] for label in whole}}
+
+    runs = Grid(settings, ("no-packing", PATIENT))
+
+    def claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
+        found, bounds = _bounded(context, runs, outcomes)
+        made = []
+        for label, workloads in settings(context).items():
+            bills = found.each(label, PATIENT, grid.bill)
+            alone = zip(workloads, found.each(label, "no-packing", grid.bill), strict=True)
+            measured = {
+                "bill above the bound, of the bill": [1 - b / own for b, own in zip(bounds[label], bills, strict=True)],
+                "bill, of No-Packing's": found.shares(label, PATIENT),
+                "mean JCT, h": found.each(label, PATIENT, grid.jct_hours),
+                "mean JCT of No-Packing, h": found.each(label, "no-packing", grid.jct_hours),
+                "moves of a job": found.each(label, PATIENT, grid.moves_a_job),
+                "first starts of all tasks, of No-Packing's bill": [_starts(one.data) / base for one, base in alone],
+            }
+            where = "patience" if label == ONE else f"patience, {label}"
+            made += [
+                Claim(where, f"patient: {what}", None, None, "no figure", "", Sample.of(values))
+                for what, values in measured.items()
+            ]
+        return made
+
+    title = f"What a better bound could gain at most, on slices of {SLICE} jobs of the trace and on all of it"
+    return Experiment("patience", title, partial(_with_bounds, runs), claims, (FULL_TRACE,))
 
 
 def lasting(seconds: float, data: EvaCloud) -> Eva:
@@ -184,4 +241,4 @@ def _horizons() -> Experiment:
     return Experiment("horizon", "How long a configuration lasts: D fixed", runs.tasks, claims, (FULL_TRACE,), draw)
 
 
-LIMITS = (_bounds(), _exact_in_the_loop(), _horizons())
+LIMITS = (_bounds(), _exact_in_the_loop(), _patience(), _horizons())

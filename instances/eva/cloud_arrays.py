@@ -68,19 +68,6 @@ def work_seconds(job: CloudJob, first: TaskClass) -> float:
     return job.duration_seconds if speed is None else int(job.duration_seconds * speed) / speed
 
 
-def work_of_classes(data: EvaCloud) -> tuple[FloatArray, IntArray]:
-    """Hours of work (C,) of the tasks of each class, every task the work of its job, and the number of tasks (C,)."""
-    place = {c.name: i for i, c in enumerate(data.classes)}
-    hours = np.zeros(len(data.classes))
-    tasks = np.zeros(len(data.classes), dtype=np.int64)
-    for job in data.jobs:
-        work = work_seconds(job, data.classes[place[next(iter(job.tasks))]])
-        for name, k in job.tasks.items():
-            hours[place[name]] += k * work / SECONDS
-            tasks[place[name]] += k
-    return hours, tasks
-
-
 def pairs_of_classes(data: EvaCloud) -> FloatArray:
     """Throughputs (C, C) of a task of each class beside one other, whose products no task on an instance exceeds.
 
