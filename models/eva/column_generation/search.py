@@ -23,6 +23,7 @@ from models.eva.column_generation.greedy import ResourcePrices, pack_greedily, r
 from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
 from models.eva.column_generation.pricing import TablePricer
 from models.eva.configuration import Column, Configuration, alone, holds, missing, price, trim
+from models.eva.family_shares import bound_by_shares
 from models.highs import OutOfTime, SolveFailed
 from models.incumbent import Incumbent
 
@@ -269,6 +270,13 @@ def bound_by_pooling(search: ColumnSearch, clock: Stopwatch) -> None:
             search.incumbent.raise_bound(branch_and_price(pool, pricer, limits, parameters=patterns).bound)
 
 
+def bound_by_sharing(search: ColumnSearch, clock: Stopwatch) -> None:
+    """Raise the bound of a search by sharing the tasks out among families, in whole numbers."""
+    limit = None if search.options.time_limit is None else max(clock.remaining_s, 1e-3)
+    options, nodes = replace(search.options, time_limit=limit), search.at_most(search.parameters.shared_nodes)
+    search.incumbent.raise_bound(bound_by_shares(search.arrays, search.ceiling, nodes, options))
+
+
 def ruin_alone(search: ColumnSearch, clock: Stopwatch) -> None:
     """Ruin and recreate from every task alone, some times; whatever the time, the first packing is no bad one.
 
@@ -377,6 +385,7 @@ PHASES = (
     Phase(ruin_alone, until=0.2, always=True),
     Phase(ColumnSearch.bound_by_resources, until=0.3),
     Phase(bound_by_pooling, until=0.4, share=0.15),
+    Phase(bound_by_sharing, until=0.4, share=0.15),
     Phase(ruin_at_length, until=0.6),
     Phase(ruin, until=0.5, share=0.25),
     Phase(repack, until=0.65),
