@@ -82,7 +82,7 @@ class FamilyShares:
 
     def __init__(self, arrays: PackingArrays, pools: Sequence[Family], enough: int, options: Options) -> None:
         self.enough, self.pools, self.branched = enough, pools, 0
-        self.clock = Stopwatch(options.time_limit)
+        self.clock = Stopwatch()
         shared = sorted({c for pool in pools for c in pool.demand})
         self.count = {c: int(arrays.count[c]) for c in shared}
         pairs = [(c, f) for f, pool in enumerate(pools) for c in pool.demand]
@@ -184,25 +184,32 @@ class FamilyShares:
         return [node.child((*box[:i], part, *box[i + 1 :])) for part in ((low, middle), (middle + 1, high))]
 
 
-def bound_by_shares(arrays: PackingArrays, ceiling: int, nodes: int, options: Options) -> int:
-    """The least spend on families whose rooms all tasks can be shared out among, or a bound on it; see above.
+class ShareSearch:
+    """The search for the least spend on families whose rooms all tasks can be shared out among; it can be gone on with.
 
     - `arrays`: the instance.
-    - `ceiling`: what a packing costs, in price units; the bound is no higher.
-    - `nodes`: most nodes of the search.
-    - `options`: threads, and the time limit.
+    - `ceiling`: what a packing costs, in price units; no bound is higher.
+    - `options`: threads.
     """
-    pools = families(arrays)
-    if pools is None:
-        return 0
-    problem = FamilyShares(arrays, pools, ceiling, options)
-    tree = Tree(problem, Node(0, (problem.root,)), eager=False)  # of equal bounds the deepest first
 
-    def limit() -> Termination | None:
-        late = problem.clock.expired or tree.settled
-        return "effort_limit" if problem.branched >= nodes else "time_limit" if late else None
+    def __init__(self, arrays: PackingArrays, ceiling: int, options: Options) -> None:
+        self._tree: Tree[int, Box, None, list[float]] | None = None
+        pools = families(arrays)
+        if pools is not None:
+            self._problem = FamilyShares(arrays, pools, ceiling, options)
+            root = Node[int, Box, None, list[float]](0, (self._problem.root,))
+            self._tree = Tree(self._problem, root, eager=False)  # of equal bounds the deepest first
 
-    tree.run(limit)
-    return ceiling if tree.bound is None else min(ceiling, tree.bound)
+    def run(self, ceiling: int, nodes: int, clock: Stopwatch) -> int:
+        """The bound after so many more nodes, or as many as the clock leaves time for."""
+        if self._tree is None:
+            return 0
+        tree, problem = self._tree, self._problem
+        problem.enough, problem.clock, last = min(problem.enough, ceiling), clock, problem.branched + nodes
 
+        def limit() -> Termination | None:
+            late = clock.expired or tree.settled
+            return "effort_limit" if problem.branched >= last else "time_limit" if late else None
 
+        tree.run(limit)
+        return problem.enough if tree.bound is None else min(problem.enough, tree.bound)

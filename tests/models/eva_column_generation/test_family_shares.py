@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from instances import Options
+from instances import Options, Stopwatch
 from instances.eva import packing_arrays, pod_requests
 from instances.eva.arrays import PackingArrays
 from models.core.tree import Node
 from models.eva.branch_and_price import branch_and_price, list_patterns
 from models.eva.branch_and_price.pricer import DEFAULTS
-from models.eva.family_shares import FINE, FamilyShares, bound_by_shares, families
+from models.eva.family_shares import FINE, FamilyShares, ShareSearch, families
 from tests.eva_cases import packing_by_numbers
 
 PLAIN = Options()
@@ -36,6 +36,10 @@ def some_families(seed: int) -> PackingArrays:
     )
 
 
+def bound_by_shares(arrays: PackingArrays, ceiling: int, nodes: int) -> int:
+    return ShareSearch(arrays, ceiling, PLAIN).run(ceiling, nodes, Stopwatch())
+
+
 def best_of(arrays: PackingArrays) -> int:
     """The cost of the best packing, as far as so many nodes find it."""
     cost = branch_and_price(arrays, list_patterns(arrays, DEFAULTS), Options(effort=2_000)).cost
@@ -47,7 +51,7 @@ def best_of(arrays: PackingArrays) -> int:
 def test_no_packing_costs_less_than_the_bound(seed: int):
     arrays = some_families(seed)
     best = best_of(arrays)
-    bounds = [bound_by_shares(arrays, best + 50, nodes, PLAIN) for nodes in (1, 10, 1_000)]
+    bounds = [bound_by_shares(arrays, best + 50, nodes) for nodes in (1, 10, 1_000)]
     assert bounds == sorted(bounds)
     assert bounds[-1] <= best
 
@@ -75,14 +79,25 @@ def test_a_whole_task_proves_what_shares_of_it_do_not():
     root = Node(0, (problem.root,))
     problem.bound(root)
     assert root.bound == 7
-    assert bound_by_shares(arrays, 100, 1_000, PLAIN) == best_of(arrays) == 8
+    assert bound_by_shares(arrays, 100, 1_000) == best_of(arrays) == 8
 
 
 def test_a_type_without_a_price_bounds_nothing():
     arrays = some_families(0)
-    assert bound_by_shares(replace(arrays, price=arrays.price * 0), 100, 10, PLAIN) == 0
+    assert bound_by_shares(replace(arrays, price=arrays.price * 0), 100, 10) == 0
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_search_that_is_gone_on_with_proves_as_much(seed: int):
+    arrays = some_families(seed)
+    best = best_of(arrays)
+    search = ShareSearch(arrays, best + 50, PLAIN)
+    bounds = [search.run(best + more, 3, Stopwatch()) for more in (50, 20, 3)]
+    bounds.append(search.run(best, 1_000, Stopwatch()))
+    assert bounds == sorted(bounds)
+    assert bounds[-1] == bound_by_shares(arrays, best, 1_000)
 
 
 def test_distinct_pods_are_proven_by_shares_alone():
     arrays = packing_arrays(pod_requests(100, 1).data)
-    assert arrays.usd(bound_by_shares(arrays, 2_174_736, 2_000, PLAIN)) == pytest.approx(326.2104)
+    assert arrays.usd(bound_by_shares(arrays, 2_174_736, 2_000)) == pytest.approx(326.2104)
