@@ -33,7 +33,7 @@ Box = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
-class Family:
+class SharedFamily:
     """What is spent on a family, in whole units of so many price units.
 
     `room` (R,): what a unit pays for. `load` (R,): what the tasks take that fit on no other family. `demand`: what a
@@ -46,7 +46,7 @@ class Family:
     demand: dict[int, list[int]]
 
 
-def families(arrays: PackingArrays) -> list[Family] | None:
+def families(arrays: PackingArrays) -> list[SharedFamily] | None:
     """The families that hold a task; `None` where one of them has a type without a price, which bounds nothing."""
     found = []
     on = np.array([arrays.fits[arrays.family == f].any(axis=0) for f in range(len(arrays.demand))])
@@ -65,7 +65,7 @@ def families(arrays: PackingArrays) -> list[Family] | None:
         demand = arrays.demand[f].tolist()
         takes = [[int(arrays.count[c]) * d for d in demand[c]] for c in own]
         load = tuple(map(sum, zip(*takes, strict=True))) or (0,) * len(room)
-        found.append(Family(unit, room, load, {c: demand[c] for c in other}))
+        found.append(SharedFamily(unit, room, load, {c: demand[c] for c in other}))
     return found
 
 
@@ -80,7 +80,7 @@ class FamilyShares:
     node's bound is Lagrangian, in whole numbers and rationals.
     """
 
-    def __init__(self, arrays: PackingArrays, pools: Sequence[Family], enough: int, options: Options) -> None:
+    def __init__(self, arrays: PackingArrays, pools: Sequence[SharedFamily], enough: int, options: Options) -> None:
         self.enough, self.pools, self.branched = enough, pools, 0
         self.clock = Stopwatch()
         shared = sorted({c for pool in pools for c in pool.demand})

@@ -70,7 +70,7 @@ def test_no_weights_prove_more_than_a_packing_costs(seed: int):
 
 
 def test_a_whole_task_proves_what_shares_of_it_do_not():
-    """Tasks of 5 and of 2 cost 7 where they are shared out among rooms of 3 and of 2, at 1 for each, and 8 where not."""
+    """Tasks of 5 and of 2 cost 7 where they are shared out among rooms of 3 and of 2, at 1 each, and 8 where not."""
     capacity, demand = [[3], [6], [2], [6]], np.array([[[5], [2]], [[5], [2]]])
     arrays = packing_by_numbers([1, 1], [3, 6, 2, 6], capacity, [0, 0, 1, 1], demand)
     pools = families(arrays)
