@@ -8,7 +8,6 @@ packing costs less than the least spend at which the tasks, in whole numbers, ca
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, gcd, inf
@@ -22,7 +21,7 @@ from instances.result import Termination
 from models.core.linear_program import LinearProgram
 from models.core.tree import Node, Tree
 from models.eva.branch_and_price.pricer import SumsOfPrices
-from models.highs import LinearModel, SolveFailed
+from models.highs import LinearModel, OutOfTime, SolveFailed
 
 FINE = 2**30  # duals are whole multiples of one part in so many of a price unit
 WHOLE = 1e-6  # an amount of a linear program that is nearer to a whole number counts as it
@@ -118,17 +117,24 @@ class FamilyShares:
         return LinearProgram(model, Options(threads=options.threads), short=len(self.rows))
 
     def bound(self, node: ShareNode) -> None:
-        """See `Problem`: an exact bound, rounded up to a sum of prices, and the point of the linear program."""
+        """See `Problem`: an exact bound, rounded up to a sum of prices, and the point of the linear program.
+
+        Raises OutOfTime where there is no time for it.
+        """
         box = node.decisions[-1]
         low, high = (np.array(side, dtype=float) for side in zip(*box, strict=True))
         weight = [[0] * len(pool.room) for pool in self.pools]
         node.state = low.tolist()
-        with suppress(SolveFailed):
+        try:
             self._lp.bound(range(len(box)), low, high)
             found = self._lp.solve(self.clock.remaining_s if len(node.decisions) > 1 else inf)
             node.state = found.x.tolist()
             for (f, r), y in zip(self.rows, found.duals[len(self.count) :].tolist(), strict=True):
                 weight[f][r] = max(0, floor(y * FINE))
+        except OutOfTime:  # the node stays open
+            raise
+        except SolveFailed:
+            pass  # without duals the box alone bounds it
         proven = self.proven(box, weight)
         if proven is None:
             node.empty = True

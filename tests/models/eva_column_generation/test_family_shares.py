@@ -10,7 +10,7 @@ import pytest
 from instances import Options, Stopwatch
 from instances.eva import packing_arrays, pod_requests
 from instances.eva.arrays import PackingArrays
-from models.core.tree import Node
+from models.core.tree import Node, Tree
 from models.eva.branch_and_price import branch_and_price, list_patterns
 from models.eva.branch_and_price.pricer import DEFAULTS
 from models.eva.family_shares import FINE, FamilyShares, ShareSearch, families
@@ -96,6 +96,18 @@ def test_a_search_that_is_gone_on_with_proves_as_much(seed: int):
     bounds.append(search.run(best, 1_000, Stopwatch()))
     assert bounds == sorted(bounds)
     assert bounds[-1] == bound_by_shares(arrays, best, 1_000)
+
+
+def test_a_node_that_time_ran_out_on_stays_open():
+    arrays = packing_arrays(pod_requests(60, 0).data)
+    pools = families(arrays)
+    assert pools is not None
+    problem = FamilyShares(arrays, pools, arrays.price_alone, PLAIN)
+    tree = Tree(problem, Node(0, (problem.root,)), eager=False)
+    assert tree.expand()
+    problem.clock = Stopwatch(1e-9)
+    assert not tree.expand()
+    assert not tree.settled
 
 
 def test_distinct_pods_are_proven_by_shares_alone():
