@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -27,6 +28,7 @@ from models.eva.saving.nets import pack_greedily
 
 LISTED, SEARCHED = "branch-and-price", "tree with whole-number duals"
 PROGRAM_NODES = 2  # nodes of a tree over patterns that are priced one by one before the first integer program over them
+MORE_NODES = 4  # times as many nodes has the tree each time that it begins again
 UNENDED = "the search ended at its own limit of nodes; a bound and an incumbent remain apart"
 
 
@@ -108,6 +110,8 @@ def _solve_cost(
         return turns.ended
     if items:
         turns.take(solve_columns(arrays, turns.left, report, turns.known, items=parameters.item_packing))
+        if turns.has_time and turns.go_on:
+            _generate(turns, report, parameters)
         return turns.ended
     few = patterns is not None and len(patterns.kind) <= parameters.first_patterns
     if patterns is not None and few:
@@ -123,6 +127,8 @@ def _solve_cost(
             turns.take(solve_unlisted(arrays, turns.left, report, turns.known, parameters))
         elif (patterns := every_maximal_pattern(arrays, parameters)) is not None:
             turns.take(_solve_listed(arrays, patterns, report, None, turns.left, turns.known))
+        elif turns.has_time:
+            turns.take(solve_tree(arrays, turns.left, report, turns.known, parameters))
     elif patterns is not None and turns.go_on:
         turns.take(_solve_listed(arrays, patterns, report, None, turns.left, turns.known))
     elif (tree is None or tree.termination not in ("time_limit", "effort_limit")) and turns.go_on:
@@ -177,6 +183,11 @@ class _Turns:
         return not (ended or self.answer.termination == "infeasible" or self.clock.expired)
 
     @property
+    def has_time(self) -> bool:
+        """Whether time is what ends the methods: no constant of theirs may do so then."""
+        return self.options.time_limit is not None and self.options.effort is None
+
+    @property
     def ended(self) -> Answer:
         """The answer of all of them."""
         if self.answer is None:
@@ -190,15 +201,24 @@ class _Turns:
 
 
 def _generate(turns: _Turns, report: Report, parameters: EvaExactParameters) -> None:
-    """Patterns that cannot be listed: column generation, then a tree where classes are spread but not too many."""
+    """Patterns that cannot be listed: column generation, then a tree where classes are spread but not too many.
+
+    Both begin again, from another seed and with larger constants, as long as there is time.
+    """
     arrays, columns = turns.arrays, parameters.column_generation
-    spread = ClassSpread.of(arrays, columns).many and arrays.classes <= parameters.tree_classes
-    left, share = turns.left, parameters.first_share if spread else 1.0
-    limit = None if left.time_limit is None else share * left.time_limit
-    turns.take(solve_columns(arrays, replace(left, time_limit=limit), report, turns.known, columns))
-    if spread and turns.go_on:
-        limits = _within(turns.left, parameters.unlisted_nodes)
-        turns.take(solve_unlisted(arrays, limits, report, turns.known, parameters))
+    few, spread = arrays.classes <= parameters.tree_classes, ClassSpread.of(arrays, columns).many
+    for turn in itertools.count():
+        branching = few and (spread or turn > 0)
+        left, share = turns.left, parameters.first_share if branching else 1.0
+        limit = None if left.time_limit is None else share * left.time_limit
+        again = replace(left, time_limit=limit, seed=(left.seed + turn) % 2**31)
+        turns.take(solve_columns(arrays, again, report, turns.known, columns))
+        if branching and turns.go_on:
+            limits = _within(turns.left, MORE_NODES**turn * parameters.unlisted_nodes)
+            turns.take(solve_unlisted(arrays, limits, report, turns.known, parameters))
+        if not (turns.has_time and turns.go_on):
+            break
+        columns = columns.longer()
 
 
 def every_maximal_pattern(arrays: PackingArrays, parameters: EvaExactParameters) -> Patterns | None:

@@ -71,7 +71,7 @@ class EvaExactParameters:
     tree_nodes: int = 2_000
     proof_nodes: int = 100
     tree_classes: int = 150
-    first_share: float = 0.25
+    first_share: float = 0.5
     unlisted_nodes: int = 500
     first_saving_patterns: int = 5_000
     saving_patterns: int = 100_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ class ColumnGenerationParameters:
     - `pooled_classes`, `pooled_units`: classes, and numbers of units of a family, up to which families are pooled.
     - `pooled_patterns`, `pooled_steps`: patterns of a problem with a pooled family, and steps of the search for those
       of a type, up to which it is solved; `pooled_nodes`: most nodes of its tree.
+    - `shared_nodes`: nodes of the search that shares tasks out among families.
     - `bound_seconds`: limit of the integer program by which HiGHS proposes a spend, where effort is not limited.
     """
 
@@ -77,7 +78,7 @@ class ColumnGenerationParameters:
     ruins: int = 1_000
     ruin_rounds: int = 200
     ruin_patience: int = 40
-    spread_classes: int = 60
+    spread_classes: int = 20
     spread_copies: float = 4.0
     ruin_starts: int = 4
     ruin_alone: int = 3_000
@@ -97,9 +98,26 @@ class ColumnGenerationParameters:
     pooled_patterns: int = 100_000
     pooled_steps: int = 1_000_000
     pooled_nodes: int = 1_000
+    shared_nodes: int = 2_000
     resource_rounds: int = 60
     bound_seconds: float = 10.0
 
+    def longer(self) -> ColumnGenerationParameters:
+        """The constants for another turn: longer searches, and integer programs that keep less of the linear one."""
+        return replace(
+            self,
+            pricing_nodes=LONGER * self.pricing_nodes,
+            ruin_rounds=LONGER * self.ruin_rounds,
+            ruin_patience=LONGER * self.ruin_patience,
+            long_ruin_rounds=LONGER * self.long_ruin_rounds,
+            long_ruin_patience=LONGER * self.long_ruin_patience,
+            close_columns=LONGER * self.close_columns,
+            fixed_share=self.fixed_share / 2,
+            bound_nodes=LONGER * self.bound_nodes,
+            shared_nodes=LONGER * self.shared_nodes,
+        )
 
+
+LONGER = 4  # times as long are the searches of another turn
 DEFAULTS = ColumnGenerationParameters()
 LARGEST_COEFFICIENT = 2.0**40  # HiGHS refuses coefficients of 1e15; larger ones than this are scaled down.

@@ -23,6 +23,7 @@ from models.eva.column_generation.greedy import ResourcePrices, pack_greedily, r
 from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
 from models.eva.column_generation.pricing import TablePricer
 from models.eva.configuration import Column, Configuration, alone, holds, missing, price, trim
+from models.eva.family_shares import ShareSearch
 from models.highs import OutOfTime, SolveFailed
 from models.incumbent import Incumbent
 
@@ -76,6 +77,7 @@ class ColumnSearch:
         self.aggregate_rounds = self.integer_programs = 0
         self.prices: ResourcePrices
         self.ruin: Ruin | None = None
+        self.shares: ShareSearch | None = None
         self._relaxed: Relaxed
 
     @property
@@ -229,7 +231,7 @@ class ColumnSearch:
         generator.master.add(self.generator.master.columns)
         bound = AggregateBound(self.arrays, groups, self.options)
         known, rounds, seconds = 0, 0, self.parameters.bound_seconds
-        while not self.over and rounds < (self.options.effort or inf):
+        while not (self.over or clock.expired) and rounds < (self.options.effort or inf):
             for cut in generator.cuts[known:]:
                 bound.add(cut)
             known = len(generator.cuts)
@@ -239,7 +241,7 @@ class ColumnSearch:
             rounds += 1
 
             def enough(cut: TypeCut, spend: Spend = spend) -> bool:
-                return self.over or bound.violates(spend, cut)
+                return self.over or clock.expired or bound.violates(spend, cut)
 
             with suppress(OutOfTime):  # the cuts so far prove a bound all the same
                 generator.can_spend(spend, enough)
@@ -267,6 +269,14 @@ def bound_by_pooling(search: ColumnSearch, clock: Stopwatch) -> None:
             limit = None if options.time_limit is None else clock.remaining_s
             limits = replace(options, time_limit=limit, gap=0.0, effort=search.at_most(p.pooled_nodes))
             search.incumbent.raise_bound(branch_and_price(pool, pricer, limits, parameters=patterns).bound)
+
+
+def bound_by_sharing(search: ColumnSearch, clock: Stopwatch) -> None:
+    """Raise the bound of a search by sharing the tasks out among families, in whole numbers."""
+    if search.shares is None:
+        search.shares = ShareSearch(search.arrays, search.ceiling, search.options)
+    nodes = search.at_most(search.parameters.shared_nodes)
+    search.incumbent.raise_bound(search.shares.run(search.ceiling, nodes, clock))
 
 
 def ruin_alone(search: ColumnSearch, clock: Stopwatch) -> None:
@@ -333,12 +343,18 @@ class Phase:
     - `until`: share of the time limit, counted from the start, at which the phase stops.
     - `share`: most that the phase takes of the time limit, as a share.
     - `always`: whether the phase is taken even where the search is over.
+    - `many`: whether it is for classes that are many and of few tasks each, or for others; `None` for all.
     """
 
     take: Callable[[ColumnSearch, Stopwatch], None]
     until: float = 1.0
     share: float = 1.0
     always: bool = False
+    many: bool | None = None
+
+    def wanted(self, search: ColumnSearch) -> bool:
+        """Whether the phase is for this search, and may be taken now."""
+        return (self.always or not search.over) and self.many in (None, search.spread.many)
 
     def clock(self, search: ColumnSearch) -> Stopwatch:
         """The clock of a phase that begins now."""
@@ -377,12 +393,17 @@ PHASES = (
     Phase(ruin_alone, until=0.2, always=True),
     Phase(ColumnSearch.bound_by_resources, until=0.3),
     Phase(bound_by_pooling, until=0.4, share=0.15),
-    Phase(ruin_at_length, until=0.6),
+    Phase(bound_by_sharing, until=0.4, share=0.05),
+    Phase(ruin_at_length, until=0.7),
     Phase(ruin, until=0.5, share=0.25),
-    Phase(repack, until=0.65),
+    Phase(repack, until=0.75),
     Phase(ColumnSearch.relax, until=0.6),
-    Phase(ColumnSearch.bound_by_family),
-    Phase(ColumnSearch.dive, share=0.25),
+    Phase(bound_by_sharing, until=0.85, share=0.1, many=True),
+    Phase(ColumnSearch.bound_by_family, until=0.85, many=True),
+    Phase(ColumnSearch.bound_by_family, many=False),
+    Phase(ColumnSearch.dive, share=0.1, many=True),
+    Phase(ColumnSearch.dive, share=0.25, many=False),
+    Phase(ruin_at_length),
     Phase(ColumnSearch.bound_by_type),
     Phase(ColumnSearch.dive, share=0.25),
     Phase(ruin, share=0.25),
@@ -412,7 +433,7 @@ def column_generation(
     failure = None
     try:
         for phase in PHASES:
-            if phase.always or not search.over:
+            if phase.wanted(search):
                 phase.take(search, phase.clock(search))
     except OutOfTime:
         pass

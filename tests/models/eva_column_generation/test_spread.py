@@ -31,7 +31,7 @@ UNLISTED = replace(
 def test_distinct_pods_are_spread_and_many_equal_tasks_are_not():
     parameters = ColumnGenerationParameters()
     assert ClassSpread.of(packing_arrays(pod_requests(70, 0).data), parameters) == ClassSpread(many=True, few=True)
-    assert ClassSpread.of(packing_arrays(pod_requests(59, 0).data), parameters) == ClassSpread(many=False, few=False)
+    assert ClassSpread.of(packing_arrays(pod_requests(19, 0).data), parameters) == ClassSpread(many=False, few=False)
     assert ClassSpread.of(packing_arrays(table_7(200, 0).data), parameters) == ClassSpread(many=False, few=False)
     fewer = ColumnGenerationParameters(ruin_alone=69)
     assert ClassSpread.of(packing_arrays(pod_requests(70, 0).data), fewer) == ClassSpread(many=True, few=False)
