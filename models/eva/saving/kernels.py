@@ -35,7 +35,7 @@ class Tasks(NamedTuple):
 
 
 @compiled
-def _knapsack(gain: Float, need: Int, room: float, copies: Int, first: int, spent: Float) -> float:
+def knapsack(gain: Float, need: Int, room: float, copies: Int, first: int, spent: Float) -> float:
     """The fractional knapsack over the classes from `first` on: most gain within `room` of one resource.
 
     `spent` (n,) is room for the gain per need, of which the largest is taken again and again.
@@ -118,11 +118,11 @@ def _bound(
             slope = t.scaled[own] * rate[m] * (1.0 - np.exp(-span)) / span
             for c in range(first, n):
                 gain[c] -= slope * t.decay[own, c]
-    bound = net + _knapsack(gain, ones, float(number_more), copies, first, spent)
+    bound = net + knapsack(gain, ones, float(number_more), copies, first, spent)
     for r in range(resources):
         if bound <= threshold:
             break
-        bound = min(bound, net + _knapsack(gain, t.demand[:, r], float(free[r]), copies, first, spent))
+        bound = min(bound, net + knapsack(gain, t.demand[:, r], float(free[r]), copies, first, spent))
     return bound
 
 
@@ -323,7 +323,7 @@ def _summed(demand: Int, capacity: Int, most: Int, gain: Float, multiple: Int, s
     for r in range(resources):
         need += multiple[r] * demand[:, r]
         room += multiple[r] * capacity[r]
-    return _knapsack(gain, need, float(room), most, 0, spent)
+    return knapsack(gain, need, float(room), most, 0, spent)
 
 
 @compiled

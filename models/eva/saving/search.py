@@ -130,7 +130,9 @@ class SavingSearch:
             while not self.closed and not self.clock.expired:
                 repack(self, self.clock, self.parameters.last_patience)
         if not self.closed:
-            missing = "what is left may be rounding" if made.converged else "the linear program was not solved to the end"
+            missing = (
+                "what is left may be rounding" if made.converged else "the linear program was not solved to the end"
+            )
             self._stop(self.reason or ("time limit" if self._timed_out else missing))
 
     def _generated(self, generation: Generation, share: float) -> Generated:
