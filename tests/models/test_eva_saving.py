@@ -240,6 +240,14 @@ def test_what_fits_each_resource_fits_their_sum_which_bounds_no_worse(seed: int)
     assert min(bounds) >= best - 1e-9
 
 
+def test_where_no_class_is_searched_the_sum_of_resources_is_nothing():
+    need, room = with_surrogate(
+        np.zeros((0, 2), dtype=np.int64), np.array([4, 0]), np.zeros(0, dtype=np.int64), np.zeros(0)
+    )
+    assert need.shape == (0, 3)
+    assert room.tolist() == [4, 0, 0]
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_dive_keeps_what_it_is_given_and_packs_every_task_once(seed: int):
     master, pricer = prepared(small(seed))

@@ -281,7 +281,7 @@ def with_surrogate(demand: Int, capacity: Int, most: Int, gain: Float) -> tuple[
     need[:, :resources], room[:resources] = demand, capacity
     first = True
     for r in range(resources):
-        if capacity[r] <= 0 or capacity[r] > WHOLE or demand[:, r].max() == 0:
+        if capacity[r] <= 0 or capacity[r] > WHOLE or not demand[:, r].any():
             continue
         if first:
             share[r], first = 1.0, False
