@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from heuristics.eva import full_reconfiguration
 from instances import Options, Stopwatch, check
 from instances.eva import EvaPacking, packing_arrays, random_workloads
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
+from instances.eva.reconfiguration_arrays import NEW
 from models.core import linear_program
 from models.eva import exact
 from models.eva.covering import feasible_patterns
@@ -18,6 +20,8 @@ from models.eva.net_saving import few_patterns
 from models.eva.parameters import EvaExactParameters
 from models.eva.saving import search
 from models.eva.saving.columns import PackingMaster, SavingColumns, SavingDuals
+from models.eva.saving.diving import Diving
+from models.eva.saving.kernels import knapsack, with_surrogate
 from models.eva.saving.parameters import SavingParameters
 from models.eva.saving.pricing import SavingPricer
 from models.eva.saving.search import Generation
@@ -145,15 +149,16 @@ def test_many_workloads_are_packed_better_than_by_the_heuristic_and_a_start_is_k
 
 
 def cut_short(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
-    """Let the clock of so many column generations run out at once."""
+    """Let the clock of so many parts of column generation run out at once."""
     left = [times]
 
-    def generated(master, pricer, columns, options, clock, parameters):
-        left[0] -= 1
-        clock.limit_s = clock.limit_s if left[0] < 0 else 0.0
-        return Generation(master, pricer, columns, options, clock, parameters)
+    class Cut(Generation):
+        def run(self):
+            left[0] -= 1
+            self.clock.limit_s = self.clock.limit_s if left[0] < 0 else 0.0
+            return super().run()
 
-    monkeypatch.setattr(search, "Generation", generated)
+    monkeypatch.setattr(search, "Generation", Cut)
 
 
 def test_column_generation_goes_on_while_time_is_left(monkeypatch: pytest.MonkeyPatch):
@@ -166,7 +171,7 @@ def test_column_generation_goes_on_while_time_is_left(monkeypatch: pytest.Monkey
 def test_what_time_ended_is_not_called_an_effort_limit(monkeypatch: pytest.MonkeyPatch):
     data = small(5)
     cut_short(monkeypatch, 2)
-    found = exact(data, Options(time_limit=600.0), parameters=GENERATED)
+    found = exact(data, Options(time_limit=1.0), parameters=GENERATED)
     assert (found.status, found.termination, found.reason) == ("feasible", "time_limit", "time limit")
 
 
@@ -212,3 +217,74 @@ def test_a_linear_program_that_fails_leaves_the_bound_of_the_duals_before(monkey
     assert done == solved + 1
     assert found.objective == pytest.approx(best.objective)
     assert found.bound >= best.objective
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_fits_each_resource_fits_their_sum_which_bounds_no_worse(seed: int):
+    draw = np.random.default_rng(seed)
+    size = (1, 40, 10**6, 10**13)[seed % 4]
+    capacity = draw.integers(size, 8 * size + 1, 3)
+    demand = draw.integers(0, capacity // 2 + 1, (6, 3))
+    most, gain = draw.integers(1, 5, 6), draw.uniform(-0.2, 1.0, 6)
+    need, room = with_surrogate(demand, capacity, most, gain)
+    assert (need[:, :3] == demand).all()
+    assert (room[:3] == capacity).all()
+    spent = np.empty(6)
+    bounds = [knapsack(gain, np.ascontiguousarray(need[:, r]), float(room[r]), most, 0, spent) for r in range(4)]
+    assert size > 10**12 or bounds[3] <= min(bounds[:3]) * (1 + 1e-3) + 1e-9
+    best = 0.0
+    for on_it in product(*(range(m + 1) for m in most.tolist())):
+        if (on_it @ demand <= capacity).all():
+            assert (on_it @ need <= room).all()
+            best = max(best, float(on_it @ gain))
+    assert min(bounds) >= best - 1e-9
+
+
+def test_where_no_class_is_searched_the_sum_of_resources_is_nothing():
+    need, room = with_surrogate(
+        np.zeros((0, 2), dtype=np.int64), np.array([4, 0]), np.zeros(0, dtype=np.int64), np.zeros(0)
+    )
+    assert need.shape == (0, 3)
+    assert room.tolist() == [4, 0, 0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_dive_keeps_what_it_is_given_and_packs_every_task_once(seed: int):
+    master, pricer = prepared(small(seed))
+    count = master.arrays.packing.count
+    alone = SavingColumns.of(NEW, np.eye(len(count), dtype=np.int64))
+    made = Generation(master, pricer, alone, TIGHT, Stopwatch(), SavingParameters()).run()
+    diving, draw = Diving(master, made.columns, Stopwatch()), np.random.default_rng(seed)
+    kept = np.zeros(len(made.columns.group), dtype=np.int64)
+    for _ in range(4):
+        found = diving.packing(kept)
+        assert found is not None
+        assert (found >= kept).all()
+        assert (found @ made.columns.on_it == count).all()
+        assert float(master.net(made.columns) @ found) <= made.bound + master.noise()
+        kept = draw.binomial(found, 0.5)
+
+
+def test_a_dive_that_the_solver_ends_has_no_packing(monkeypatch: pytest.MonkeyPatch):
+    master, _ = prepared(small(0))
+    columns = SavingColumns.of(NEW, np.eye(master.arrays.packing.classes, dtype=np.int64))
+    diving = Diving(master, columns, Stopwatch())
+
+    def failing(*_: object, **__: object) -> bool:
+        raise SolveFailed("no")
+
+    monkeypatch.setattr(linear_program, "reoptimize", failing)
+    assert diving.packing(np.zeros(len(columns.group), dtype=np.int64)) is None
+
+
+def test_small_tasks_on_large_instances_are_solved_to_the_end():
+    data = random_workloads(90, 20, 1, least_throughput=0.98).data
+    draw = random.Random(0)
+    amounts = [{"default": {"gpu": 0, "cpu": draw.randint(1, 4), "ram_gb": draw.randint(4, 20)}} for _ in data.tasks]
+    tasks = [task.model_copy(update={"demand": d}) for task, d in zip(data.tasks, amounts, strict=True)]
+    master, pricer = prepared(
+        EvaPacking.model_validate({**data.model_dump(), "tasks": [t.model_dump() for t in tasks]})
+    )
+    first = SavingColumns.of(NEW, np.eye(master.arrays.packing.classes, dtype=np.int64))
+    few = SavingParameters(listing_nodes=50_000)
+    assert Generation(master, pricer, first, TIGHT, Stopwatch(), few).run().converged

@@ -35,7 +35,7 @@ class Tasks(NamedTuple):
 
 
 @compiled
-def _knapsack(gain: Float, need: Int, room: float, copies: Int, first: int, spent: Float) -> float:
+def knapsack(gain: Float, need: Int, room: float, copies: Int, first: int, spent: Float) -> float:
     """The fractional knapsack over the classes from `first` on: most gain within `room` of one resource.
 
     `spent` (n,) is room for the gain per need, of which the largest is taken again and again.
@@ -118,11 +118,11 @@ def _bound(
             slope = t.scaled[own] * rate[m] * (1.0 - np.exp(-span)) / span
             for c in range(first, n):
                 gain[c] -= slope * t.decay[own, c]
-    bound = net + _knapsack(gain, ones, float(number_more), copies, first, spent)
+    bound = net + knapsack(gain, ones, float(number_more), copies, first, spent)
     for r in range(resources):
         if bound <= threshold:
             break
-        bound = min(bound, net + _knapsack(gain, t.demand[:, r], float(free[r]), copies, first, spent))
+        bound = min(bound, net + knapsack(gain, t.demand[:, r], float(free[r]), copies, first, spent))
     return bound
 
 
@@ -257,10 +257,73 @@ def search_in_order(
         for j in range(i):
             if kin[order[j]] == kin[order[i]]:
                 after[i] = j
-    tasks = Tasks(
-        demand[order], capacity, most[order], fixed[order], scaled[order], chosen_pair, chosen_decay, price, after
-    )
+    need, room = with_surrogate(demand[order], capacity, most[order], fixed[order] + scaled[order])
+    tasks = Tasks(need, room, most[order], fixed[order], scaled[order], chosen_pair, chosen_decay, price, after)
     return search(tasks, threshold, share, most_found, most_nodes)
+
+
+WHOLE = 2**40  # The surrogate's room, of which a resource has a share; sums of these are exact.
+HALVINGS = 12
+
+
+@compiled
+def with_surrogate(demand: Int, capacity: Int, most: Int, gain: Float) -> tuple[Int, Int]:
+    """Demands and room with one more resource, a sum of all others in whole multiples (Glover, 1968).
+
+    Whatever fits each resource fits the sum, so any multiples do; those taken make the fractional knapsack least. In
+    one resource after the other a ternary search looks for its best share beside those before it.
+    """
+    n, resources = demand.shape
+    multiple, other = np.zeros(resources, dtype=np.int64), np.zeros(resources, dtype=np.int64)
+    share, spent = np.zeros(resources), np.empty(n)
+    need: Int = np.zeros((n, resources + 1), dtype=np.int64)
+    room: Int = np.zeros(resources + 1, dtype=np.int64)
+    need[:, :resources], room[:resources] = demand, capacity
+    first = True
+    for r in range(resources):
+        if capacity[r] <= 0 or capacity[r] > WHOLE or not demand[:, r].any():
+            continue
+        if first:
+            share[r], first = 1.0, False
+            continue
+        low, high = 0.0, 1.0
+        for _ in range(HALVINGS):
+            left, right = low + (high - low) / 3.0, high - (high - low) / 3.0
+            _mixed(share, r, left, capacity, multiple)
+            _mixed(share, r, right, capacity, other)
+            if _summed(demand, capacity, most, gain, multiple, spent) <= _summed(
+                demand, capacity, most, gain, other, spent
+            ):
+                high = right
+            else:
+                low = left
+        share *= 1.0 - low
+        share[r] = low
+    _mixed(share, 0, share[0], capacity, multiple)
+    for r in range(resources):
+        need[:, resources] += multiple[r] * demand[:, r]
+        room[resources] += multiple[r] * capacity[r]
+    return need, room
+
+
+@compiled
+def _mixed(share: Float, at: int, own: float, capacity: Int, multiple: Int) -> None:
+    """Set the whole multiples of resources whose shares of the room are `share`, less what `at` has for its own."""
+    rest = share.sum() - share[at]
+    for r in range(len(share)):
+        part = own if r == at else (share[r] * (1.0 - own) / rest if rest > 0.0 else 0.0)
+        multiple[r] = int(part * WHOLE / capacity[r]) if capacity[r] > 0 else 0
+
+
+@compiled
+def _summed(demand: Int, capacity: Int, most: Int, gain: Float, multiple: Int, spent: Float) -> float:
+    """The fractional knapsack over the sum of resources in these multiples."""
+    n, resources = demand.shape
+    need, room = np.zeros(n, dtype=np.int64), 0
+    for r in range(resources):
+        need += multiple[r] * demand[:, r]
+        room += multiple[r] * capacity[r]
+    return knapsack(gain, need, float(room), most, 0, spent)
 
 
 @compiled

@@ -37,7 +37,7 @@ class SavingParameters:
     most_tasks: int = 256
     found: int = 20
     share: float = 0.5
-    nodes: int = 20_000
+    nodes: int = 2_000
     more_nodes: int = 10
     listing_nodes: int = 1_000_000
     rounds: int = 2_000

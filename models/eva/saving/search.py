@@ -27,6 +27,7 @@ from models.core.column_generation import ColumnGeneration, Relaxed
 from models.core.linear_program import LinearProgram
 from models.eva.counts import BestListed, CountBranching
 from models.eva.saving.columns import PackingMaster, SavingColumns, SavingDuals, SavingMaster
+from models.eva.saving.diving import Diving
 from models.eva.saving.parameters import SavingParameters, suits
 from models.eva.saving.pricing import SavingPricer
 from models.fine_units import FineUnits, coarse_unit
@@ -37,6 +38,7 @@ GENERATING = 0.5  # The share of the time limit that column generation has.
 PROBE_SHARE = 0.3  # The share of the time left that an integer program has which cannot prove the optimum.
 PART_GAP = 1e-6  # The gap at which a part that is packed anew is done.
 LIST_GAP = 1e-3  # The gap of an integer program that cannot prove the optimum, or that asked for where it is less.
+KEPT = 0.5  # The share of the incumbent's instances that stay when the others are packed anew by a dive.
 WHOLE = 1e-7  # A solution of the linear program this close to whole numbers is one.
 
 Improved = Callable[[list[Placed] | None, float | None], None]
@@ -83,7 +85,7 @@ class SavingSearch:
         self.value = self._value(self.columns, self.copies)
         self._begin(start)
         self.bound = self.lp_bound = self.dual_bound = arrays.scale * float(arrays.packing.price_alone)
-        self.rounds, self.listed, self.converged, self._timed_out = 0, 0, False, False
+        self.rounds, self.listed, self.converged, self._timed_out, self._settled = 0, 0, False, False, False
         self.random = np.random.default_rng(options.seed)
         self.termination: Termination = "finished"
         self.reason: str | None = None
@@ -112,30 +114,55 @@ class SavingSearch:
             return
         first = SavingColumns.joined([self.alone, self.stay, self.columns])
         pricer = SavingPricer(self.master, self.parameters, self.clock)
-        made = self._generated(first, pricer, GENERATING)
-        if not made.converged:
-            self._lower_otherwise()
-            if self._timed_out:
-                self._integer(made.columns, final=False)
-                made = self._generated(made.columns, pricer, 1 - PROBE_SHARE)
+        generation = Generation(self.master, pricer, first, self.options, self.clock, self.parameters)
+        made = self._generated(generation, GENERATING)
+        if self._timed_out:
+            self._dive(made.columns)
+            made = self._generated(generation, 1 - PROBE_SHARE)
         if made.converged:
             self._close(made, pricer)
         else:
-            self._integer(made.columns, final=self.options.time_limit is not None)
-        if not self.closed and self.reason is None:
-            self._stop("time limit" if self._timed_out else "the linear program was not solved to the end")
+            self._lower_otherwise()
+            self._dive(made.columns)
+            self._dive(made.columns, again=True)
+            self._integer(made.columns, final=False)
+        if self.parameters.programs and self.options.time_limit is not None and not self._settled:
+            while not self.closed and not self.clock.expired:
+                repack(self, self.clock, self.parameters.last_patience)
+        if not self.closed:
+            missing = (
+                "what is left may be rounding" if made.converged else "the linear program was not solved to the end"
+            )
+            self._stop(self.reason or ("time limit" if self._timed_out else missing))
 
-    def _generated(self, columns: SavingColumns, pricer: SavingPricer, share: float) -> Generated:
-        """Column generation from some columns on, in a share of the time left."""
-        pricer.clock = self._share_of_time(share)
-        made = Generation(self.master, pricer, columns, self.options, pricer.clock, self.parameters).run()
-        self._timed_out = pricer.clock.expired and not made.converged
-        pricer.clock = self.clock
-        self.rounds, self.converged = self.rounds + made.rounds, made.converged
+    def _generated(self, generation: Generation, share: float) -> Generated:
+        """Column generation, or its next part, in a share of the time left."""
+        generation.clock = generation.pricer.clock = self._share_of_time(share)
+        made = generation.run()
+        self._timed_out = generation.clock.expired and not made.converged
+        generation.pricer.clock = self.clock
+        self.rounds, self.converged = made.rounds, made.converged
         self.lp_bound = min(self.lp_bound, made.bound - self.moving_all)
         self.dual_bound = made.at_duals - self.moving_all
         self._lower(self.lp_bound)
         return made
+
+    def _dive(self, columns: SavingColumns, again: bool = False) -> None:
+        """Dive over some columns, or `again` and again, each time with half of the incumbent's instances kept."""
+        if not isinstance(self.master, PackingMaster) or self.closed:
+            return
+        every = SavingColumns.joined([columns, self.columns])
+        clock = self._share_of_time(PROBE_SHARE)
+        diving, kept, idle = Diving(self.master, every, clock), np.zeros(len(every.group), dtype=np.int64), 0
+        while idle < self.parameters.patience and not self.closed and not clock.expired:
+            if again:
+                kept = self.random.binomial(every.copies_of(self.columns, self.copies), KEPT)
+            found, before = diving.packing(kept), self.value
+            if found is not None:
+                self.offer(every, found)
+            if not again:
+                return
+            idle = 0 if self.value > before else idle + 1
 
     def offer(self, columns: SavingColumns, copies: IntArray, told: bool = True) -> None:
         """Make a solution the incumbent where that is better."""
@@ -178,10 +205,13 @@ class SavingSearch:
         x = np.rint(made.x)
         if np.abs(made.x - x).max(initial=0.0) < WHOLE:
             self.offer(made.columns.chosen(np.arange(len(x))), x.astype(np.int64))
+        if self.parameters.programs:
+            self._dive(made.columns)
         if not self.closed:
             self._count(made, pricer)
         if self.closed or not self.parameters.programs:
             return
+        self._dive(made.columns, again=True)
         self._integer(made.columns, final=False)
         self._list(made, pricer)
 
@@ -250,14 +280,13 @@ class SavingSearch:
             if listed is None:
                 if limited:
                     self._integer(last, final=True)
-                    repack(self, self.clock, p.last_patience)
-                self._stop(f"more than {self.parameters.listed:,} columns may still matter")
+                self.reason = f"more than {self.parameters.listed:,} columns may still matter"
                 return
             solved, last = self._integer(listed, final, self.options.gap if final else None), listed
             if solved.termination == "finished" and solved.bound is not None:
                 self._lower(max(solved.bound - self.moving_all, self.dual_bound - tried))
             if final:
-                self.termination, self.reason = solved.termination, solved.reason
+                self._settled, self.reason = solved.termination == "finished", solved.reason
                 return
             delta *= growth
 
@@ -459,7 +488,7 @@ def _repack_some(search: SavingSearch, held: IntArray, kinds: IntArray, chosen: 
         (NEW, int(kinds[i]), {place[int(c)]: int(held[i, c]) for c in np.flatnonzero(held[i])}, 1) for i in chosen
     ]
     limited = search.options.time_limit is not None
-    seconds = min(search.parameters.repack_seconds, clock.remaining_s) if limited else None
+    seconds = max(LEAST_S, min(search.parameters.repack_seconds, clock.remaining_s)) if limited else None
     part = search.part(packing.only(classes, count[classes]), start, seconds)
     before = part.value
     part.run()
