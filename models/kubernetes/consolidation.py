@@ -38,6 +38,7 @@ EJECTIONS = 4_000  # steps of repair of one packing
 MOST_NUMBERS = 1_000_000  # in a program that HiGHS is given
 MOST_PLACES = 60_000  # pairs of a class and a node in the program with a room for each
 MOST_NEAR = 1_000  # neighbours that are packed
+FEW_SETS = 150  # of drained nodes, each of which has a program of its own
 State = tuple[BoolArray, IntArray]
 """Nodes that are kept (M,), and how many of each type are rented (K,)."""
 
@@ -112,9 +113,11 @@ class _ConsolidationSearch:
         relaxed = self._program(totals, TOTALS_SHARE, continuous=True)
         if relaxed.termination == "infeasible" and self.incumbent.objective is None:
             return Answer(None, termination="infeasible", reason=NO_ROOM, info=info)
-        if self.whole_nodes and not self.incumbent.closed:
-            self._by_sets(info)
+        self._by_sets(info)
+        known = self.incumbent.objective
         self._near()
+        if self.incumbent.objective != known:
+            self._by_sets(info)
         last = None if self.incumbent.closed or self.clock.expired else self._by_node(info)
         if last == "infeasible" and self.incumbent.objective is None:
             return Answer(None, termination="infeasible", reason=NO_PLAN, info=info)
@@ -178,9 +181,7 @@ class _ConsolidationSearch:
         if further is not None:
             self._offer(NodePlan(kept, placed, (*new, *further)))
 
-    def _program(
-        self, totals: TotalsProgram, share: float, continuous: bool, kept: BoolArray | None = None
-    ) -> Solved:
+    def _program(self, totals: TotalsProgram, share: float, continuous: bool, kept: BoolArray | None = None) -> Solved:
         """Solve a program; pack what its solutions keep and rent, and take its bound.
 
         With the nodes that are `kept` it is one of their plans alone, of those that are cheaper than the best one.
@@ -355,16 +356,17 @@ class _ConsolidationSearch:
     def _by_sets(self, info: dict[str, Any]) -> None:
         """Bound the plans of each set of nodes that may be drained, where there are few, from the cheapest on."""
         best, before = self.incumbent.objective, self.incumbent.bound or 0
-        sets = None if best is None else drained_sets(self.arrays, best)
-        if sets is None:
+        if best is None or not self.whole_nodes or self.incumbent.closed or self.clock.expired:
+            return
+        if (sets := drained_sets(self.arrays, best)) is None:
             return
         heap = [(found.least, i) for i, found in enumerate(sets)]
         looked: set[int] = set()
         while not self.incumbent.closed:
-            least = heap[0][0] if heap else self.incumbent.objective
+            least = heap[0][0] if heap else best
             if self.incumbent.raise_bound(least) and least > before:
                 info["bound_by"] = BY_SETS
-            if not heap or self.incumbent.closed or self.clock.expired or heap[0][1] in looked:
+            if len(sets) > FEW_SETS or self.incumbent.closed or self.clock.expired or heap[0][1] in looked:
                 return
             _, i = heapq.heappop(heap)
             looked.add(i)

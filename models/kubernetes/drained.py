@@ -1,8 +1,8 @@
 """The sets of nodes that a plan cheaper than the best one may drain, where few evictions leave few of them.
 
 A plan saves what its drained nodes cost, and pays for new ones: their rooms, with what is free on the nodes that are
-kept, cover the pods that have to move. Of each set in which that may cost less than the best plan, all in whole numbers,
-the least that it costs by these totals is a bound on its plans; nodes whose loss saves nothing are kept.
+kept, cover the pods that have to move. The least that this costs, in whole numbers, bounds all plans that drain the
+same nodes. Nodes whose loss saves nothing are kept: with its pods back on such a node no plan is dearer.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from instances.kubernetes.consolidation_arrays import ClusterArrays
 from instances.proofs.certificate import NoCertificate
 from instances.proofs.eva.best_pattern import Room, most_worth
 
-MOST_STEPS = 5_000_000  # of the search for sets
+MOST_STEPS = 2_000_000  # of the search for sets
 MOST_SETS = 2_000
-MOST_COVERS = 20_000  # sets of new nodes, none of which is as dear as another that has more room
-MOST_PRODUCT = 2_000_000_000  # sets of drained nodes times those of new ones, less than a second or two
+MOST_COVERS = 10_000  # sets of new nodes, none of which is as dear as another that has more room
+MOST_PRODUCT = 500_000_000  # covers that are looked at, for all sets together
+LARGEST = 1 << 62  # of what is summed or multiplied
 FILLED = 20_000  # steps of the search for how far a room can be filled
 
 
@@ -43,15 +44,19 @@ def drained_sets(arrays: ClusterArrays, best: int) -> list[DrainedSet] | None:
     saved = a.held_price - a.eviction_price * a.on_node
     nodes = np.flatnonzero(a.leaves & (saved > 0))
     nodes = nodes[np.argsort(-(saved[nodes] / np.maximum(1, a.on_node[nodes])), kind="stable")]
+    taken = max((a.count @ a.need).tolist(), default=0)
+    if max(int(saved.max(initial=0)) * (int(a.on_node.sum()) + 1), taken * (len(saved) + 2)) >= LARGEST:
+        return None
     over = int(a.held_price.sum()) - best  # what has to be saved, and more
     most = int(_most_saved(saved[nodes], a.on_node[nodes], a.most_evictions))
+    if most <= over:
+        return []
     takes = a.now @ a.need
-    free = _filled(a, a.free)
-    room = _filled(a, a.capacity)
-    covers = _covers(a, room, takes[nodes].sum(axis=0) + a.pending @ a.need, most - over)
+    covers = _covers(a, _filled(a, a.capacity), takes[nodes].sum(axis=0) + a.pending @ a.need, most - over)
     if covers is None:
         return None
     price, held, numbers = covers
+    free = _filled(a, a.free)
     short = a.pending @ a.need - free.sum(axis=0)
     found, least, cover, complete = _sets(
         saved[nodes], a.on_node[nodes], (takes + free)[nodes], short, a.most_evictions, over, price, held,
@@ -146,7 +151,8 @@ def _sets(saved, evicted, takes, short, most, over, price, held, steps, sets, pr
     """The sets, by node (S, n), less what they save over the `price` of the cheapest cover, that cover, and whether
     all of them were looked at."""
     n, resources = takes.shape
-    found, least, cover = np.zeros((sets, n), dtype=np.bool_), np.zeros(sets, dtype=np.int64), np.zeros(sets, dtype=np.int64)
+    found = np.zeros((sets, n), dtype=np.bool_)
+    least, cover = np.zeros(sets, dtype=np.int64), np.zeros(sets, dtype=np.int64)
     number, done, looked = 0, 0, 0
     drained = np.zeros(n, dtype=np.bool_)
     gained, left = np.zeros(n + 1, dtype=np.int64), np.zeros(n + 1, dtype=np.int64)
@@ -189,20 +195,17 @@ def _sets(saved, evicted, takes, short, most, over, price, held, steps, sets, pr
                 depth -= 1
                 entering = False
                 continue
-            if evicted[depth] <= left[depth]:
-                drained[depth] = True
-                gained[depth + 1] = gained[depth] + saved[depth]
-                left[depth + 1] = left[depth] - evicted[depth]
-                missing[depth + 1] = missing[depth] + takes[depth]
-                depth += 1
-                continue
-            drained[depth] = True  # as if it had been tried
-            entering = False
-        if not drained[depth]:
+            drained[depth] = evicted[depth] <= left[depth]
+        elif drained[depth]:
+            drained[depth] = False
+        else:
             depth -= 1
             continue
-        drained[depth] = False
-        gained[depth + 1], left[depth + 1], missing[depth + 1] = gained[depth], left[depth], missing[depth]
+        take = drained[depth]
+        gained[depth + 1] = gained[depth] + (saved[depth] if take else 0)
+        left[depth + 1] = left[depth] - (evicted[depth] if take else 0)
+        for r in range(resources):
+            missing[depth + 1, r] = missing[depth, r] + (takes[depth, r] if take else 0)
         depth += 1
         entering = True
     return found[:number], least[:number], cover[:number], True
