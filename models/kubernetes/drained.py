@@ -8,6 +8,7 @@ same nodes. Nodes whose loss saves nothing are kept: with its pods back on such 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from instances.kubernetes.consolidation_arrays import ClusterArrays
 from instances.proofs.certificate import NoCertificate
 from instances.proofs.eva.best_pattern import Room, most_worth
 
-MOST_STEPS = 2_000_000  # of the search for sets
+MOST_STEPS = 500_000  # of the search for sets
 MOST_SETS = 2_000
 MOST_COVERS = 10_000  # sets of new nodes, none of which is as dear as another that has more room
 MOST_PRODUCT = 500_000_000  # covers that are looked at, for all sets together
@@ -42,8 +43,11 @@ def drained_sets(arrays: ClusterArrays, best: int) -> list[DrainedSet] | None:
     """
     a = arrays
     saved = a.held_price - a.eviction_price * a.on_node
-    nodes = np.flatnonzero(a.leaves & (saved > 0))
-    nodes = nodes[np.argsort(-(saved[nodes] / np.maximum(1, a.on_node[nodes])), kind="stable")]
+
+    def worth(m: int) -> tuple[bool, Fraction]:
+        return bool(a.on_node[m]), Fraction(-int(saved[m]), max(1, int(a.on_node[m])))
+
+    nodes = np.array(sorted(np.flatnonzero(a.leaves & (saved > 0)).tolist(), key=worth), dtype=np.int64)
     taken = max((a.count @ a.need).tolist(), default=0)
     if max(int(saved.max(initial=0)) * (int(a.on_node.sum()) + 1), taken * (len(saved) + 2)) >= LARGEST:
         return None
@@ -52,6 +56,12 @@ def drained_sets(arrays: ClusterArrays, best: int) -> list[DrainedSet] | None:
     if most <= over:
         return []
     takes = a.now @ a.need
+    none = np.zeros((0, a.need.shape[1]), dtype=np.int64)
+    if not _sets(
+        saved[nodes], a.on_node[nodes], takes[nodes], none.sum(axis=0), a.most_evictions, over, none[:, 0], none,
+        MOST_STEPS, MOST_SETS, MOST_PRODUCT,
+    )[3]:  # fmt: skip
+        return None  # without a look at any cover: there are too many of them
     covers = _covers(a, _filled(a, a.capacity), takes[nodes].sum(axis=0) + a.pending @ a.need, most - over)
     if covers is None:
         return None
