@@ -90,6 +90,11 @@ def apart(data: NodeConsolidation) -> bool:
 
 def least_cost(data: NodeConsolidation) -> float | None:
     """The least cost of all plans, by the checker; `None` where there is none."""
+    return min(least_costs(data).values(), default=None)
+
+
+def least_costs(data: NodeConsolidation) -> dict[frozenset[str], float]:
+    """The least cost of all plans that keep the same nodes, by their names, by the checker."""
     everybody = sum(pod.count for pod in data.pods)
     new = [k.name for k in data.instance_types for _ in range(everybody if k.max_new is None else k.max_new)]
     places = [*(node.name for node in data.nodes), *new]
@@ -97,7 +102,7 @@ def least_cost(data: NodeConsolidation) -> float | None:
         [split for split in itertools.product(range(pod.count + 1), repeat=len(places)) if sum(split) == pod.count]
         for pod in data.pods
     ]
-    found = []
+    found: dict[frozenset[str], float] = {}
     for splits in itertools.product(*each):
         held = [
             {pod.name: split[i] for pod, split in zip(data.pods, splits, strict=True) if split[i]}
@@ -106,6 +111,7 @@ def least_cost(data: NodeConsolidation) -> float | None:
         kept = {n.name: h for n, h in zip(data.nodes, held, strict=False) if h or data.is_kept(n)}
         rented = [{"type": k, "count": 1, "tasks": h} for k, h in zip(new, held[len(data.nodes) :], strict=True) if h]
         verdict = check(data, {"nodes": kept, "instances": rented})
-        if not verdict.violations:
-            found.append(verdict.objective)
-    return min((cost for cost in found if cost is not None), default=None)
+        if not verdict.violations and verdict.objective is not None:
+            names = frozenset(kept)
+            found[names] = min(verdict.objective, found.get(names, verdict.objective))
+    return found

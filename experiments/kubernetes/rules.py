@@ -101,13 +101,14 @@ def measured(cloud: Any, pods: int, seed: int, options: Options) -> dict[str, An
     at = {k: _best(data, k, replace(options, time_limit=AT_ITS_OWN_S)) for k in sorted(own)}
     for name, end in ended.items():
         end["orders"] = carry_out(arrays, _plan(arrays, results[name].solution), options.seed).orders
-        end["least"] = None
+        end["least"] = end["exact"] = None
         if name in AT_ITS_OWN:
             k = end["lost"]
             fewer = [one for one in (*best.values(), *at.values()) if one.solved]
             fewer = [one for one in fewer if evictions_in(data, one.solution or {}) <= k]
             bounds = [one.bound for one in (at[k], best[ANY]) if one.bound is not None]
-            end["least"] = min((one.objective for one in fewer if one.objective is not None), default=None)
+            end["exact"] = min((one.objective for one in fewer if one.objective is not None), default=None)
+            end["least"] = min(bill for bill in (end["exact"], end["bill"]) if bill is not None)
             end["bound"] = max(bounds, default=None)
     solutions = [one.solution for one in (*best.values(), *at.values(), *results.values()) if one.solved]
     with Stopwatch() as clock:
@@ -210,8 +211,8 @@ def _values(found: Sequence[dict[str, Any]]) -> dict[str, Sample | float | str]:
         values[f"{rule}: above the least at its own evictions"] = Sample.of([above for above, _, _ in beside])
         values[f"{rule}: on the frontier"] = f"{sum(on for _, on, _ in beside)} of {len(beside)}"
         values[f"{rule}: proven at its own evictions"] = f"{sum(proven for _, _, proven in beside)} of {len(beside)}"
-    ends = [end for one in found for end in one["rules"].values() if end["least"] is not None]
-    dearer = sum(end["least"] > end["bill"] and not agree(end["least"], end["bill"]) for end in ends)
+    ends = [end for one in found for end in one["rules"].values() if end["exact"] is not None]
+    dearer = sum(end["exact"] > end["bill"] and not agree(end["exact"], end["bill"]) for end in ends)
     values["exact dearer than a rule at its own evictions"] = f"{dearer} of {len(ends)}"
     return values | _of_plans(found)
 

@@ -25,9 +25,11 @@ from models.core.outcome import APART
 from models.core.rooms import Packed, Rooms
 from models.highs import LinearModel, Solved, solve_arrays
 from models.incumbent import Incumbent
+from models.kubernetes.drained import DrainedSet, drained_sets
 from models.kubernetes.least_bill import least_bill
 
 BY_TOTALS, BY_NODE, BY_PACKING = "totals", "totals and a room for each node", "packing"
+BY_SETS = "sets of drained nodes"
 NO_PLAN = "the pods do not fit into the nodes that may be kept or rented, with the evictions that are allowed"
 NO_ROOM = "all nodes that may be kept or rented have less room than the pods take"
 PACKING_SHARE = 0.5  # of the time is for the packing of all pods, where any of them may be moved
@@ -36,6 +38,7 @@ EJECTIONS = 4_000  # steps of repair of one packing
 MOST_NUMBERS = 1_000_000  # in a program that HiGHS is given
 MOST_PLACES = 60_000  # pairs of a class and a node in the program with a room for each
 MOST_NEAR = 1_000  # neighbours that are packed
+FEW_SETS = 150  # of drained nodes, each of which has a program of its own
 State = tuple[BoolArray, IntArray]
 """Nodes that are kept (M,), and how many of each type are rented (K,)."""
 
@@ -110,7 +113,11 @@ class _ConsolidationSearch:
         relaxed = self._program(totals, TOTALS_SHARE, continuous=True)
         if relaxed.termination == "infeasible" and self.incumbent.objective is None:
             return Answer(None, termination="infeasible", reason=NO_ROOM, info=info)
+        self._by_sets(info)
+        known = self.incumbent.objective
         self._near()
+        if self.incumbent.objective != known:
+            self._by_sets(info)
         last = None if self.incumbent.closed or self.clock.expired else self._by_node(info)
         if last == "infeasible" and self.incumbent.objective is None:
             return Answer(None, termination="infeasible", reason=NO_PLAN, info=info)
@@ -174,22 +181,27 @@ class _ConsolidationSearch:
         if further is not None:
             self._offer(NodePlan(kept, placed, (*new, *further)))
 
-    def _program(self, totals: TotalsProgram, share: float, continuous: bool) -> Solved:
-        """Solve a program; pack what its solutions keep and rent, and take its bound."""
+    def _program(self, totals: TotalsProgram, share: float, continuous: bool, kept: BoolArray | None = None) -> Solved:
+        """Solve a program; pack what its solutions keep and rent, and take its bound.
+
+        With the nodes that are `kept` it is one of their plans alone, of those that are cheaper than the best one.
+        """
         read = _Reading(totals)
 
         def watch(x: FloatArray | None, bound: float | None) -> None:
-            if bound is not None:
+            if bound is not None and kept is None:
                 self.incumbent.raise_bound(self._proven(bound))
             if x is not None:
                 self._take(read, x)
 
         seconds = None if self.options.time_limit is None else max(share * self.clock.remaining_s, 1e-3)
         best, model = self.incumbent.solution, read.model(continuous)
-        known = None if best is None else read.point(best)
+        known = None if best is None or kept is not None else read.point(best)
+        if kept is not None:
+            model = read.fixed(model, kept, self.incumbent.objective)
         solved = solve_arrays(model, replace(self.options, time_limit=seconds), start=known, watch=watch)
         self.late = solved.termination == "time_limit"
-        if solved.bound is not None:
+        if solved.bound is not None and kept is None:
             self.incumbent.raise_bound(self._proven(solved.bound))
         if solved.x is not None:
             self._take(read, solved.x)
@@ -319,23 +331,57 @@ class _ConsolidationSearch:
 
     def _by_node(self, info: dict[str, Any]) -> Termination | None:
         """The program with a number for each class and node, where it is small enough; how that ended."""
-        arrays, before = self.arrays, self.incumbent.bound
+        before = self.incumbent.bound
+        solved = self._each_room()
+        if before is None or (self.incumbent.bound or 0) > before:
+            info["bound_by"] = BY_NODE
+        return None if solved is None else solved.termination
+
+    def _each_room(self, kept: BoolArray | None = None) -> Solved | None:
+        """That program, with a room for each copy of a type where it takes that; `None` where it is too large."""
+        arrays, copies = self.arrays, dict[int, int]()
         if len(arrays.leaves) * len(arrays.count) > MOST_PLACES:
             return None
-        copies: dict[int, int] = {}
         while True:
             totals = TotalsProgram(arrays.data, arrays, by_node=True, copies=copies, most=MOST_NUMBERS)
-            solved = self._program(totals, 1.0, continuous=False)
+            solved = self._program(totals, 1.0, continuous=False, kept=kept)
             if solved.x is None or self.incumbent.closed or self.clock.expired or solved.termination != "finished":
-                break
+                return solved
             number = _Reading(totals).number(solved.x)
             more = {k: int(n) for k, n in enumerate(number) if n > max(1, copies.get(k, 0))}
             if not more:
-                break
+                return solved
             copies |= more  # what is on them together could not be told apart
-        if before is None or (self.incumbent.bound or 0) > before:
-            info["bound_by"] = BY_NODE
-        return solved.termination
+
+    def _by_sets(self, info: dict[str, Any]) -> None:
+        """Bound the plans of each set of nodes that may be drained, where there are few, from the cheapest on."""
+        best, before = self.incumbent.objective, self.incumbent.bound or 0
+        if best is None or not self.whole_nodes or self.incumbent.closed or self.clock.expired:
+            return
+        if (sets := drained_sets(self.arrays, best)) is None:
+            return
+        heap = [(found.least, i) for i, found in enumerate(sets)]
+        looked: set[int] = set()
+        while not self.incumbent.closed:
+            least = heap[0][0] if heap else best
+            if self.incumbent.raise_bound(least) and least > before:
+                info["bound_by"] = BY_SETS
+            if len(sets) > FEW_SETS or self.incumbent.closed or self.clock.expired or heap[0][1] in looked:
+                return
+            _, i = heapq.heappop(heap)
+            looked.add(i)
+            heapq.heappush(heap, (self._least_of(sets[i]), i))
+
+    def _least_of(self, found: DrainedSet) -> int:
+        """What all plans that drain a set cost at least, or as much as the best plan."""
+        if self._pack(found.kept, found.number):
+            return found.least
+        solved = self._each_room(found.kept)
+        if solved is None:
+            return found.least
+        if solved.termination == "infeasible":
+            return self.incumbent.objective or 0
+        return found.least if solved.bound is None else max(found.least, self._proven(solved.bound))
 
 
 class Steps:
@@ -421,6 +467,23 @@ class _Reading:
             upper=np.array(totals.upper, dtype=float),
             integer=whole,
             offset=float(totals.constant),
+        )
+
+    def fixed(self, model: LinearModel, kept: BoolArray, best: int | None) -> LinearModel:
+        """The program with these nodes kept and no others, and only what costs less than the best plan."""
+        lower, upper = np.array(model.lower, dtype=float), np.array(model.upper, dtype=float)
+        lower[self.keep] = upper[self.keep] = kept
+        if best is None:
+            return replace(model, lower=lower, upper=upper)
+        cost = np.asarray(model.cost, dtype=float)
+        scale = max(1.0, float(np.abs(cost).max(initial=0.0)))
+        return replace(
+            model,
+            lower=lower,
+            upper=upper,
+            matrix=sparse.vstack([model.matrix, sparse.csc_array(cost[None] / scale)]),
+            row_lower=np.append(model.row_lower, -math.inf),
+            row_upper=np.append(model.row_upper, (best - 0.5 - float(np.asarray(model.offset))) / scale),
         )
 
     def kept(self, x: FloatArray) -> BoolArray:

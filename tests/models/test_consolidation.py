@@ -12,12 +12,14 @@ import pytest
 from heuristics.kubernetes import karpenter_1_14
 from instances import Options, check
 from instances.errors import CheckFailed, InputError, MalformedSolution
+from instances.fields import STEPS
 from instances.kubernetes import NodeConsolidation, cluster_arrays, shrunk_cluster
 from instances.proofs import NoCertificate, digest
 from instances.proofs.kubernetes import prove_consolidation
 from models.kubernetes import exact_consolidation, literal_consolidation
 from models.kubernetes.consolidation_certificate import certificate
-from tests.consolidation_cases import apart, least_cost, small_cluster
+from models.kubernetes.drained import drained_sets
+from tests.consolidation_cases import apart, least_cost, least_costs, small_cluster
 from tests.sampling import sample
 
 CPU = {"cpu": 4.0}
@@ -58,6 +60,39 @@ def test_at_the_ends_of_what_may_be_said_nothing_false_is_proven():
                 made = certificate(data, None, best, Options())
                 assert float(prove_consolidation(data, made.text).bound) <= best
     assert proven > seed // 2
+
+
+@pytest.mark.parametrize("above", [1, 2, 10**10])
+def test_of_the_sets_of_nodes_that_may_be_drained_none_is_missing_and_none_is_cheaper_than_it_says(above: int):
+    seen = 0
+    for seed in range(sample(60, 3_000)):
+        data = small_cluster(seed).with_(moves="nodes")
+        arrays, costs = cluster_arrays(data), least_costs(data)
+        units = {kept: round(cost * STEPS / arrays.unit) for kept, cost in costs.items()}
+        best = min(units.values(), default=0) + above
+        sets = drained_sets(arrays, best)
+        assert sets is not None
+        least = {frozenset(n.name for n, k in zip(data.nodes, one.kept, strict=True) if k): one.least for one in sets}
+        saves = [
+            n.name
+            for n, s in zip(data.nodes, arrays.held_price - arrays.eviction_price * arrays.on_node, strict=True)
+            if s > 0
+        ]
+        for kept, cost in units.items():
+            if cost < best and all(node.name in kept or node.name in saves for node in data.nodes):
+                assert least[kept] <= cost, seed
+                seen += 1
+        assert min(least.values(), default=best) <= min(units.values(), default=best), seed
+        assert [one.least for one in sets] == sorted(cost for cost in least.values() if cost < best)
+    assert seen > 20
+
+
+@pytest.mark.parametrize("seed", range(sample(4, 60)))
+def test_with_few_evictions_the_sets_of_drained_nodes_prove_what_the_literal_program_does(seed: int):
+    data = shrunk_cluster(24, seed).data.with_(max_evictions=6)
+    found = exact_consolidation(data, Options(gap=0.0))
+    assert found.status == "optimal"
+    assert found.objective == literal_consolidation(data, Options(gap=0.0)).objective
 
 
 def test_from_a_start_nothing_dearer_is_told_and_the_least_cost_is_the_same():
