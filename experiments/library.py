@@ -187,7 +187,9 @@ def _accept(results: list[Path], out: Path | None) -> None:
     with named(results[0]):
         claimed = read_result(content)
         if METHOD.fullmatch(claimed.method) is None:
-            raise InputError(f"method: must be a word of at most 100 letters, digits and .:/+@_-, got {show(claimed.method)}")
+            raise InputError(
+                f"method: must be a word of at most 100 letters, digits and .:/+@_-, got {show(claimed.method)}"
+            )
     sets = named_sets()
     found = [i for s in sets for i in s.instances if (i.problem, i.name) == (claimed.problem, claimed.instance)]
     if not found:

@@ -1,9 +1,9 @@
 """Certificates of the library: `python -m tests.certificates.study FOLDER [PROBLEM or SET...]`.
 
-Every instance (of these problems and sets, `*` for anything) is solved and certified, and newTrace with real widths, SIA's workloads with fairness
-and the fronts of the reclaimings that have them besides. Result and certificate are files in the folder, verified from
-there, the certificate by the second checker of its format too. What is in the folder is not done again, and what was
-begun there and cut off comes last. Prints a row a problem and format in CPU seconds.
+Every instance (of these problems and sets, `*` for anything) is solved and certified, and besides newTrace with real
+widths, SIA's workloads with fairness and the fronts of the reclaimings that have them. Result and certificate are files
+in the folder, verified from there, the certificate by the second checker of its format too. What is in the folder is
+not done again, and what was begun there and cut off comes last. Prints a row a problem and format in CPU seconds.
 """
 
 from __future__ import annotations
@@ -41,7 +41,11 @@ from tests.certificates.vipr_check import Refused as RefusedVipr
 
 OPTIONS = Options(time_limit=60)
 ROWS = "study.jsonl"
-OWN_UNITS = ("node-consolidation", "sia-oracle", "sia-local-oracle")  # the program counts in another unit than the objective
+OWN_UNITS = (
+    "node-consolidation",
+    "sia-oracle",
+    "sia-local-oracle",
+)  # the program counts in another unit than the objective
 Row = dict[str, Any]
 clock = time.process_time
 
@@ -152,7 +156,7 @@ def told(name: str, rows: Iterable[Row]) -> str:
 
 
 def second(row: Row, instance: Instance, folder: Path) -> Row:
-    """What the second checker of its format makes of a certificate that is in the folder, and in how many CPU seconds."""
+    """What the second checker of its format makes of a certificate in the folder, and in how many CPU seconds."""
     ending = "vipr" if row["format"] == "vipr" else "certificate.json"
     text = (folder / result_file(instance.name, "exact", ending)).read_text()
     begun = clock()

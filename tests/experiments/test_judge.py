@@ -295,7 +295,9 @@ def test_threads_and_forked_processes_get_their_own_answers(judge: ProgramJudge,
     assert receive.poll(60)
     found.append(receive.recv())
     child.join()
-    assert [one.combined_score for one in found] == [honest.combined_score, 0.0] * 3 + [0.0] * 3 + [honest.combined_score]
+    assert [one.combined_score for one in found] == [honest.combined_score, 0.0] * 3 + [0.0] * 3 + [
+        honest.combined_score
+    ]
 
 
 def test_openevolve_calls_the_evaluator(tmp_path: Path, judge: ProgramJudge, honest: Judgement):

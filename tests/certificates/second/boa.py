@@ -17,6 +17,7 @@ from tests.certificates.second.reading import (
     leaves,
     listed,
     rational,
+    record,
     see,
     whole,
     word,
@@ -203,11 +204,16 @@ class Units:
         self.budget, self.curves = int(budget(data) * coin) + 1, Curves(data)
         self.classes = [self.of_class(data, c, hour, coin) for c in data["classes"]]
         times = sum(sum(max(a for a, _ in runs.values()) + most for runs in rows) for rows, most, _ in self.classes)
-        costs = sum(sum(max(b for _, b in runs.values()) + max(paid.values()) for runs in rows) for rows, _, paid in self.classes)
+        costs = sum(
+            sum(max(b for _, b in runs.values()) + max(paid.values()) for runs in rows)
+            for rows, _, paid in self.classes
+        )
         longest = self.scale * times + self.price * (costs + self.budget)
         see(max(longest, costs + self.budget) < FAR, "units so fine that sums leave 64 bits")
 
-    def of_class(self, data: Object, c: Object, hour: int, coin: int) -> tuple[list[dict[Any, Label]], int, dict[Any, int]]:
+    def of_class(
+        self, data: Object, c: Object, hour: int, coin: int
+    ) -> tuple[list[dict[Any, Label]], int, dict[Any, int]]:
         """Time and cost of the runs of each epoch by choice, the time of a change, and its cost by choice."""
         slow, charged = share(data, c) * hour, exact(c["arrivals_per_hour"]) * coin
         pause, prices = exact(c["rescale_hours"]), {t["name"]: exact(t["price"]) for t in data["gpu_types"]}
@@ -231,7 +237,7 @@ class Units:
 
     def ahead(self, rows: Any, pause: int, paid: Any) -> list[dict[Any, int]]:
         """By epoch and choice the shortest length from there to the end, and under `None` that with a change first."""
-        found: list[dict[Any, int]] = [{choice: 0 for choice in paid} | {None: 0}]
+        found: list[dict[Any, int]] = [dict.fromkeys(paid, 0) | {None: 0}]
         for runs in reversed(rows):
             here = {x: self.length(run) + min(found[0].get(x, inf), found[0][None]) for x, run in runs.items()}
             here[None] = min(self.length((pause, paid[x])) + here[x] for x in runs)
@@ -260,7 +266,11 @@ class Units:
             left -= a[0][None]
             paths = self.paths(c, a, a[0][None] + rest)
             both = ((t + u, b + v) for t, b in policies for u, v in paths)
-            fit = (p for p in both if self.length(p) + left <= most and p[1] <= self.budget and p[0] <= self.stated["bound"])
+            fit = (
+                p
+                for p in both
+                if self.length(p) + left <= most and p[1] <= self.budget and p[0] <= self.stated["bound"]
+            )
             policies = best_of(fit)
         return min((t for t, _ in policies), default=None)
 
@@ -303,13 +313,16 @@ class Runs:
 
     def checked(self, content: Object) -> Fraction:
         at = whole(0, 10**9 + 1)
-        branch = lambda value: fields(value, {"job_class": at, "epoch": at}, {"type": at})  # noqa: E731
-        node = lambda value: fields(value, {}, {"branch": branch, "children": CHILDREN, "price": rational, "bound": rational})  # noqa: E731
+        branch = record({"job_class": at, "epoch": at}, {"type": at})
+        node = record({}, {"branch": branch, "children": CHILDREN, "price": rational, "bound": rational})
         stated = fields(content, {"kind": word("runs"), "bound": rational, "nodes": listed(node)})
         proved = []
         for leaf, decided in leaves(stated["nodes"], (), self.sides):
             least = self.least(leaf["price"], decided)
-            see((leaf["price"] is None) == (leaf["bound"] is None) == (least is None), "a price where no policy is left, or none")
+            see(
+                (leaf["price"] is None) == (leaf["bound"] is None) == (least is None),
+                "a price where no policy is left, or none",
+            )
             if least is not None:
                 room = LOOSE * (least + leaf["price"] * budget(self.data))
                 exceeds = leaf["bound"] > max(least - leaf["price"] * budget(self.data), Fraction(0))
@@ -373,7 +386,9 @@ class Runs:
         while not ends and falls(high):
             low, high = high, 2 * high
             if high > 1 << 80:
-                fixed = sum(x * curve.serial if curve.amdahl is not None else 0 * x if curve.power else x for x, curve in parts)
+                fixed = sum(
+                    x * curve.serial if curve.amdahl is not None else 0 * x if curve.power else x for x, curve in parts
+                )
                 return (v + p) * (pause + fixed)
         while high - low > Fraction(1, 1 << 50):
             middle = (low + high) / 2
@@ -387,4 +402,3 @@ def allows(decision: Any, first: int, end: int, kind: int) -> bool:
     if of_type is not None:
         return not first <= epoch < end or (kind == of_type) == holds
     return not first < epoch < end if holds else epoch not in (first, end)
-

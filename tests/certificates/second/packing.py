@@ -1,4 +1,4 @@
-"""Certificates of `eva-packing` under `cost`, and of `node-placement`: duals that nothing that fits exceeds, and totals."""
+"""Certificates of `eva-packing` under `cost`, and of `node-placement`: duals that nothing exceeds, and totals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,19 @@ from functools import cached_property
 from math import gcd
 from typing import Any
 
-from tests.certificates.second.reading import CHILDREN, Object, Refused, fields, leaves, listed, see, steps, whole, word
+from tests.certificates.second.reading import (
+    CHILDREN,
+    Object,
+    Refused,
+    fields,
+    leaves,
+    listed,
+    record,
+    see,
+    steps,
+    whole,
+    word,
+)
 
 Amounts = Sequence[int]
 MOST_SUMS = 200_000  # above it the lowest price says which sums count
@@ -47,14 +59,18 @@ class Room:
         listed.sort(key=lambda one: Fraction(one[0], one[2][-1] or 1) if mixes else one[0], reverse=True)
         self.items, self.mixes = listed, mixes
         self.suffix = [self._rates(place) for place in range(len(listed) + 1)]
-        self.order = [sorted(range(len(listed)), key=lambda i, m=m: _rate(listed[i], m), reverse=True) for m in range(len(mixes))]
+        self.order = [
+            sorted(range(len(listed)), key=lambda i, m=m: _rate(listed[i], m), reverse=True) for m in range(len(mixes))
+        ]
 
     def _rates(self, place: int) -> list[tuple[int, int, int]]:
         """Of the tasks from a place on, in each mix: the best worth for what is taken, and what is free."""
         found = []
         for m in range(len(self.mixes)):
             some = self.items[place:]
-            best = max(((v, mixed[m]) for v, _, mixed, _ in some if mixed[m]), key=lambda p: Fraction(*p), default=(0, 1))
+            best = max(
+                ((v, mixed[m]) for v, _, mixed, _ in some if mixed[m]), key=lambda p: Fraction(*p), default=(0, 1)
+            )
             found.append((*best, sum(v * n for v, _, mixed, n in some if not mixed[m])))
         return found
 
@@ -128,7 +144,9 @@ def _rate(item: Any, m: int) -> Fraction:
     return Fraction(item[0], item[2][m]) if item[2][m] else Fraction(10**60)
 
 
-def own_resources(entries: Sequence[Any], places: Sequence[str], spread: Sequence[Object]) -> list[tuple[list[int], list[int]]]:
+def own_resources(
+    entries: Sequence[Any], places: Sequence[str], spread: Sequence[Object]
+) -> list[tuple[list[int], list[int]]]:
     """What a task of each entry takes, and each place has, of resources that stand for constraints.
 
     `entries`: key, count, where they may be and how many on one place.
@@ -151,7 +169,7 @@ def own_resources(entries: Sequence[Any], places: Sequence[str], spread: Sequenc
 
 @dataclass(frozen=True)
 class Decision:
-    """So much at most, or at least, on types: of instances, of price units spent, or of tasks of some entries placed."""
+    """So much at most, or at least, on types: of instances, of price units spent, or of tasks of entries placed."""
 
     kind: str
     of: tuple[int, ...]
@@ -192,20 +210,19 @@ class Packing:
         self.count = [task["count"] for task in data["tasks"]]
         self.family = [data["instance_types"][k]["family"] for k in self.of]
         extra = own_resources(
-            [
-                (key(t), t["count"], t["allowed_types"], t["max_per_instance"])
-                for t in data["tasks"]
-            ],
+            [(key(t), t["count"], t["allowed_types"], t["max_per_instance"]) for t in data["tasks"]],
             [kind["name"] for kind in data["instance_types"]],
             data["spread"],
         )
         names = data["resources"]
         self.room = [
-            [steps(data["instance_types"][k]["capacity"][r]) for r in names] + [has[k] for _, has in extra] for k in self.of
+            [steps(data["instance_types"][k]["capacity"][r]) for r in names] + [has[k] for _, has in extra]
+            for k in self.of
         ]
         self.needs = {
             family: [
-                [steps(t["demand"].get(family, t["demand"]["default"])[r]) for r in names] + [takes[i] for takes, _ in extra]
+                [steps(t["demand"].get(family, t["demand"]["default"])[r]) for r in names]
+                + [takes[i] for takes, _ in extra]
                 for i, t in enumerate(data["tasks"])
             ]
             for family in dict.fromkeys(self.family)
@@ -223,20 +240,29 @@ class Packing:
     def checked(self, content: Object) -> Fraction:
         kinds, entries = len(self.price), len(self.count)
         places = listed(whole())
-        branch = lambda v: fields(v, {"kind": word("instances", "spent", "placed"), "of": places, "amount": whole()}, {"tasks": places})  # noqa: E731
+        branch = record(
+            {"kind": word("instances", "spent", "placed"), "of": places, "amount": whole()}, {"tasks": places}
+        )
         read = {"scale": whole(1), "tasks": listed(whole(), entries), "decisions": listed(whole())}
         read |= {"types": listed(whole(1 - (1 << 62)), kinds), "bound": signed}
         weights = listed(listed(whole(), len(self.room[0])), kinds)
-        cover = lambda v: fields(v, {"weights": weights, "divisor": whole(1, 1 << 120)}, {"tasks": listed(whole(), entries), "searched": listed(whole(0, kinds))})  # noqa: E731
-        totals = lambda v: fields(v, {"covers": listed(cover), "bound": whole()})  # noqa: E731
-        node = lambda v: fields(v, {}, {"branch": branch, "children": CHILDREN, "leaf": lambda w: fields(w, read), "totals": totals})  # noqa: E731
+        cover = record(
+            {"weights": weights, "divisor": whole(1, 1 << 120)},
+            {"tasks": listed(whole(), entries), "searched": listed(whole(0, kinds))},
+        )
+        totals = record({"covers": listed(cover), "bound": whole()})
+        node = record({}, {"branch": branch, "children": CHILDREN, "leaf": record(read), "totals": totals})
         stated = fields(content, {"unit": whole(1), "bound": whole(), "nodes": listed(node)})
         see(stated["unit"] == self.unit, "prices are multiples of another unit")
         limits = tuple(Decision("instances", (k,), (), False, m) for k, m in enumerate(self.most) if m is not None)
         proved = []
         for leaf, decided in leaves(stated["nodes"], limits, self.sides):
             see((leaf["leaf"] is None) != (leaf["totals"] is None), "a leaf of nothing, or of both")
-            proved.append(self.by_totals(leaf["totals"], decided) if leaf["leaf"] is None else self.by_duals(leaf["leaf"], decided))
+            proved.append(
+                self.by_totals(leaf["totals"], decided)
+                if leaf["leaf"] is None
+                else self.by_duals(leaf["leaf"], decided)
+            )
         see(proved and min(proved) == stated["bound"], f"{min(proved, default=None)} is proved")
         return Fraction(stated["bound"] * self.unit, 10**9)
 
@@ -255,7 +281,10 @@ class Packing:
             return [(*decided, few), (*decided, Decision(kind, of, tasks, True, amount + 1))]
         step = multiples(self.price[k] for k in of) if kind == "spent" else 1
         see(amount % step == 0, "an amount that cannot be spent")
-        return [(*decided, Decision(kind, of, (), False, amount)), (*decided, Decision(kind, of, (), True, amount + step))]
+        return [
+            (*decided, Decision(kind, of, (), False, amount)),
+            (*decided, Decision(kind, of, (), True, amount + step)),
+        ]
 
     def by_duals(self, leaf: Object, decided: Sequence[Decision]) -> int:
         """What duals prove that no pattern exceeds."""
@@ -274,7 +303,10 @@ class Packing:
         see(leaf["bound"] == Fraction(value, leaf["scale"]), "the duals add up to another bound")
         for k, price in enumerate(self.price):
             room = Room(zip(worth[k], self.needs[self.family[k]], self.count, strict=True), self.room[k])
-            see(room.exceeds(leaf["scale"] * price - mu[k]) is None, f"a pattern of type {k} is worth more than its price")
+            see(
+                room.exceeds(leaf["scale"] * price - mu[k]) is None,
+                f"a pattern of type {k} is worth more than its price",
+            )
         return self.sums.at_least(-(-value // leaf["scale"]))
 
     @cached_property
@@ -285,7 +317,8 @@ class Packing:
     def fits(self) -> list[list[int]]:
         """The types on which a task of each entry fits."""
         found = [
-            [k for k, f in enumerate(self.family) if fit(self.needs[f][t], self.room[k])] for t in range(len(self.count))
+            [k for k, f in enumerate(self.family) if fit(self.needs[f][t], self.room[k])]
+            for t in range(len(self.count))
         ]
         if not all(found):
             raise GaveUp("a task fits nowhere")
@@ -396,7 +429,7 @@ class Multisets:
     def deeper(self, first: int, left: list[int], spent: int, limit: int, counts: dict[int, int]) -> bool:
         for place in range(first, len(self.kinds)):
             k = self.kinds[place]
-            if self.most[k] is not None and counts.get(k, 0) >= self.most[k] or any(self.apart[j][k] for j in counts):
+            if (self.most[k] is not None and counts.get(k, 0) >= self.most[k]) or any(self.apart[j][k] for j in counts):
                 continue
             self.steps += 1
             if self.steps > self.most_steps:
@@ -438,8 +471,12 @@ class Sums:
 def placement(data: Object, content: Object) -> Fraction | None:
     """The fewest moves that are proved, `None` where it is that there is no placement."""
     nodes, pods, names = data["nodes"], data["pods"], data["resources"]
-    duals = lambda v: fields(v, {"scale": whole(), "pods": listed(whole(), len(pods)), "nodes": listed(whole(), len(nodes))})  # noqa: E731
-    stated = fields(content, {"bound": lambda v: v if v is None else whole()(v)}, {"duals": duals, "weights": listed(listed(whole()))})
+    duals = record({"scale": whole(), "pods": listed(whole(), len(pods)), "nodes": listed(whole(), len(nodes))})
+    stated = fields(
+        content,
+        {"bound": lambda v: v if v is None else whole()(v)},
+        {"duals": duals, "weights": listed(listed(whole()))},
+    )
     see((stated["duals"] is None) != (stated["weights"] is None), "neither duals nor weights, or both")
     extra = own_resources(
         [(p["name"], p["count"], p["allowed_nodes"], p["max_per_node"]) for p in pods],
@@ -455,7 +492,10 @@ def placement(data: Object, content: Object) -> Fraction | None:
     now = [[m["pods"].get(p["name"], 0) for p in pods] for m in nodes]
     count = [p["count"] for p in pods]
     if stated["duals"] is None:
-        see(stated["bound"] is None and weights_refute(stated["weights"], needs, rooms, count), "there is room by the weights")
+        see(
+            stated["bound"] is None and weights_refute(stated["weights"], needs, rooms, count),
+            "there is room by the weights",
+        )
         return None
     found = by_duals(stated["duals"], data["movable"], now, count, needs, rooms)
     see(found == stated["bound"], f"{found} moves are proved")

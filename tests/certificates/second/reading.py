@@ -1,4 +1,4 @@
-"""Instance and certificate files, read by themselves: defaults written out, the digest, and numbers that are numbers."""
+"""Instance and certificate files, by themselves: defaults written out, the digest, and numbers that are numbers."""
 
 from __future__ import annotations
 
@@ -162,6 +162,11 @@ def fields(content: Any, required: dict[str, Field], optional: dict[str, Field] 
     return found | {name: None if value is None else optional[name](value) for name, value in left.items()}
 
 
+def record(required: dict[str, Field], optional: dict[str, Field] | None = None) -> Field:
+    """An object of these fields."""
+    return lambda content: fields(content, required, optional)
+
+
 def is_whole(value: Any, low: int = 0, end: int = 1 << 62) -> bool:
     return type(value) is int and low <= value < end
 
@@ -190,7 +195,10 @@ def word(*words: Any) -> Field:
     """One of these."""
 
     def read(value: Any) -> Any:
-        see(any(type(value) is type(one) and value == one for one in words), f"{str(value)[:40]} where {words} should be")
+        see(
+            any(type(value) is type(one) and value == one for one in words),
+            f"{str(value)[:40]} where {words} should be",
+        )
         return value
 
     return read

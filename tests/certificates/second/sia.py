@@ -9,7 +9,7 @@ from itertools import accumulate
 from math import gcd
 from typing import Any
 
-from tests.certificates.second.reading import CHILDREN, Object, fields, leaves, listed, see, whole
+from tests.certificates.second.reading import CHILDREN, Object, fields, leaves, listed, record, see, whole
 
 SCALE = 1 << 20
 Starts = list[list[int]]  # of each job those that are left, in steps after its submission
@@ -34,11 +34,11 @@ class Delays:
         small, jobs = whole(1 - (1 << 62)), len(self.gpus)
         number = whole(1 - (1 << 80), 1 << 80)
         read = {"first": small, "last": small, "limit": number, "starts": whole()}
-        row = lambda v: fields(v, read, {"touching": whole(0, jobs), "divisor": whole(), "jobs": listed(whole(0, jobs))})  # noqa: E731
+        row = record(read, {"touching": whole(0, jobs), "divisor": whole(), "jobs": listed(whole(0, jobs))})
         pair = listed(whole(), 2)
-        prices = lambda v: fields(v, {"prices": listed(pair), "least": number, "spent": number})  # noqa: E731
-        branch = lambda v: fields(v, {"job": whole(0, jobs), "until": whole()})  # noqa: E731
-        node = lambda v: fields(v, {}, {"branch": branch, "children": CHILDREN, "prices": prices, "without": whole()})  # noqa: E731
+        prices = record({"prices": listed(pair), "least": number, "spent": number})
+        branch = record({"job": whole(0, jobs), "until": whole()})
+        node = record({}, {"branch": branch, "children": CHILDREN, "prices": prices, "without": whole()})
         head = {"slots": whole(1), "reach": whole(), "bound": whole(), "rows": listed(row)}
         stated = fields(content, head | {"stages": listed(prices), "nodes": listed(node)})
         see(stated["slots"] == self.slots, "steps of another length")
@@ -79,11 +79,16 @@ class Delays:
         see((limit, starts) == (stated["limit"], stated["starts"]), "a row has another limit, or counts other starts")
         if stated["first"] < stated["last"]:
             fewer = ({"first": stated["first"] + 1}, {"last": stated["last"] - 1})
-            see(all(self.counted(stated | less) != (limit, counted) for less in fewer), "a row of more steps than it needs")
+            see(
+                all(self.counted(stated | less) != (limit, counted) for less in fewer),
+                "a row of more steps than it needs",
+            )
         return limit, counted
 
     def counted(self, row: Object) -> tuple[int, list[tuple[int, int, int, int]]]:
-        weights, limit = self.rounded(row["divisor"], row["jobs"] or []) if row["divisor"] else (self.gpus, self.capacity)
+        weights, limit = (
+            self.rounded(row["divisor"], row["jobs"] or []) if row["divisor"] else (self.gpus, self.capacity)
+        )
         see(max(weights) < 1 << 62, "weights beyond 62 bits")
         found = []
         for j, (weight, s, d, window) in enumerate(zip(weights, self.submit, self.duration, self.window, strict=True)):
@@ -167,11 +172,14 @@ def alone(data: Object) -> list[int]:
         idle[name] -= job["gpus"]
         heappush(running[name], (now + job["duration"], job["gpus"]))
         found[j] = before[name] = now
-    return [start if job["latest_start"] is None else job["latest_start"] for start, job in zip(found, data["jobs"], strict=True)]
+    return [
+        start if job["latest_start"] is None else job["latest_start"]
+        for start, job in zip(found, data["jobs"], strict=True)
+    ]
 
 
 def in_cells(data: Object) -> list[int]:
-    """The same in cells, aligned blocks of a server: a job takes the first of the smallest that are free and will do."""
+    """The same in cells, aligned blocks of a server: a job takes the first of the smallest free ones that will do."""
     taken: dict[str, set[tuple[int, int]]] = {p["name"]: set() for p in data["pools"]}  # GPUs in use
     servers = {p["name"]: p["gpus"] // 8 for p in data["pools"]}
     before = dict.fromkeys(taken, 0)
