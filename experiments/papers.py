@@ -159,7 +159,7 @@ STUDIES = {
     "eva-surrogate": "experiments.eva.surrogate:surrogate",
     "prism-ceiling": "experiments.eva.prism:ceiling",
     "transactions-ceiling": "experiments.eva.transaction_ceiling:ceiling",
-    "judge-calls": "experiments.judging.overhead:overhead",
+    "judge-calls": "experiments.eva.judge_calls:judge_calls",
     "eva-yardstick": "experiments.eva.yardstick:yardsticks",
     "eva-worst": "experiments.eva.worst:worst_cases",
     "eva-peers": "experiments.eva.peers:peers",
