@@ -3,7 +3,8 @@
 Every instance (of these problems and sets, `*` for anything) is solved and certified, and besides newTrace with real
 widths, SIA's workloads with fairness and the fronts of the reclaimings that have them. Result and certificate are files
 in the folder, verified from there, the certificate by the second checker of its format too. What is in the folder is
-not done again, and what was begun there and cut off comes last. Prints a row a problem and format in CPU seconds.
+not done again, and what was begun there and cut off comes last. Prints a row a problem and format in CPU seconds, and
+what both checkers make of certificates that are tampered with.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -33,8 +35,11 @@ from instances.proofs.verify import read_result, see_bound, see_none, see_result
 from instances.sia import synthetic
 from models.aryl import pareto_front
 from models.aryl.front_certificate import front_certificates
+from tests.certificates.agreement import AGREED, both, first
+from tests.certificates.readings import Case
 from tests.certificates.second.checker import proves
 from tests.certificates.second.reading import Refused
+from tests.certificates.tampering import tampered_json, tampered_vipr
 from tests.certificates.vipr_check import Checker
 from tests.certificates.vipr_check import Refused as RefusedVipr
 
@@ -46,6 +51,7 @@ OWN_UNITS = (
     "sia-local-oracle",
 )  # the program counts in another unit than the objective
 Row = dict[str, Any]
+LARGE = 300_000  # characters, of a certificate that is not tampered with: there are smaller ones of every kind
 clock = time.process_time
 
 
@@ -176,8 +182,30 @@ def second(row: Row, instance: Instance, folder: Path) -> Row:
     return {"second": clock() - begun, "says": said, **({} if agree else {"refused": f"{said}, not {row['proven']}"})}
 
 
+def tampered(found: Sequence[tuple[Instance, Row]], folder: Path, count: int = 200) -> int:
+    """Print what becomes of so many that are off by one. Returns how many are false, or part the two checkers."""
+    small = [(i, row) for i, row in found if row.get("proven") and row["characters"] < LARGE]
+    outcomes = Counter[str]()
+    for seed in range(count if small else 0):
+        instance, row = small[seed * 7 % len(small)]
+        vipr = row["format"] == "vipr"
+        text = (folder / result_file(instance.name, "exact", "vipr" if vipr else "certificate.json")).read_text()
+        case = Case(instance, "{}", text, float(Fraction(row["proven"])))
+        text = (tampered_vipr if vipr else tampered_json)(text, seed)
+        one = first(case, text)
+        outcome = (
+            "false" if isinstance(one, Fraction) and case.beyond(one) else "refused" if one == "refused" else "true"
+        )
+        said = outcome if vipr else both(case, text)
+        outcomes[outcome if said in (*AGREED, outcome) else "disagreed"] += 1
+        if one != "refused":
+            print(f"{instance.name}: {outcome} though tampered with, seed {seed}: {said}")
+    print(f"{outcomes.total()} tampered with: {dict(outcomes)}")
+    return outcomes["false"] + outcomes["disagreed"]
+
+
 def main(folder: Path, patterns: Sequence[str]) -> int:
-    """Do what is left, and print the rows. Returns how many have no certificate, or one that is refused."""
+    """Do what is left, and print the rows. Returns how many have no certificate, or one of which something is wrong."""
     folder.mkdir(parents=True, exist_ok=True)
     file, work = folder / ROWS, list(wanted(patterns))
     known = rows_of(file)
@@ -205,7 +233,8 @@ def main(folder: Path, patterns: Sequence[str]) -> int:
     wrong = [row for row in rows if "format" not in row or "refused" in row]
     for row in wrong:
         print(f"{row['instance']}: {row.get('reason') or 'refused by the second checker: ' + row['refused']}")
-    return len(wrong)
+    found = [(instance, row) for (_, instance, _), row in zip(work, rows, strict=True)]
+    return len(wrong) + tampered(found, folder)
 
 
 if __name__ == "__main__":
