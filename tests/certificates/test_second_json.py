@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from instances import dump
+from experiments.harness.instance_set import InstanceSet
+from instances import Options, dump
+from instances.eva import table_3
+from instances.sia import five_jobs
+from tests.certificates import study
 from tests.certificates.agreement import both, run
 from tests.certificates.kept import kept
 from tests.certificates.readings import telling
@@ -70,6 +74,24 @@ def test_the_worst_cases_of_the_repository_have_two_checkers():
     found = [both(case, case.certificate) for case in kept() if not case.vipr]
     assert len(found) > 50
     assert set(found) == {"accepted"}
+
+
+def test_the_study_goes_on_where_it_was_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    sets = [InstanceSet("five jobs", [five_jobs()], ("exact",)), InstanceSet("a table", [table_3()], ("exact",))]
+    monkeypatch.setattr(study, "library_sets", lambda: sets)
+    monkeypatch.setattr(study, "real_widths", lambda: InstanceSet("none", [], ("exact",)))
+    monkeypatch.setattr(study, "with_fairness", lambda: InstanceSet("none", [], ("exact",)))
+    monkeypatch.setattr(study, "OPTIONS", Options(effort=200))
+    begun = {"set": "five jobs", "instance": five_jobs().name, "problem": "sia-oracle"}
+    (tmp_path / study.ROWS).write_text(json.dumps(begun) + "\n")
+    assert study.main(tmp_path, []) == 0
+    said = capsys.readouterr().out
+    assert said.index("eva-table-3: 1 of 1 certified") < said.index("five-jobs: 1 of 1 certified")  # cut off: the last
+    assert "200 tampered with: {'refused': " in said
+    rows = (tmp_path / study.ROWS).read_text()
+    assert study.main(tmp_path, ["five*", "eva-packing"]) == 0
+    assert (tmp_path / study.ROWS).read_text() == rows
+    assert "1 of 1 certified, 1 optimal" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
