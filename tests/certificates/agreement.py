@@ -23,8 +23,7 @@ from tests.certificates.mutants import CASES, mutant
 from tests.certificates.readings import READINGS, Case, cases
 from tests.certificates.second.boa import rounded
 from tests.certificates.second.checker import proves
-from tests.certificates.second.packing import GaveUp
-from tests.certificates.second.reading import Refused
+from tests.certificates.second.reading import GaveUp, Refused
 from tests.certificates.tampering import tampered_json
 
 Opinion = Fraction | str

@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.certificates.second.reading import (
     CHILDREN,
+    GaveUp,
     Object,
     exact,
     fields,
@@ -23,7 +24,7 @@ from tests.certificates.second.reading import (
     word,
 )
 
-FAR = 1 << 61
+FAR, WIDEST = 1 << 61, 100_000
 DIGITS = Context(prec=60, Emax=10**9, Emin=-(10**9))
 NEAR = Fraction(1, 10**40)  # more than sixty digits are rounded by
 LOOSE = Fraction(1, 10**8)  # what is stated of a run is no farther below its least length
@@ -202,6 +203,7 @@ class Units:
         self.scale, self.price = self.stated["scale"], self.stated["price"]
         hour, coin = 2 ** self.stated["time_bits"], 2 ** self.stated["cost_bits"]
         self.budget, self.curves = int(budget(data) * coin) + 1, Curves(data)
+        self.last = widest(data, self.curves)
         self.classes = [self.of_class(data, c, hour, coin) for c in data["classes"]]
         times = sum(sum(max(a for a, _ in runs.values()) + most for runs in rows) for rows, most, _ in self.classes)
         costs = sum(
@@ -222,8 +224,7 @@ class Units:
             size, runs = exact(epoch["size_hours"]), {}
             for name, price in prices.items():
                 curve = self.curves.of(epoch["speedup"], name)
-                see(curve.end is not None, "widths without an end")
-                for k in range(1, curve.end + 1):
+                for k in range(1, (self.last if curve.corners is None else curve.end) + 1):
                     hours = size * curve.time(Fraction(k))
                     if curve.power is not None:
                         hours *= 1 - NEAR
@@ -302,6 +303,37 @@ def best_of(labels: Iterable[Label]) -> list[Label]:
         if not found or b < found[-1][1]:
             found.append((t, b))
     return found
+
+
+def widest(data: Object, curves: Curves) -> int:
+    """The last width of any run: of a formula without an end near enough, what can be paid for with all else."""
+    least, ends = [], [1]
+    for c in data["classes"]:
+        least.append(Fraction(0))
+        for epoch in c["epochs"]:
+            of = [(curves.of(epoch["speedup"], t["name"]), exact(t["price"])) for t in data["gpu_types"]]
+            cheapest = [price * min((k / s for k, s in hull(v.corners or [(1, Fraction(1))]))) for v, price in of]
+            least[-1] += exact(epoch["size_hours"]) * min(cheapest)
+    spare = budget(data) - sum(
+        exact(c["arrivals_per_hour"]) * one for c, one in zip(data["classes"], least, strict=True)
+    )
+    for c, own in zip(data["classes"], least, strict=True):
+        for epoch, t in ((epoch, t) for epoch in c["epochs"] for t in data["gpu_types"]):
+            curve = curves.of(epoch["speedup"], t["name"])
+            if curve.end is not None and (curve.corners or curve.end <= WIDEST):
+                ends.append(curve.end)
+                continue
+            hours = (spare / exact(c["arrivals_per_hour"]) + own) / exact(t["price"])
+            size, pause, low, high = exact(epoch["size_hours"]), exact(c["rescale_hours"]), 1, 2
+            while high * (size * curve.worked_out(Fraction(high)) + pause) <= hours:
+                low, high = high, 2 * high
+                if low > WIDEST:
+                    raise GaveUp("widths without an end")
+            while high - low > 1:
+                k = (low + high) // 2
+                low, high = (k, high) if k * (size * curve.worked_out(Fraction(k)) + pause) <= hours else (low, k)
+            ends.append(low)
+    return max(ends)
 
 
 class Runs:

@@ -11,8 +11,8 @@ from typing import Any
 
 from tests.certificates.second.reading import (
     CHILDREN,
+    GaveUp,
     Object,
-    Refused,
     fields,
     leaves,
     listed,
@@ -25,10 +25,6 @@ from tests.certificates.second.reading import (
 
 Amounts = Sequence[int]
 MOST_SUMS = 200_000  # above it the lowest price says which sums count
-
-
-class GaveUp(Refused):
-    """A search that takes too long; of a certificate it says nothing."""
 
 
 def multiples(numbers: Iterable[int]) -> int:

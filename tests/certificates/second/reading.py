@@ -16,6 +16,10 @@ class Refused(Exception):
     """What is wrong with a certificate."""
 
 
+class GaveUp(Refused):
+    """A search that takes too long; of a certificate it says nothing."""
+
+
 def see(holds: object, why: str) -> None:
     if not holds:
         raise Refused(why)
