@@ -6,6 +6,7 @@ and every certificate of which the two say something else. A search that is give
 
 from __future__ import annotations
 
+import math
 import random
 import sys
 import time
@@ -13,18 +14,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
-from instances import CheckFailed, InputError, dump
+from instances import CheckFailed, InputError, Instance, dump
 from instances.proofs import NoCertificate
 from instances.proofs.empty import NoSolution
 from instances.registry import PROBLEMS
 from tests.certificates.forging import FORGERS, forged
 from tests.certificates.kept import kept
 from tests.certificates.mutants import CASES, mutant
-from tests.certificates.readings import READINGS, Case, cases
+from tests.certificates.readings import READINGS, Case, cases, certify, solve
 from tests.certificates.second.boa import rounded
 from tests.certificates.second.checker import proves
 from tests.certificates.second.reading import GaveUp, Refused
 from tests.certificates.tampering import tampered_json
+from tests.kubernetes_cases import tiny
 
 Opinion = Fraction | str
 
@@ -92,10 +94,21 @@ def attacked(reading: str, made: list[Case], count: int, seed: int) -> Iterator[
             yield case, mutant(case.certificate, rng)
 
 
+def unplaceable(count: int) -> list[Case]:
+    """Pods that have no placement, with the certificates of that."""
+    found: list[Case] = []
+    for seed in range(40 * count):
+        data = tiny(seed)
+        if len(found) < count and solve(data).status == "infeasible":
+            text = certify(data, None, math.inf).text
+            found.append(Case(Instance.of(data, f"no placement {seed}"), "{}", text, math.inf))
+    return found
+
+
 def run(count: int, seed: int, report: Callable[[str], None], most: int = CASES) -> Counter[str]:
     """How many certificates come to what."""
     total = Counter[str]()
-    own = {"worst cases": [case for case in kept() if not case.vipr]}
+    own = {"worst cases": [case for case in kept() if not case.vipr], "no placement": unplaceable(most)}
     for reading in [*READINGS, *own]:
         made = own.get(reading) or cases(reading, most)
         made = [case for case in made if not case.vipr]
