@@ -40,8 +40,11 @@ from instances.files import read_json, write_whole
 from instances.proofs.verify import read_result, see_bound, see_result, see_solution
 from instances.reading import is_folder
 from instances.text import meant, shown
+from instances.validation import show
 
 STORE = ".sqlite"
+METHOD = re.compile(r"[\w.:/+@-]{1,100}", re.ASCII)
+"""A name that a record may say somebody's method has: it names several, joined by words."""
 
 
 class Action(StrEnum):
@@ -183,6 +186,10 @@ def _accept(results: list[Path], out: Path | None) -> None:
     content = read_json(results[0])
     with named(results[0]):
         claimed = read_result(content)
+        if METHOD.fullmatch(claimed.method) is None:
+            raise InputError(
+                f"method: must be a word of at most 100 letters, digits and .:/+@_-, got {show(claimed.method)}"
+            )
     sets = named_sets()
     found = [i for s in sets for i in s.instances if (i.problem, i.name) == (claimed.problem, claimed.instance)]
     if not found:

@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -99,6 +100,7 @@ class ProgramJudge:
     - `memory_mb`: of every process of the program.
 
     A program is a Python file of its own: its text may use what is installed here, but this project's exact methods.
+    Threads that call one judge have their turns, and a process that was forked from this one gets a judge of its own.
     """
 
     def __init__(self, task: JudgeTask, *, seconds: float = SECONDS, memory_mb: int = MEMORY_MB) -> None:
@@ -109,6 +111,7 @@ class ProgramJudge:
         self.task, self.seconds, self.memory_mb = task, seconds, memory_mb
         self._cell: subprocess.Popen[bytes] | None = None
         self._orders: Connection | None = None
+        self._turn, self._owner = threading.RLock(), os.getpid()
 
     def __call__(self, program: str | Path, function: str | None = None) -> Judgement:
         """The judgement on the program in a file.
@@ -156,6 +159,8 @@ class ProgramJudge:
 
     def close(self) -> None:
         """End the process; the next call begins another."""
+        if self._owner != os.getpid():
+            return
         if self._orders is not None:
             self._orders.close()
         if self._cell is not None:
@@ -178,17 +183,20 @@ class ProgramJudge:
             "seconds": self.seconds,
             "memory_mb": self.memory_mb,
         }
-        cell = self._opened()
-        try:
-            cell.send_bytes(json.dumps(asked).encode())
-            head = json.loads(cell.recv_bytes())
-            content = cell.recv_bytes()
-        except (EOFError, OSError) as error:
-            self.close()
-            raise InputError("task: the process of the programs was killed from outside") from error
-        except BaseException:  # an interrupt: what is under way would answer the next call
-            self.close()
-            raise
+        if self._owner != os.getpid():  # what was opened before the fork answers the other process
+            self._turn, self._owner, self._cell, self._orders = threading.RLock(), os.getpid(), None, None
+        with self._turn:
+            cell = self._opened()
+            try:
+                cell.send_bytes(json.dumps(asked).encode())
+                head = json.loads(cell.recv_bytes())
+                content = cell.recv_bytes()
+            except (EOFError, OSError) as error:
+                self.close()
+                raise InputError("task: the process of the programs was killed from outside") from error
+            except BaseException:  # an interrupt: what is under way would answer the next call
+                self.close()
+                raise
         return head, [line for text in content.split(b"\n") if (line := _line(text)) is not None]
 
     def _opened(self) -> Connection:

@@ -25,6 +25,8 @@ from tests.aryl_cases import best_mean_jct, best_reduction, fewest_preemptions, 
 from tests.attacks.small import allocation, elastic, oracle, packing, reclaim
 from tests.boa_cases import real_widths
 from tests.boa_optima import best_paths
+from tests.certificates.second.checker import proves
+from tests.certificates.second.reading import Refused
 from tests.consolidation_cases import least_cost as least_cost_of_nodes
 from tests.consolidation_cases import small_cluster
 from tests.eva_cases import best_packing
@@ -215,9 +217,12 @@ def telling(reading: str) -> Case:
 
 
 def refused(data: Any, text: str) -> str:
-    """The one line with which a certificate is refused."""
+    """The one line with which a certificate is refused; the second checker of JSON refuses it, too."""
     with pytest.raises((CheckFailed, InputError, NoCertificate)) as error:
         PROBLEMS[data.problem].prove(data, text)
+    if text.startswith("{"):
+        with pytest.raises(Refused):
+            proves({"problem": data.problem, "data": data.model_dump(mode="json")}, text)
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 500
     return str(error.value)

@@ -1,19 +1,23 @@
-"""Certificates of the library, and 200 that are tampered with: `python -m tests.certificates.study [PROBLEM...]`.
+"""Certificates of the library: `python -m tests.certificates.study FOLDER [PROBLEM or SET...]`.
 
-Every instance (of these problems) is solved and certified, and newTrace with real widths, SIA's workloads with fairness
-and the fronts of the reclaimings that have them besides. Result and certificate are written to files and verified from
-there. Prints a row a set in CPU seconds, and every tampered certificate that is accepted.
+Every instance (of these problems and sets, `*` for anything) is solved and certified, and besides newTrace with real
+widths, SIA's workloads with fairness and the fronts of the reclaimings that have them. Result and certificate are files
+in the folder, verified from there, the certificate by the second checker of its format too. What is in the folder is
+not done again, and what was begun there and cut off comes last. Prints a row a problem and format in CPU seconds, and
+what both checkers make of certificates that are tampered with.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-import tempfile
 import time
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from experiments.aryl.front_certificates import stated_front
 from experiments.boa.reference import NEWTRACE_BUDGETS
@@ -23,45 +27,32 @@ from experiments.harness.task import ReportFile
 from experiments.output.folder import result_file, write_certified
 from experiments.papers import CERTIFIERS, library_sets
 from experiments.plan import plan
-from instances import CheckFailed, InputError, Instance, Options
+from instances import Instance, Options, dump
 from instances.boa import newtrace
 from instances.files import read_json
-from instances.proofs import NoCertificate
 from instances.proofs.aryl.front import FrontProofs
-from instances.proofs.verify import Verified, read_result, see_bound, see_result
+from instances.proofs.verify import read_result, see_bound, see_none, see_result
 from instances.sia import synthetic
 from models.aryl import pareto_front
 from models.aryl.front_certificate import front_certificates
+from tests.certificates.agreement import AGREED, both, first
+from tests.certificates.readings import Case
+from tests.certificates.second.checker import proves
+from tests.certificates.second.reading import Refused
 from tests.certificates.tampering import tampered_json, tampered_vipr
+from tests.certificates.vipr_check import Checker
+from tests.certificates.vipr_check import Refused as RefusedVipr
 
 OPTIONS = Options(time_limit=60)
+ROWS = "study.jsonl"
+OWN_UNITS = (
+    "node-consolidation",
+    "sia-oracle",
+    "sia-local-oracle",
+)  # the program counts in another unit than the objective
+Row = dict[str, Any]
 LARGE = 300_000  # characters, of a certificate that is not tampered with: there are smaller ones of every kind
-
-
-def certified(instance: Instance, folder: Path) -> tuple[float, float, Certified]:
-    """CPU seconds of solving and of certifying, and the outcome."""
-    (run,) = plan([instance], ["exact"], OPTIONS)
-    report = ReportFile(folder / "report")
-    begin = time.process_time()
-    result = run.outcome(run.work(report))
-    solved = time.process_time()
-    task = Certification(run, result, CERTIFIERS.get(result.problem))
-    found = task.outcome(task.work(report))
-    return solved - begin, time.process_time() - solved, found
-
-
-def verified(instance: Instance, found: Certified, folder: Path) -> tuple[float, Verified]:
-    """CPU seconds of verifying from files, and what holds."""
-    assert found.kind is not None
-    assert found.text is not None
-    write_certified(folder, found.result, found.kind, found.text)
-    name = found.result.instance
-    ending = "vipr" if found.kind == "vipr" else "certificate.json"
-    begin = time.process_time()
-    result = read_result(read_json(folder / result_file(name, "exact")))
-    see_result(instance, result)
-    seen = see_bound(instance, result, (folder / result_file(name, "exact", ending)).read_text())
-    return time.process_time() - begin, seen
+clock = time.process_time
 
 
 def real_widths() -> InstanceSet:
@@ -83,80 +74,168 @@ def with_fairness() -> InstanceSet:
     return InstanceSet("SIA's base workload with fairness", fair, ("exact",))
 
 
-def fronts(sets: Sequence[InstanceSet]) -> int:
-    """Print a row for the fronts of all reclaimings whose jobs have GPU-hours; the number that are not complete."""
-    seconds: dict[str, float] = defaultdict(float)
-    done, complete, points, size, clock = 0, 0, 0, 0, time.process_time
-    for instance in (i for s in sets for i in s.instances if i.problem == "aryl-reclaim"):
-        if any(job.gpu_hours is None for job in instance.data.jobs):
-            continue
-        begin = clock()
-        front = pareto_front(instance.data, OPTIONS)
-        solved = clock()
-        certificates = front_certificates(instance.data, front, OPTIONS)
-        stated = stated_front(instance, front, certificates).model_dump(mode="json")
-        certified = clock()
-        proofs = FrontProofs(instance)
-        for one in certificates:
-            proofs.add(one.text)
-        proofs.see(json.loads(json.dumps(stated)))
-        seconds["solve"] += solved - begin
-        seconds["certify"] += certified - solved
-        seconds["verify"] += clock() - certified
-        done, complete, points = done + 1, complete + stated["complete"], points + len(front.points)
-        size += sum(len(one.text) for one in certificates)
-    spent = ", ".join(f"{step} {s / done:.2f}" for step, s in seconds.items())
-    print(
-        f"fronts: {complete} of {done} complete, {points} points, {size / done / 1000:.0f} kB each; CPU s each: {spent}"
-    )
-    return done - complete
+def of_instance(instance: Instance, folder: Path) -> Row:
+    """A certificate, made and verified: how long that took, and what holds. `reason`: why there is none."""
+    (run,) = plan([instance], ["exact"], OPTIONS)
+    report = ReportFile(folder / "report")
+    begun = clock()
+    result = run.outcome(run.work(report))
+    solved = clock()
+    task = Certification(run, result, CERTIFIERS.get(result.problem))
+    found = task.outcome(task.work(report))
+    row = {"solve": solved - begun, "certify": clock() - solved, "status": found.result.status}
+    if found.kind is None or found.text is None:
+        return {**row, "reason": found.reason}
+    write_certified(folder, found.result, found.kind, found.text)
+    return {**row, "format": found.kind, "characters": len(found.text), **verified(instance, found, folder)}
 
 
-def main(problems: Sequence[str], tampered: int = 200) -> int:
-    """Print the rows. Returns the number of certificates that are missing, refused, or tampered with and accepted."""
-    wrong, kept = 0, []
-    sets = [*library_sets(), real_widths(), with_fairness()]
-    if not problems or "aryl-reclaim" in problems:
-        wrong += fronts(sets)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for s in sets:
-            datas = [i for i in s.instances if not problems or i.problem in problems]
-            if not datas:
-                continue
-            seconds: dict[str, float] = defaultdict(float)
-            widest, done, optimal, size = 0.0, 0, 0, 0
-            for instance in datas:
-                solve, certify, found = certified(instance, folder)
-                seconds["solve"] += solve
-                seconds["certify"] += certify
-                if found.text is None:
-                    print(f"{instance.name}: no certificate: {found.reason}")
-                    continue
-                verify, seen = verified(instance, found, folder)
-                seconds["verify"] += verify
-                widest, done = max(widest, seen.gap), done + 1
-                optimal, size = optimal + (found.result.status == "optimal"), size + len(found.text)
-                if len(found.text) < LARGE:
-                    kept.append((instance, found))
-            wrong += len(datas) - done
-            spent = ", ".join(f"{step} {s / len(datas):.2f}" for step, s in seconds.items())
-            told = f"{done} of {len(datas)} verified, {optimal} optimal, largest gap {widest:.1e}"
-            print(f"{s.name}: {told}, {size / max(done, 1) / 1000:.0f} kB each; CPU s each: {spent}", flush=True)
-    accepted = 0
-    for seed in range(tampered):
-        instance, found = kept[seed * 7 % len(kept)]
-        assert found.text is not None
-        change = tampered_vipr if found.kind == "vipr" else tampered_json
-        try:
-            see_bound(instance, found.result, change(found.text, seed))
-        except (CheckFailed, InputError, NoCertificate):
-            continue
-        accepted += 1
-        print(f"{instance.name}: accepted though tampered with, seed {seed}")
-    print(f"{tampered - accepted} of {tampered} tampered certificates refused")
-    return wrong + accepted
+def verified(instance: Instance, found: Certified, folder: Path) -> Row:
+    """CPU seconds of either checker, from files, and the gap that holds."""
+    begun = clock()
+    ending = "vipr" if found.kind == "vipr" else "certificate.json"
+    result = read_result(read_json(folder / result_file(instance.name, "exact")))
+    text = (folder / result_file(instance.name, "exact", ending)).read_text()
+    see_result(instance, result)
+    if result.status == "infeasible":
+        see_none(instance, text)
+        gap, proven = 0.0, None
+    else:
+        seen = see_bound(instance, result, text)
+        gap, proven = seen.gap, seen.proven
+    return {"gap": gap, "proven": None if proven is None else str(proven), "verify": clock() - begun}
+
+
+def of_front(instance: Instance, folder: Path) -> Row:
+    """The front of a reclaiming, with a certificate for each of its bounds."""
+    begun = clock()
+    front = pareto_front(instance.data, OPTIONS)
+    solved = clock()
+    certificates = front_certificates(instance.data, front, OPTIONS)
+    stated = stated_front(instance, front, certificates).model_dump(mode="json")
+    certified = clock()
+    proofs = FrontProofs(instance)
+    for one in certificates:
+        proofs.add(one.text)
+    proofs.see(json.loads(json.dumps(stated)))
+    seen = clock()
+    for one in certificates:
+        Checker(one.text).check()
+    return {
+        "solve": solved - begun,
+        "certify": certified - solved,
+        "status": "optimal" if stated["complete"] else "feasible",
+        "format": "vipr",
+        "characters": sum(len(one.text) for one in certificates),
+        "gap": 0.0,
+        "verify": seen - certified,
+        "second": clock() - seen,
+    }
+
+
+def wanted(patterns: Sequence[str]) -> Iterator[tuple[str, Instance, Callable[[Instance, Path], Row]]]:
+    """What is to be done: the set, the instance, and how."""
+    for s in (*library_sets(), real_widths(), with_fairness()):
+        for instance in s.instances:
+            ways = {s.name: of_instance}
+            if instance.problem == "aryl-reclaim" and all(j.gpu_hours is not None for j in instance.data.jobs):
+                ways[f"fronts, {s.name}"] = of_front
+            for name, way in ways.items():
+                if not patterns or any(
+                    fnmatchcase(word, p) for p in patterns for word in (name, s.name, instance.problem)
+                ):
+                    yield name, instance, way
+
+
+def rows_of(file: Path) -> dict[tuple[str, str], Row]:
+    """The last row of each set and instance; one that was begun alone has no `solve`."""
+    lines = map(json.loads, file.read_text().splitlines()) if file.exists() else ()
+    return {(line["set"], line["instance"]): line for line in lines}
+
+
+def told(name: str, rows: Iterable[Row]) -> str:
+    """A row of the table: how many are certified, of how many; kB on average, and the largest; CPU s each."""
+    rows = list(rows)
+    done = [row for row in rows if "format" in row]
+    size = [row["characters"] / 1000 for row in done]
+    spent = {part: sum(row.get(part, 0.0) for row in rows) for part in ("solve", "certify", "verify", "second")}
+    means = ", ".join(f"{part} {seconds / max(len(done), 1):.2f}" for part, seconds in spent.items())
+    optimal = sum(row["status"] in ("optimal", "infeasible") for row in done)
+    kb = f"{sum(size) / max(len(size), 1):.1f} kB each, {max(size, default=0):.0f} at most"
+    return f"{name}: {len(done)} of {len(rows)} certified, {optimal} optimal, {kb}; CPU s each: {means}"
+
+
+def second(row: Row, instance: Instance, folder: Path) -> Row:
+    """What the second checker of its format makes of a certificate in the folder, and in how many CPU seconds."""
+    ending = "vipr" if row["format"] == "vipr" else "certificate.json"
+    text = (folder / result_file(instance.name, "exact", ending)).read_text()
+    begun = clock()
+    try:
+        if row["format"] == "vipr":
+            said: Any = Fraction(Checker(text).check().split()[-1])
+        else:
+            said = proves(dump(instance), text)
+    except (Refused, RefusedVipr) as why:
+        return {"second": clock() - begun, "refused": str(why)}
+    said = None if said is None else str(said)
+    agree = said == row["proven"] or (row["format"] == "vipr" and instance.problem in OWN_UNITS)
+    return {"second": clock() - begun, "says": said, **({} if agree else {"refused": f"{said}, not {row['proven']}"})}
+
+
+def tampered(found: Sequence[tuple[Instance, Row]], folder: Path, count: int = 200) -> int:
+    """Print what becomes of so many that are off by one. Returns how many are false, or part the two checkers."""
+    small = [(i, row) for i, row in found if row.get("proven") and row["characters"] < LARGE]
+    outcomes = Counter[str]()
+    for seed in range(count if small else 0):
+        instance, row = small[seed * 7 % len(small)]
+        vipr = row["format"] == "vipr"
+        text = (folder / result_file(instance.name, "exact", "vipr" if vipr else "certificate.json")).read_text()
+        case = Case(instance, "{}", text, float(Fraction(row["proven"])))
+        text = (tampered_vipr if vipr else tampered_json)(text, seed)
+        one = first(case, text)
+        outcome = (
+            "false" if isinstance(one, Fraction) and case.beyond(one) else "refused" if one == "refused" else "true"
+        )
+        said = outcome if vipr else both(case, text)
+        outcomes[outcome if said in (*AGREED, outcome) else "disagreed"] += 1
+        if one != "refused":
+            print(f"{instance.name}: {outcome} though tampered with, seed {seed}: {said}")
+    print(f"{outcomes.total()} tampered with: {dict(outcomes)}")
+    return outcomes["false"] + outcomes["disagreed"]
+
+
+def main(folder: Path, patterns: Sequence[str]) -> int:
+    """Do what is left, and print the rows. Returns how many have no certificate, or one of which something is wrong."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file, work = folder / ROWS, list(wanted(patterns))
+    known = rows_of(file)
+    begun = [(name, instance.name) in known for name, instance, _ in work]
+    with file.open("a") as out:
+
+        def write(row: Row) -> None:
+            known[row["set"], row["instance"]] = row
+            print(json.dumps(row), file=out, flush=True)
+
+        for again in (False, True):
+            for (name, instance, how), before in zip(work, begun, strict=True):
+                row = known.get((name, instance.name), {})
+                if before is again and "solve" not in row:
+                    write({"set": name, "instance": instance.name, "problem": instance.problem})
+                    row = known[name, instance.name] | how(instance, folder)
+                    write(row)
+                    print(told(instance.name, [row]), row.get("reason", ""), flush=True)
+                if row.get("proven", "") != "" and "second" not in row:
+                    write(row | second(row, instance, folder))
+    rows = [known[name, instance.name] for name, instance, _ in work]
+    for one in dict.fromkeys((row["problem"], row["set"].startswith("fronts"), row.get("format")) for row in rows):
+        same = [r for r in rows if (r["problem"], r["set"].startswith("fronts"), r.get("format")) == one]
+        print(told(f"{one[0]}{', fronts' * one[1]}, {one[2]}", same))
+    wrong = [row for row in rows if "format" not in row or "refused" in row]
+    for row in wrong:
+        print(f"{row['instance']}: {row.get('reason') or 'refused by the second checker: ' + row['refused']}")
+    found = [(instance, row) for (_, instance, _), row in zip(work, rows, strict=True)]
+    return len(wrong) + tampered(found, folder)
 
 
 if __name__ == "__main__":
-    sys.exit(min(1, main(sys.argv[1:])))
+    sys.exit(min(1, main(Path(sys.argv[1]), sys.argv[2:])))

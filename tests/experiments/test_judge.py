@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import multiprocessing
 import os
 import textwrap
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from functools import partial
 from itertools import product
@@ -274,6 +277,39 @@ def test_the_command_prints_one_object_and_an_evaluator_returns_numbers(tmp_path
     numbers = judge.evaluate(str(program))
     assert set(numbers) == {"combined_score", "failed", "seconds", "mean_gap", "worst_gap"}
     assert all(type(value) is float for value in numbers.values())
+
+
+NOTHING = "def solve(data):\n    return {'instances': []}\n"
+
+
+def test_threads_and_forked_processes_get_their_own_answers(judge: ProgramJudge, honest: Judgement):
+    """Evaluators are called by several threads, and a thread that is late is left to itself."""
+    programs = [HONEST, NOTHING] * 3
+    with ThreadPoolExecutor(len(programs)) as threads:
+        found = list(threads.map(judge.of_text, programs))
+    forked = multiprocessing.get_context("fork")
+    receive, send = forked.Pipe(duplex=False)
+    child = forked.Process(target=lambda: send.send(judge.of_text(HONEST)))
+    child.start()
+    found += [judge.of_text(NOTHING) for _ in range(3)]
+    assert receive.poll(60)
+    found.append(receive.recv())
+    child.join()
+    assert [one.combined_score for one in found] == [honest.combined_score, 0.0] * 3 + [0.0] * 3 + [
+        honest.combined_score
+    ]
+
+
+def test_openevolve_calls_the_evaluator(tmp_path: Path, judge: ProgramJudge, honest: Judgement):
+    """With OpenEvolve's own evaluator, where it is installed."""
+    config = pytest.importorskip("openevolve.config", reason="OpenEvolve is not installed")
+    made, file = config.Config().evaluator, tmp_path / "evaluator.py"
+    made.cascade_evaluation = False
+    file.write_text("evaluate = None\n")
+    evaluator = pytest.importorskip("openevolve.evaluator").Evaluator(made, str(file))
+    evaluator.evaluate_function = judge.evaluate
+    found = asyncio.run(evaluator.evaluate_multiple([(HONEST, "one"), (NOTHING, "other")]))
+    assert [one["combined_score"] for one in found] == [honest.combined_score, 0.0]
 
 
 def test_every_task_has_proven_optima_and_another_seed_other_instances():

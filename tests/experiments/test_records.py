@@ -415,6 +415,15 @@ def test_a_false_claim_is_refused_and_nothing_kept(
     assert line in said
 
 
+@pytest.mark.parametrize("method", ["", "literal 0.1.0 and exact", "a\nb", "a,b", "=a()", "\x1b[1m", "m" * 101, "ü"])
+def test_a_method_by_another_name_than_a_word_is_refused(claimed: dict[str, Any], tmp_path: Path, method: str):
+    """The table of records says who found and who proved what, in words of its own between the names."""
+    status, said, kept = accept(claimed | {"method": method}, tmp_path, "proof")
+    assert (status, kept, said.count("\n")) == (2, [], 1), said
+    assert "mine.json: method: must be a word" in said
+    assert accept(claimed | {"method": method}, tmp_path)[::2] == (2, [])
+
+
 def test_a_certificate_that_proves_less_or_another_instance_is_refused(claimed: dict[str, Any], tmp_path: Path):
     weaker = json.loads((tmp_path / "proof").read_text())
     (tmp_path / "else").write_text(json.dumps(weaker | {"instance": "0" * len(str(weaker.get("instance", "")))}))
