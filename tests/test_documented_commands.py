@@ -106,6 +106,7 @@ KINDS = {
     "gapwise score experiments/eva/evolved.py --task eva-packing --seed 100": PARSE,
     "gapwise study eva-evolution --evolve": PARSE,
     "gapwise study eva-evolution --trace DIR/eva/trace_pai_full.csv": PARSE,
+    "gapwise study judge-calls": PARSE,
     "gapwise study prism-ceiling": PARSE,
     "gapwise study transactions-ceiling": PARSE,
     "gapwise score my_heuristics:dearest_first --problem eva-packing --quick": PARSE,
