@@ -38,9 +38,9 @@ from models.aryl.mean_jct import EventIntervals, total_at_least
 from models.aryl.parameters import AnnealingParameters, ArylParameters, KnapsackParameters, MeanJctParameters
 from models.aryl.server_groups import ServerGroups, combine, is_small, small_trade_off
 from models.aryl.spectral import SpectralBound
-from tests.sampling import WHOLE
 from models.literal import write_model
 from tests.aryl_cases import best_mean_jct, fewest_preemptions
+from tests.sampling import WHOLE
 
 
 @pytest.mark.parametrize(
