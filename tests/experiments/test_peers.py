@@ -101,6 +101,13 @@ def test_column_generation_bounds_the_optimum_and_does_not_fall_below_it(seed: i
                 assert found.bound >= 0.7 * best
 
 
+def test_a_peer_has_no_solution_where_contents_are_too_many_to_list(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("experiments.peers.eva.contents.MOST", 3)
+    result = contents(table_7(30, 4, objective="net-saving").data)
+    assert (result.status, result.bound) == ("no_solution", None)
+    assert "holds more than 3 contents" in (result.reason or "")
+
+
 def test_maximal_patterns_are_those_of_a_search_over_all_contents():
     arrays = packing_arrays(table_7(9, 2).data)
     found = maximal_patterns(arrays)

@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.peers.eva.patterns import Pattern, refuse_other_packings
 from experiments.peers.highs import solve_highs
-from instances import Answer, InputError, Options, Report, Solution
+from instances import Answer, Options, Report, Solution
 from instances.arrays import FloatArray
 from instances.eva import EvaPacking, PackingArrays, packing_arrays
 from instances.eva.arrays import contents as contents_of
@@ -16,6 +16,10 @@ from instances.method import method
 from models.highs import LinearModel
 
 MOST = 1_000_000  # contents of a type that are listed
+
+
+class TooManyContents(Exception):
+    """An instance type holds more contents than are listed."""
 
 
 def saving_contents(arrays: PackingArrays) -> dict[Pattern, tuple[float, int]]:
@@ -26,7 +30,7 @@ def saving_contents(arrays: PackingArrays) -> dict[Pattern, tuple[float, int]]:
     for kind, place in enumerate(arrays.type_of):
         listed = contents_of(data, data.instance_types[place], MOST)
         if listed is None:
-            raise InputError(f"data.instance_types[{place}]: holds more than {MOST:,} contents")
+            raise TooManyContents(f"{data.instance_types[place].name} holds more than {MOST:,} contents")
         held = np.zeros((len(listed), arrays.classes), dtype=np.int64)
         for row, content in zip(held, listed, strict=True):
             for entry, k in content.items():
@@ -67,6 +71,9 @@ def build_contents(data: EvaPacking) -> tuple[LinearModel, Callable[[FloatArray]
 
 @method("exact")
 def contents(data: EvaPacking, options: Options, report: Report) -> Answer:
-    """The net saving by HiGHS over all contents."""
+    """The net saving by HiGHS over all contents; no solution where they are too many to list."""
     refuse_other_packings(data, "net-saving")
-    return solve_highs(build_contents, data, options, report, float(packing_arrays(data).price_unit))
+    try:
+        return solve_highs(build_contents, data, options, report, float(packing_arrays(data).price_unit))
+    except TooManyContents as error:
+        return Answer(None, reason=str(error))
