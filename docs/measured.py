@@ -69,7 +69,7 @@ class MeasuredTable(Directive):
             table = _joined([_place(said) for said in places])
             chosen = _chosen(table, self.options.get("rows", "*"), self.options.get("columns"))
             drawn = _drawn(chosen.head, chosen.rows)
-            return [drawn if len(places) > 1 else _captioned(drawn, places[0].partition(";")[0].strip())]
+            return [drawn if len(places) > 1 else _captioned(drawn, places[0])]
         except (InputError, ValueError, IndexError) as error:
             raise self.error(f"{self.arguments[0]}: {error}") from None
 
@@ -97,10 +97,10 @@ def _numbered(name: str) -> list[str]:
 
 def _page(record: str, pages: Mapping[str, str]) -> nodes.Node:
     """A link to the table that is made from a record, or to the first page that takes a figure from it."""
-    table = re.compile(rf"measured-table}} {re.escape(record)}(;|$)", re.MULTILINE)
+    table = re.compile(rf"measured-table}} ({re.escape(record)}(?:;.*)?)$", re.MULTILINE)
     for name, text in pages.items():
-        if table.search(text):
-            return nodes.reference("", name, refuri=f"{name}.html#{nodes.make_id(record)}")
+        if found := table.search(text):
+            return nodes.reference("", name, refuri=f"{name}.html#{nodes.make_id(found[1])}")
     for name, text in pages.items():
         if f"{{measured}}`{record};" in text:
             return nodes.reference("", name, refuri=f"{name}.html")
@@ -179,12 +179,12 @@ def _listed(text: str) -> list[str]:
     return [part.strip() for part in text.split(";")]
 
 
-def _captioned(table: nodes.table, record: str) -> nodes.table:
-    """The table with what it shows and the command that makes it, from its record."""
-    made = read(record)
+def _captioned(table: nodes.table, place: str) -> nodes.table:
+    """The table of `RECORD; PLACE` with what it shows and the command that makes it."""
+    made = read(place.partition(";")[0].strip())
     if made is not None:
         table.insert(0, nodes.title("", "", nodes.Text(f"{_title(made)} "), nodes.literal("", made.command)))
-    table["ids"].append(nodes.make_id(record))
+    table["ids"].append(nodes.make_id(place))
     return table
 
 

@@ -91,6 +91,10 @@ def test_a_table_of_a_record_says_what_it_is_and_its_command(monkeypatch: pytest
 
     table = drawn("MeasuredTable", "aryl/table-7")
     assert table[0].astext() == "Table 7: Jobs on loaned servers. gapwise reproduce aryl --only table-7 --traces DIR"
+    assert [drawn("MeasuredTable", f"aryl/excess; {place}")["ids"] for place in (0, 1)] == [
+        ["aryl-excess-0"],
+        ["aryl-excess-1"],
+    ]
     index = drawn("Reproduced").astext()
     for title, only in (
         ("Figure 14: more and fewer queues", "figure-14"),
