@@ -9,15 +9,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.arrays import IntArray
 from instances.method import method
-from instances.result import Termination
+from instances.result import Termination, TracePoint
 from instances.sia import SiaOracle
 from instances.sia.arrays import OracleArrays, narrowed, oracle_arrays, solution_of
+from models.incumbent import Incumbent
 from models.sia.bounds import initial_solution, trivial_bound
 from models.sia.branching import branch
 from models.sia.parameters import DEFAULTS, OracleParameters
+from models.sia.presolve import alone, presolved
 from models.sia.search import construct
 from models.sia.time_indexed import solve_time_indexed
 from models.sia.turns import CuttingTurns, OracleProof
@@ -62,9 +68,10 @@ def exact(
         report(solution_of(data, arrays, best), 0.0)
     if arrays.starts > parameters.most_starts:
         return solve_time_indexed(data, options, report, solution_of(data, arrays, best), parameters)
-    proof = OracleProof(data, arrays, options, report, clock, best, best if reserved is None else reserved, parameters)
+    best = min(best, construct(arrays, best if reserved is None else reserved, clock), key=arrays.delay)
+    proof = PartedProof(data, arrays, options, report, clock, best, parameters)
     build_s = clock.cpu_s
-    termination = _prove(proof)
+    termination = proof.run()
     return Answer(
         solution=solution_of(data, arrays, proof.best),
         bound=float(proof.bound * arrays.slot),
@@ -74,6 +81,100 @@ def exact(
         trace=tuple(proof.trace),
         info=proof.info,
     )
+
+
+class PartedProof:
+    """The incumbent of the whole problem, and the proofs of its parts (`presolve`), whose bounds add up.
+
+    `info` adds up what the proofs of the parts say of themselves.
+
+    Parameters:
+
+    - `data`: the problem.
+    - `arrays`: the problem in steps.
+    - `options`: limits, gap, threads and seed.
+    - `report`: given each better solution and bound.
+    - `clock`: the solve's clock.
+    - `best`: a feasible schedule, (J,).
+    - `parameters`: constants of the method.
+    """
+
+    def __init__(
+        self,
+        data: SiaOracle,
+        arrays: OracleArrays,
+        options: Options,
+        report: Report,
+        clock: Stopwatch,
+        best: IntArray,
+        parameters: OracleParameters,
+    ) -> None:
+        self.arrays, self.options, self.clock, self.parameters = arrays, options, clock, parameters
+
+        def reported(starts: IntArray | None, bound: int | None) -> None:
+            report(None if starts is None else solution_of(data, arrays, starts), float((bound or 0) * arrays.slot))
+
+        self.incumbent: Incumbent[IntArray, int] = Incumbent("minimize", clock, reported, gap=options.gap, bound=0)
+        self.incumbent.offer(arrays.delay(best), best)
+        self.info: dict[str, float] = {}
+        self.bounds: IntArray = np.zeros(0, dtype=np.int64)  # of the parts, in steps
+        self._limit: Termination = "finished"
+
+    @property
+    def best(self) -> IntArray:
+        """The best schedule (J,)."""
+        assert self.incumbent.solution is not None
+        return self.incumbent.solution
+
+    @property
+    def bound(self) -> int:
+        """The best bound, in steps."""
+        return self.incumbent.bound or 0
+
+    @property
+    def trace(self) -> list[TracePoint]:
+        """The incumbent's trace, in slots."""
+        slot = self.arrays.slot
+        return [(t, float((v or 0) * slot), float((b or 0) * slot)) for t, v, b in self.incumbent.trace]
+
+    def run(self) -> Termination:
+        """Prove small parts by themselves, with little effort each, and all that is left together."""
+        arrays, part, best = presolved(self.arrays, self.best)
+        self.incumbent.offer(arrays.delay(best), best)
+        p, effort = self.parameters, self.options.effort
+        brief = replace(self.options, effort=p.part_effort if effort is None else min(p.part_effort, effort))
+        sizes = np.bincount(part + 1, arrays.cutoff - arrays.submit)[1:]
+        self.bounds, left = np.zeros(len(sizes), dtype=np.int64), list[int]()
+        for name in np.argsort(sizes, kind="stable").tolist():
+            single = not left and name == len(sizes) - 1
+            if single or sizes[name] > p.part_starts or not self._proven(arrays, part, [name], brief):
+                left.append(name)
+        if left and not self.incumbent.closed:
+            self._proven(arrays, part, left, self.options)
+        return "finished" if self.incumbent.closed else self._limit
+
+    def _proven(self, arrays: OracleArrays, part: IntArray, names: list[int], options: Options) -> bool:
+        """Whether the schedule of some parts is proven, together, within the effort of `options`."""
+        inside = np.isin(part, names)
+        chosen, others = np.flatnonzero(inside), int(self.bounds.sum() - self.bounds[names].sum())
+        _, own = alone(arrays, chosen, arrays.submit, arrays.cutoff)
+
+        def reported(starts: IntArray | None, bound: int | None) -> None:
+            if starts is not None:
+                found = self.best.copy()
+                found[chosen] = starts[: len(chosen)]
+                self.incumbent.offer(arrays.delay(found), found)
+            self.incumbent.raise_bound(others + (bound or 0))
+
+        first = own.cutoff.copy()
+        first[: len(chosen)] = self.best[chosen]
+        proof = OracleProof(own, options, reported, self.clock, first, self.parameters)
+        proof.raise_bound(int(self.bounds[names].sum()))
+        self._limit = _prove(proof)
+        self.bounds[names[0]], self.bounds[names[1:]] = proof.bound, 0
+        for key, value in proof.info.items():
+            self.info[key] = self.info.get(key, 0) + value
+        return proof.closed
 
 
 def _prove(proof: OracleProof) -> Termination:

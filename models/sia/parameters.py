@@ -18,6 +18,11 @@ class OracleParameters:
     - `most_units`: most units of GPUs that a row counts, so that a solver's tolerances are below one unit.
     - `small_weight`: fairness weights below this one are the unit of the time-indexed model's costs.
 
+    Parts:
+
+    - `part_starts`: starts in the windows of a part up to which it is tried by itself.
+    - `part_effort`: most turns, and most nodes, of such a try.
+
     Turns of cuts and search:
 
     - `cutting_share`, `searching_share`: most shares of the time left for the cuts and for the search of one turn.
@@ -107,6 +112,9 @@ class OracleParameters:
     many_starts: int = 1_000_000
     most_units: int = 100_000
     small_weight: float = 1e-3
+
+    part_starts: int = 5_000
+    part_effort: int = 20
 
     cutting_share: float = 0.5
     searching_share: float = 0.4

@@ -10,20 +10,20 @@ long ones: what comes out depends on where a search begins far more than on how 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from instances import Options, Report, Stopwatch
+from instances import Options, Stopwatch
 from instances.arrays import BoolArray, FloatArray, IntArray
-from instances.result import Termination, TracePoint
-from instances.sia import SiaOracle
-from instances.sia.arrays import OracleArrays, coarse, solution_of
+from instances.result import Termination
+from instances.sia.arrays import OracleArrays, coarse
 from models.incumbent import Incumbent
 from models.sia.parameters import OracleParameters
 from models.sia.relaxation import StartRelaxation
 from models.sia.rows import Rows, StartColumns
-from models.sia.search import construct, improve, in_order, settle
+from models.sia.search import improve, in_order, settle
 
 
 class OracleProof:
@@ -33,35 +33,26 @@ class OracleProof:
 
     Parameters:
 
-    - `data`: the problem.
     - `arrays`: the problem in steps.
     - `options`: limits, gap, threads and seed.
-    - `report`: given each better solution and bound.
+    - `report`: given each better schedule (J,), or `None`, with the bound, and each better bound, in steps.
     - `clock`: the solve's clock.
     - `best`: a feasible schedule, (J,).
-    - `reserved`: feasible reservations, (J,), that leave jobs as much time as possible.
     - `parameters`: constants of the method.
     """
 
     def __init__(
         self,
-        data: SiaOracle,
         arrays: OracleArrays,
         options: Options,
-        report: Report,
+        report: Callable[[IntArray | None, int | None], None],
         clock: Stopwatch,
         best: IntArray,
-        reserved: IntArray,
         parameters: OracleParameters,
     ) -> None:
-        self.arrays, self.options, self.clock, self.reserved = arrays, options, clock, reserved
-        self.parameters = parameters
+        self.arrays, self.options, self.clock, self.parameters = arrays, options, clock, parameters
         self.columns = StartColumns(coarse(arrays, parameters.most_units), arrays)
-
-        def reported(starts: IntArray | None, bound: int | None) -> None:
-            report(None if starts is None else solution_of(data, arrays, starts), float((bound or 0) * arrays.slot))
-
-        self.incumbent: Incumbent[IntArray, int] = Incumbent("minimize", clock, reported, gap=options.gap, bound=0)
+        self.incumbent: Incumbent[IntArray, int] = Incumbent("minimize", clock, report, gap=options.gap, bound=0)
         self.offer(best)
         self.info: dict[str, float] = {}
         self.rng = np.random.default_rng(options.seed)
@@ -93,12 +84,6 @@ class OracleProof:
     def closed(self) -> bool:
         """Whether the gap asked for is closed."""
         return self.incumbent.closed
-
-    @property
-    def trace(self) -> list[TracePoint]:
-        """The incumbent's trace, in slots."""
-        slot = self.arrays.slot
-        return [(t, float((v or 0) * slot), float((b or 0) * slot)) for t, v, b in self.incumbent.trace]
 
     def offer(self, starts: IntArray) -> None:
         """Take a feasible schedule (J,) if no other was as good."""
@@ -212,7 +197,6 @@ class CuttingTurns:
 
     def __init__(self, proof: OracleProof) -> None:
         self.proof, self.parameters = proof, proof.parameters
-        proof.offer(construct(proof.arrays, proof.reserved, proof.clock))
         self.relaxation = StartRelaxation(proof.columns, proof.best, proof.parameters)
         self.search = EliteSearch(proof, self.relaxation)
 

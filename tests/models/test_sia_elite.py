@@ -31,7 +31,7 @@ def _search(seed: int) -> EliteSearch:
     data = synthetic("base", 11, days=1).data
     arrays, clock = oracle_arrays(data), Stopwatch()
     first = construct(arrays, arrays.cutoff, clock)
-    proof = OracleProof(data, arrays, Options(seed=seed), ignore, clock, first, arrays.cutoff, BRIEF)
+    proof = OracleProof(arrays, Options(seed=seed), ignore, clock, first, BRIEF)
     relaxation = StartRelaxation(proof.columns, proof.best)
     relaxation.converge(proof.delay, clock)
     return EliteSearch(proof, relaxation)
