@@ -62,7 +62,9 @@ class OracleParameters:
 
     Neighbourhood search:
 
-    - `first_tries`, `tries`: tries for each job in a batch, in the first search and in later ones.
+    - `first_tries`: tries for each job in a batch, with fairness.
+    - `tries`: the same without, in the first search, and in those that follow one by one until the
+      schedule is near the bound.
     - `batches`: batches of a search.
     - `warm`, `cold`: temperatures at the start and the end of a batch, in mean durations.
     - `slice_tries`, `slice_steps`: tries between two looks at the clock; fewer where they take more than so many steps.
@@ -148,7 +150,7 @@ class OracleParameters:
     proof_nodes: int = 4_000
 
     first_tries: int = 200
-    tries: int = 500
+    tries: tuple[int, ...] = (20, 100, 500)
     batches: int = 2
     warm: float = 0.4
     cold: float = 0.007

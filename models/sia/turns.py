@@ -228,7 +228,7 @@ class CuttingTurns:
             if self._heavy():
                 self.search.run(self._searching(), p.failures_first, p.first_draws)
             else:
-                self._improve(proof.best, self._searching(), p.first_tries)
+                self._improve(proof.best, self._searching(), p.tries[:1])
 
     def _candidates(self) -> int:
         """Number of starts that may be of use: of those that count in the same tight rows only a job's earliest is."""
@@ -291,7 +291,12 @@ class CuttingTurns:
         """The clock of one turn's search."""
         return Stopwatch(self.parameters.searching_share * self.proof.clock.remaining_s)
 
-    def _improve(self, starts: IntArray, clock: Stopwatch, tries: int) -> None:
+    def _improve(self, starts: IntArray, clock: Stopwatch, tries: tuple[int, ...]) -> None:
+        """Improve a schedule by searches with more and more `tries`, until it is near the bound."""
         proof, p = self.proof, self.parameters
-        seed = int(proof.rng.integers(2**31))
-        proof.offer(improve(proof.arrays, starts, clock, seed=seed, tries=tries, stop=proof.bound, parameters=p))
+        for more in tries:
+            if proof.distance < p.worth_searching or clock.expired:
+                return
+            seed = int(proof.rng.integers(2**31))
+            starts = improve(proof.arrays, starts, clock, seed=seed, tries=more, stop=proof.bound, parameters=p)
+            proof.offer(starts)
