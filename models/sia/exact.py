@@ -138,36 +138,59 @@ class PartedProof:
         return [(t, float((v or 0) * slot), float((b or 0) * slot)) for t, v, b in self.incumbent.trace]
 
     def run(self) -> Termination:
-        """Prove small parts by themselves, with little effort each, and all that is left together."""
+        """Prove parts by all orders of few jobs, small ones by themselves, and all that is left together."""
         arrays, part, best = presolved(self.arrays, self.best)
         self.incumbent.offer(arrays.delay(best), best)
         p, effort = self.parameters, self.options.effort
         brief = replace(self.options, effort=p.part_effort if effort is None else min(p.part_effort, effort))
         sizes = np.bincount(part + 1, arrays.cutoff - arrays.submit)[1:]
-        self.bounds, left = np.zeros(len(sizes), dtype=np.int64), list[int]()
-        for name in np.argsort(sizes, kind="stable").tolist():
-            single = not left and name == len(sizes) - 1
-            if single or sizes[name] > p.part_starts or not self._proven(arrays, part, [name], brief):
-                left.append(name)
+        self.bounds = np.zeros(len(sizes), dtype=np.int64)
+        left = [name for name in np.argsort(sizes, kind="stable").tolist() if not self._enumerated(arrays, part, name)]
+        if len(left) > 1:
+            left = [k for k in left if sizes[k] > p.part_starts or not self._proven(arrays, part, [k], brief)]
         if left and not self.incumbent.closed:
             self._proven(arrays, part, left, self.options)
         return "finished" if self.incumbent.closed else self._limit
+
+    def _enumerated(self, arrays: OracleArrays, part: IntArray, name: int) -> bool:
+        """Whether the schedule of a part is proven by all orders of its jobs."""
+        p, chosen = self.parameters, np.flatnonzero(part == name)
+        if len(chosen) > p.order_jobs or self.clock.expired:
+            return False
+        from models.sia.orders import best_order  # compiled at first use, which takes seconds
+
+        own, first = self._alone(arrays, chosen)
+        found, proven = best_order(own, len(chosen), first, p.order_looks)
+        self._offer(chosen, found)
+        if proven:
+            self.bounds[name] = own.delay(found)
+            self.incumbent.raise_bound(int(self.bounds.sum()))
+        return proven
+
+    def _alone(self, arrays: OracleArrays, chosen: IntArray) -> tuple[OracleArrays, IntArray]:
+        """The problem of the `chosen` jobs (N,), and their starts in the best schedule with those of the others."""
+        _, own = alone(arrays, chosen, arrays.submit, arrays.cutoff)
+        first = own.cutoff.copy()
+        first[: len(chosen)] = self.best[chosen]
+        return own, first
+
+    def _offer(self, chosen: IntArray, starts: IntArray) -> None:
+        """Take a schedule of the `chosen` jobs (N,), the first ones of `starts`, if no other was as good."""
+        found = self.best.copy()
+        found[chosen] = starts[: len(chosen)]
+        self.incumbent.offer(self.arrays.delay(found), found)
 
     def _proven(self, arrays: OracleArrays, part: IntArray, names: list[int], options: Options) -> bool:
         """Whether the schedule of some parts is proven, together, within the effort of `options`."""
         inside = np.isin(part, names)
         chosen, others = np.flatnonzero(inside), int(self.bounds.sum() - self.bounds[names].sum())
-        _, own = alone(arrays, chosen, arrays.submit, arrays.cutoff)
+        own, first = self._alone(arrays, chosen)
 
         def reported(starts: IntArray | None, bound: int | None) -> None:
             if starts is not None:
-                found = self.best.copy()
-                found[chosen] = starts[: len(chosen)]
-                self.incumbent.offer(arrays.delay(found), found)
+                self._offer(chosen, starts)
             self.incumbent.raise_bound(others + (bound or 0))
 
-        first = own.cutoff.copy()
-        first[: len(chosen)] = self.best[chosen]
         proof = OracleProof(own, options, reported, self.clock, first, self.parameters)
         proof.raise_bound(int(self.bounds[names].sum()))
         self._limit = _prove(proof)

@@ -20,6 +20,8 @@ class OracleParameters:
 
     Parts:
 
+    - `order_jobs`, `order_looks`: jobs of a part up to which all orders are tried, and looks at a stretch of use after
+      which that is given up.
     - `part_starts`: starts in the windows of a part up to which it is tried by itself.
     - `part_effort`: most turns, and most nodes, of such a try.
 
@@ -115,6 +117,8 @@ class OracleParameters:
     most_units: int = 100_000
     small_weight: float = 1e-3
 
+    order_jobs: int = 100
+    order_looks: int = 15_000_000
     part_starts: int = 5_000
     part_effort: int = 20
 

@@ -6,10 +6,11 @@ that may hold GPUs at it, each with some start in its window, are too wide toget
 1. In an optimal schedule no job can start a step earlier by itself. A job that starts at t > s_j would also hold step
    t - 1 then, which is too much there. So step t - 1 is full, and a window ends behind a full step or is s_j alone.
 2. A job *competes* at the full steps that it holds with some start in its window and not with some other. Jobs that
-   compete at one step are of one part. Jobs that compete nowhere start at s_j by 1. At a full step only jobs of one part
-   have a choice, and at other steps everything fits: the starts of each part can be chosen as if there were no other.
-3. So an optimal schedule has no more delay in any part than a schedule at hand, and none of the part's jobs waits longer
-   than that.
+   compete at one step are of one part. Jobs that compete nowhere start at s_j by 1. At a full step only jobs of one
+   part have a choice, and at other steps everything fits: the starts of each part can be chosen as if there were no
+   other.
+3. So an optimal schedule has no more delay in any part than a schedule at hand, and none of the part's jobs waits
+   longer than that.
 """
 
 from __future__ import annotations
