@@ -1,9 +1,11 @@
-"""The fast exact method: a relaxation with cuts, fixing by reduced costs, and branch and bound on the starts of jobs.
+"""The fast exact method: presolve, and for each part all orders of its jobs, or a relaxation with branch and bound.
 
-1. A good schedule (`search`) and the bound of the linear relaxation with cuts (`relaxation`, `cuts`).
-2. Starts whose reduced cost exceeds the distance between the two are excluded, and better schedules sought in the
-   order of starts drawn from the relaxation (`turns`), and on heavy workloads near the best ones (`EliteSearch`).
-3. A tree over the starts of jobs, with rows, columns and cuts generated at every node (`start_tree`, `branching`).
+1. A good schedule (`search`), and the parts into which the problem falls (`presolve`).
+2. Of a part with few jobs or little delay, all orders in which the jobs can start (`orders`).
+3. Else the bound of the linear relaxation with cuts (`relaxation`, `cuts`). Starts whose reduced cost exceeds the
+   distance between schedule and bound are excluded, and better schedules sought in the order of starts drawn from the
+   relaxation (`turns`), and on heavy workloads near the best ones (`EliteSearch`).
+4. A tree over the starts of jobs, with rows, columns and cuts generated at every node (`start_tree`, `branching`).
    Where rows are coarser than the problem, a schedule that keeps them and is too wide gets rows of its own.
 """
 

@@ -20,7 +20,7 @@ from models.sia.relaxation import StartRelaxation
 from models.sia.search import construct, settle
 from models.sia.turns import EliteSearch, OracleProof
 
-ALWAYS = replace(DEFAULTS, moderate_candidates=0, worth_searching=1)
+ALWAYS = replace(DEFAULTS, moderate_candidates=0, worth_searching=1, order_jobs=0)
 """Constants with which the search runs on small workloads too."""
 BRIEF = replace(DEFAULTS, penalty_tries=300, settled_tries=10, draws=4)
 """Constants of a search that leaves much to the next one."""
