@@ -25,10 +25,10 @@ APART = replace(DEFAULTS, order_jobs=0, part_effort=1)
 
 def _small(rng: random.Random) -> OracleArrays:
     """Jobs as wide as all pools, of one GPU, alike, without a choice, at once and far apart."""
-    pools = tuple((f"p{i}", rng.choice([1, 1, 2, 3, 4])) for i in range(rng.randint(1, 3)))
+    pools = tuple((f"p{i}", rng.choice([1, 1, 2, 3, 4])) for i in range(rng.choice([1, 1, 2, 3])))
     late, longest, later = rng.choice([0, 2, 5, 10]), rng.choice([1, 3, 5, 8]), rng.choice([0, 9, 25])
     jobs = []
-    for _ in range(rng.randint(1, 6)):
+    for _ in range(rng.randint(1, 7)):
         pool, gpus = rng.choice(pools)
         submit, width = rng.randint(0, late) + rng.choice([0, later]), rng.choice([1, gpus, rng.randint(1, gpus)])
         jobs.append((pool, submit, rng.randint(1, longest), width))
