@@ -15,7 +15,7 @@ import numpy as np
 from instances.arrays import IntArray
 from instances.result import Termination
 from models.sia.parameters import OracleParameters
-from models.sia.presolve import alone
+from models.sia.presolve import beside
 from models.sia.relaxation import StartRelaxation
 from models.sia.rows import NOBODY, IntervalRow, Rows, StartColumns, ceiling
 from models.sia.search import advance, in_order
@@ -92,7 +92,7 @@ def groups(columns: StartColumns, group: IntArray, best: IntArray) -> list[JobGr
     found = []
     for name in np.unique(group):
         mine = np.flatnonzero(group == name)
-        jobs, own = alone(arrays, mine, first, last)
+        jobs, own = beside(arrays, mine, first, last)
         place = np.full(len(group), NOBODY)
         place[jobs] = np.arange(len(jobs))
         problem = StartColumns(own)

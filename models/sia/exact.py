@@ -161,20 +161,13 @@ class PartedProof:
             return False
         from models.sia.orders import best_order  # compiled at first use, which takes seconds
 
-        own, first = self._alone(arrays, chosen)
+        own, first = alone(arrays, chosen, self.best)
         found, proven = best_order(own, len(chosen), first, p.order_looks)
         self._offer(chosen, found)
         if proven:
             self.bounds[name] = own.delay(found)
             self.incumbent.raise_bound(int(self.bounds.sum()))
         return proven
-
-    def _alone(self, arrays: OracleArrays, chosen: IntArray) -> tuple[OracleArrays, IntArray]:
-        """The problem of the `chosen` jobs (N,), and their starts in the best schedule with those of the others."""
-        _, own = alone(arrays, chosen, arrays.submit, arrays.cutoff)
-        first = own.cutoff.copy()
-        first[: len(chosen)] = self.best[chosen]
-        return own, first
 
     def _offer(self, chosen: IntArray, starts: IntArray) -> None:
         """Take a schedule of the `chosen` jobs (N,), the first ones of `starts`, if no other was as good."""
@@ -186,7 +179,7 @@ class PartedProof:
         """Whether the schedule of some parts is proven, together, within the effort of `options`."""
         inside = np.isin(part, names)
         chosen, others = np.flatnonzero(inside), int(self.bounds.sum() - self.bounds[names].sum())
-        own, first = self._alone(arrays, chosen)
+        own, first = alone(arrays, chosen, self.best)
 
         def reported(starts: IntArray | None, bound: int | None) -> None:
             if starts is not None:

@@ -44,11 +44,19 @@ def presolved(arrays: OracleArrays, best: IntArray) -> tuple[OracleArrays, IntAr
             return replace(arrays, cutoff=cutoff), part, best
 
 
-def alone(arrays: OracleArrays, chosen: IntArray, first: IntArray, last: IntArray) -> tuple[IntArray, OracleArrays]:
-    """The problem of the `chosen` jobs (N,) beside what others hold wherever they start in first..last, (J,) each.
+def alone(arrays: OracleArrays, chosen: IntArray, best: IntArray) -> tuple[OracleArrays, IntArray]:
+    """The problem of the `chosen` jobs (N,) beside what others hold wherever they start, and the starts of `best` (J,).
 
-    The others are jobs with a single start behind the chosen ones, whose windows end at `last`; all these jobs' numbers
-    come first, then the arrays.
+    The others are jobs with a single start, behind the chosen ones.
+    """
+    _, own = beside(arrays, chosen, arrays.submit, arrays.cutoff)
+    return own, np.concatenate([best[chosen], own.cutoff[len(chosen) :]])
+
+
+def beside(arrays: OracleArrays, chosen: IntArray, first: IntArray, last: IntArray) -> tuple[IntArray, OracleArrays]:
+    """The jobs of a problem, and the problem: `chosen` (N,), and what others hold wherever in first..last they start.
+
+    The windows of the chosen jobs, which come first, end at `last` (J,).
     """
     held = arrays.duration - (last - first)  # steps that a job runs wherever it starts, from its last start on
     begin, end = first[chosen].min(), (last + arrays.duration)[chosen].max()

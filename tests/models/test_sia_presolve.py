@@ -69,7 +69,7 @@ def test_no_optimal_schedule_is_lost_and_parts_have_nothing_to_do_with_each_othe
             assert (starts <= narrow.cutoff).all()
             assert (starts == arrays.submit)[part == NOBODY].all()
         apart = [np.flatnonzero(part == name) for name in range(part.max() + 1)]
-        problems = [alone(narrow, chosen, narrow.submit, narrow.cutoff)[1] for chosen in apart]
+        problems = [alone(narrow, chosen, best)[0] for chosen in apart]
         several += len(apart) > 1
         for starts in _schedules(narrow):
             fits = [
