@@ -118,7 +118,7 @@ class OracleParameters:
     small_weight: float = 1e-3
 
     order_jobs: int = 100
-    order_looks: int = 15_000_000
+    order_looks: int = 60_000_000
     part_starts: int = 5_000
     part_effort: int = 20
 
