@@ -231,7 +231,7 @@ class CuttingTurns:
             if self._heavy():
                 self.search.run(self._searching(), p.failures_first, p.first_draws)
             else:
-                self._improve(proof.best, self._searching(), p.tries[:1])
+                self._improve(proof.best, self._searching(), p.tries[:2])
 
     def _candidates(self) -> int:
         """Number of starts that may be of use: of those that count in the same tight rows only a job's earliest is."""
