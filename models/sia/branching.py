@@ -8,13 +8,14 @@ one group do not multiply those of another.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from instances.arrays import IntArray
 from instances.result import Termination
 from models.sia.parameters import OracleParameters
+from models.sia.presolve import beside
 from models.sia.relaxation import StartRelaxation
 from models.sia.rows import NOBODY, IntervalRow, Rows, StartColumns, ceiling
 from models.sia.search import advance, in_order
@@ -88,21 +89,10 @@ def groups(columns: StartColumns, group: IntArray, best: IntArray) -> list[JobGr
     """
     arrays = columns.arrays
     first, last = _windows(columns, best)
-    held = arrays.duration - (last - first)  # steps that a job runs wherever it starts, from its last start on
     found = []
     for name in np.unique(group):
         mine = np.flatnonzero(group == name)
-        begin, end = first[mine].min(), (last + arrays.duration)[mine].max()
-        others = np.flatnonzero((group != name) & (held > 0) & (last < end) & (last + held > begin))
-        jobs = np.concatenate([mine, others])
-        own = replace(
-            arrays,
-            submit=np.concatenate([arrays.submit[mine], last[others]]),
-            duration=np.concatenate([arrays.duration[mine], held[others]]),
-            gpus=arrays.gpus[jobs],
-            cutoff=last[jobs],
-            origin=arrays.origin[jobs],
-        )
+        jobs, own = beside(arrays, mine, first, last)
         place = np.full(len(group), NOBODY)
         place[jobs] = np.arange(len(jobs))
         problem = StartColumns(own)

@@ -1,23 +1,31 @@
-"""The fast exact method: a relaxation with cuts, fixing by reduced costs, and branch and bound on the starts of jobs.
+"""The fast exact method: presolve, and for each part all orders of its jobs, or a relaxation with branch and bound.
 
-1. A good schedule (`search`) and the bound of the linear relaxation with cuts (`relaxation`, `cuts`).
-2. Starts whose reduced cost exceeds the distance between the two are excluded, and better schedules sought in the
-   order of starts drawn from the relaxation (`turns`), and on heavy workloads near the best ones (`EliteSearch`).
-3. A tree over the starts of jobs, with rows, columns and cuts generated at every node (`start_tree`, `branching`).
+1. A good schedule (`search`), and the parts into which the problem falls (`presolve`).
+2. Of a part with few jobs or little delay, all orders in which the jobs can start (`orders`).
+3. Else the bound of the linear relaxation with cuts (`relaxation`, `cuts`). Starts whose reduced cost exceeds the
+   distance between schedule and bound are excluded, and better schedules sought in the order of starts drawn from the
+   relaxation (`turns`), and on heavy workloads near the best ones (`EliteSearch`).
+4. A tree over the starts of jobs, with rows, columns and cuts generated at every node (`start_tree`, `branching`).
    Where rows are coarser than the problem, a schedule that keeps them and is too wide gets rows of its own.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.arrays import IntArray
 from instances.method import method
-from instances.result import Termination
+from instances.result import Termination, TracePoint
 from instances.sia import SiaOracle
 from instances.sia.arrays import OracleArrays, narrowed, oracle_arrays, solution_of
+from models.incumbent import Incumbent
 from models.sia.bounds import initial_solution, trivial_bound
 from models.sia.branching import branch
 from models.sia.parameters import DEFAULTS, OracleParameters
+from models.sia.presolve import alone, presolved
 from models.sia.search import construct
 from models.sia.time_indexed import solve_time_indexed
 from models.sia.turns import CuttingTurns, OracleProof
@@ -62,9 +70,10 @@ def exact(
         report(solution_of(data, arrays, best), 0.0)
     if arrays.starts > parameters.most_starts:
         return solve_time_indexed(data, options, report, solution_of(data, arrays, best), parameters)
-    proof = OracleProof(data, arrays, options, report, clock, best, best if reserved is None else reserved, parameters)
+    best = min(best, construct(arrays, best if reserved is None else reserved, clock), key=arrays.delay)
+    proof = PartedProof(data, arrays, options, report, clock, best, parameters)
     build_s = clock.cpu_s
-    termination = _prove(proof)
+    termination = proof.run()
     return Answer(
         solution=solution_of(data, arrays, proof.best),
         bound=float(proof.bound * arrays.slot),
@@ -74,6 +83,116 @@ def exact(
         trace=tuple(proof.trace),
         info=proof.info,
     )
+
+
+class PartedProof:
+    """The incumbent of the whole problem, and the proofs of its parts (`presolve`), whose bounds add up.
+
+    `info` adds up what the proofs of the parts say of themselves.
+
+    Parameters:
+
+    - `data`: the problem.
+    - `arrays`: the problem in steps.
+    - `options`: limits, gap, threads and seed.
+    - `report`: given each better solution and bound.
+    - `clock`: the solve's clock.
+    - `best`: a feasible schedule, (J,).
+    - `parameters`: constants of the method.
+    """
+
+    def __init__(
+        self,
+        data: SiaOracle,
+        arrays: OracleArrays,
+        options: Options,
+        report: Report,
+        clock: Stopwatch,
+        best: IntArray,
+        parameters: OracleParameters,
+    ) -> None:
+        self.arrays, self.options, self.clock, self.parameters = arrays, options, clock, parameters
+
+        def reported(starts: IntArray | None, bound: int | None) -> None:
+            report(None if starts is None else solution_of(data, arrays, starts), float((bound or 0) * arrays.slot))
+
+        self.incumbent: Incumbent[IntArray, int] = Incumbent("minimize", clock, reported, gap=options.gap, bound=0)
+        self.incumbent.offer(arrays.delay(best), best)
+        self.info: dict[str, float] = {}
+        self.bounds: IntArray = np.zeros(0, dtype=np.int64)  # of the parts, in steps
+        self._limit: Termination = "finished"
+
+    @property
+    def best(self) -> IntArray:
+        """The best schedule (J,)."""
+        assert self.incumbent.solution is not None
+        return self.incumbent.solution
+
+    @property
+    def bound(self) -> int:
+        """The best bound, in steps."""
+        return self.incumbent.bound or 0
+
+    @property
+    def trace(self) -> list[TracePoint]:
+        """The incumbent's trace, in slots."""
+        slot = self.arrays.slot
+        return [(t, float((v or 0) * slot), float((b or 0) * slot)) for t, v, b in self.incumbent.trace]
+
+    def run(self) -> Termination:
+        """Prove parts by all orders of few jobs, small ones by themselves, and all that is left together."""
+        arrays, part, best = presolved(self.arrays, self.best)
+        self.incumbent.offer(arrays.delay(best), best)
+        p, effort = self.parameters, self.options.effort
+        brief = replace(self.options, effort=p.part_effort if effort is None else min(p.part_effort, effort))
+        sizes = np.bincount(part + 1, arrays.cutoff - arrays.submit)[1:]
+        self.bounds = np.zeros(len(sizes), dtype=np.int64)
+        left = [name for name in np.argsort(sizes, kind="stable").tolist() if not self._enumerated(arrays, part, name)]
+        if len(left) > 1:
+            left = [k for k in left if sizes[k] > p.part_starts or not self._proven(arrays, part, [k], brief)]
+        if left and not self.incumbent.closed:
+            self._proven(arrays, part, left, self.options)
+        return "finished" if self.incumbent.closed else self._limit
+
+    def _enumerated(self, arrays: OracleArrays, part: IntArray, name: int) -> bool:
+        """Whether the schedule of a part is proven by all orders of its jobs."""
+        p, chosen = self.parameters, np.flatnonzero(part == name)
+        if len(chosen) > p.order_jobs or self.clock.expired:
+            return False
+        from models.sia.orders import best_order  # compiled at first use, which takes seconds
+
+        own, first = alone(arrays, chosen, self.best)
+        found, proven = best_order(own, len(chosen), first, p.order_looks)
+        self._offer(chosen, found)
+        if proven:
+            self.bounds[name] = own.delay(found)
+            self.incumbent.raise_bound(int(self.bounds.sum()))
+        return proven
+
+    def _offer(self, chosen: IntArray, starts: IntArray) -> None:
+        """Take a schedule of the `chosen` jobs (N,), the first ones of `starts`, if no other was as good."""
+        found = self.best.copy()
+        found[chosen] = starts[: len(chosen)]
+        self.incumbent.offer(self.arrays.delay(found), found)
+
+    def _proven(self, arrays: OracleArrays, part: IntArray, names: list[int], options: Options) -> bool:
+        """Whether the schedule of some parts is proven, together, within the effort of `options`."""
+        inside = np.isin(part, names)
+        chosen, others = np.flatnonzero(inside), int(self.bounds.sum() - self.bounds[names].sum())
+        own, first = alone(arrays, chosen, self.best)
+
+        def reported(starts: IntArray | None, bound: int | None) -> None:
+            if starts is not None:
+                self._offer(chosen, starts)
+            self.incumbent.raise_bound(others + (bound or 0))
+
+        proof = OracleProof(own, options, reported, self.clock, first, self.parameters)
+        proof.raise_bound(int(self.bounds[names].sum()))
+        self._limit = _prove(proof)
+        self.bounds[names[0]], self.bounds[names[1:]] = proof.bound, 0
+        for key, value in proof.info.items():
+            self.info[key] = self.info.get(key, 0) + value
+        return proof.closed
 
 
 def _prove(proof: OracleProof) -> Termination:

@@ -18,6 +18,13 @@ class OracleParameters:
     - `most_units`: most units of GPUs that a row counts, so that a solver's tolerances are below one unit.
     - `small_weight`: fairness weights below this one are the unit of the time-indexed model's costs.
 
+    Parts:
+
+    - `order_jobs`, `order_looks`: jobs of a part up to which all orders are tried, and looks at a stretch of use after
+      which that is given up.
+    - `part_starts`: starts in the windows of a part up to which it is tried by itself.
+    - `part_effort`: most turns, and most nodes, of such a try.
+
     Turns of cuts and search:
 
     - `cutting_share`, `searching_share`: most shares of the time left for the cuts and for the search of one turn.
@@ -57,7 +64,9 @@ class OracleParameters:
 
     Neighbourhood search:
 
-    - `first_tries`, `tries`: tries for each job in a batch, in the first search and in later ones.
+    - `first_tries`: tries for each job in a batch, with fairness.
+    - `tries`: the same without, in the first search, and in those that follow one by one until the
+      schedule is near the bound.
     - `batches`: batches of a search.
     - `warm`, `cold`: temperatures at the start and the end of a batch, in mean durations.
     - `slice_tries`, `slice_steps`: tries between two looks at the clock; fewer where they take more than so many steps.
@@ -108,6 +117,11 @@ class OracleParameters:
     most_units: int = 100_000
     small_weight: float = 1e-3
 
+    order_jobs: int = 100
+    order_looks: int = 60_000_000
+    part_starts: int = 5_000
+    part_effort: int = 20
+
     cutting_share: float = 0.5
     searching_share: float = 0.4
     patience: int = 5
@@ -140,7 +154,7 @@ class OracleParameters:
     proof_nodes: int = 4_000
 
     first_tries: int = 200
-    tries: int = 500
+    tries: tuple[int, ...] = (20, 100, 500)
     batches: int = 2
     warm: float = 0.4
     cold: float = 0.007

@@ -51,7 +51,8 @@ def improve(
     - `clock`: ends the search when the time is over.
     - `seed`: seed of all that is random.
     - `tries`: tries for each job in a batch.
-    - `among`: the jobs that tries begin with, where not with all; there are as many tries for each of these.
+    - `among`: the jobs that tries begin with, where not with all that have a choice; there are
+      as many tries for each of these.
     - `stop`: delay in steps at which the search ends, a known bound.
     - `parameters`: number of batches, temperatures and moves.
     """
@@ -61,10 +62,12 @@ def improve(
     best = advance(arrays, starts)
     jobs = jobs_of(arrays)
     moves = Moves(p.sizes, p.elsewhere, p.most_between, p.try_repairs)
-    among = np.arange(len(best)) if among is None else among
+    among = np.flatnonzero(arrays.cutoff > arrays.submit) if among is None else among
+    if not len(among):
+        return best
     rng, pace = np.random.default_rng(seed), float(arrays.duration.mean())
     steps = p.moved_jobs * float((arrays.duration + arrays.cutoff - arrays.submit).mean())
-    size = max(1, min(p.slice_tries, int(p.slice_steps / steps)))
+    size = max(1, min(p.slice_tries, int(p.slice_steps / steps), tries * len(among)))
     slices = max(1, -(-tries * len(among) // size))
     heat = pace * p.warm * (p.cold / p.warm) ** (np.arange(slices + 1) / slices)
     for _ in range(p.batches):

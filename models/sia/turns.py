@@ -10,20 +10,21 @@ long ones: what comes out depends on where a search begins far more than on how 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from instances import Options, Report, Stopwatch
+from instances import Options, Stopwatch
 from instances.arrays import BoolArray, FloatArray, IntArray
-from instances.result import Termination, TracePoint
-from instances.sia import SiaOracle
-from instances.sia.arrays import OracleArrays, coarse, solution_of
+from instances.result import Termination
+from instances.sia.arrays import OracleArrays, coarse
 from models.incumbent import Incumbent
 from models.sia.parameters import OracleParameters
+from models.sia.presolve import alone, presolved
 from models.sia.relaxation import StartRelaxation
 from models.sia.rows import Rows, StartColumns
-from models.sia.search import construct, improve, in_order, settle
+from models.sia.search import improve, in_order, settle
 
 
 class OracleProof:
@@ -33,35 +34,26 @@ class OracleProof:
 
     Parameters:
 
-    - `data`: the problem.
     - `arrays`: the problem in steps.
     - `options`: limits, gap, threads and seed.
-    - `report`: given each better solution and bound.
+    - `report`: given each better schedule (J,), or `None`, with the bound, and each better bound, in steps.
     - `clock`: the solve's clock.
     - `best`: a feasible schedule, (J,).
-    - `reserved`: feasible reservations, (J,), that leave jobs as much time as possible.
     - `parameters`: constants of the method.
     """
 
     def __init__(
         self,
-        data: SiaOracle,
         arrays: OracleArrays,
         options: Options,
-        report: Report,
+        report: Callable[[IntArray | None, int | None], None],
         clock: Stopwatch,
         best: IntArray,
-        reserved: IntArray,
         parameters: OracleParameters,
     ) -> None:
-        self.arrays, self.options, self.clock, self.reserved = arrays, options, clock, reserved
-        self.parameters = parameters
+        self.arrays, self.options, self.clock, self.parameters = arrays, options, clock, parameters
         self.columns = StartColumns(coarse(arrays, parameters.most_units), arrays)
-
-        def reported(starts: IntArray | None, bound: int | None) -> None:
-            report(None if starts is None else solution_of(data, arrays, starts), float((bound or 0) * arrays.slot))
-
-        self.incumbent: Incumbent[IntArray, int] = Incumbent("minimize", clock, reported, gap=options.gap, bound=0)
+        self.incumbent: Incumbent[IntArray, int] = Incumbent("minimize", clock, report, gap=options.gap, bound=0)
         self.offer(best)
         self.info: dict[str, float] = {}
         self.rng = np.random.default_rng(options.seed)
@@ -93,12 +85,6 @@ class OracleProof:
     def closed(self) -> bool:
         """Whether the gap asked for is closed."""
         return self.incumbent.closed
-
-    @property
-    def trace(self) -> list[TracePoint]:
-        """The incumbent's trace, in slots."""
-        slot = self.arrays.slot
-        return [(t, float((v or 0) * slot), float((b or 0) * slot)) for t, v, b in self.incumbent.trace]
 
     def offer(self, starts: IntArray) -> None:
         """Take a feasible schedule (J,) if no other was as good."""
@@ -212,7 +198,6 @@ class CuttingTurns:
 
     def __init__(self, proof: OracleProof) -> None:
         self.proof, self.parameters = proof, proof.parameters
-        proof.offer(construct(proof.arrays, proof.reserved, proof.clock))
         self.relaxation = StartRelaxation(proof.columns, proof.best, proof.parameters)
         self.search = EliteSearch(proof, self.relaxation)
 
@@ -227,6 +212,8 @@ class CuttingTurns:
             proof.turns += 1
             before = proof.distance
             self._cut()
+            if not proof.closed:
+                self._enumerate()
             if proof.distance >= p.worth_searching:
                 self._search()
             gained = before - proof.distance > p.turn_gain * before and self._heavy()
@@ -244,7 +231,7 @@ class CuttingTurns:
             if self._heavy():
                 self.search.run(self._searching(), p.failures_first, p.first_draws)
             else:
-                self._improve(proof.best, self._searching(), p.first_tries)
+                self._improve(proof.best, self._searching(), p.tries[:2])
 
     def _candidates(self) -> int:
         """Number of starts that may be of use: of those that count in the same tight rows only a job's earliest is."""
@@ -278,6 +265,29 @@ class CuttingTurns:
         rounds = int(proof.info.get("cut_rounds", 0)) + len(values)
         proof.info |= {"relaxation_with_cuts": relaxation.value, "cut_rounds": rounds}
 
+    def _enumerate(self) -> None:
+        """Prove the best schedule by all orders of the jobs of all parts of what is open, where these are few."""
+        proof, p = self.proof, self.parameters
+        if not self.relaxation.exclude(proof.delay):
+            return
+        opened = np.where(proof.columns.open, proof.columns.start, -1)
+        last = np.maximum(np.maximum.reduceat(opened, proof.columns.offset[:-1]), proof.best)
+        arrays, part, best = presolved(replace(proof.arrays, cutoff=last), proof.best)
+        if np.bincount(part + 1)[1:].max(initial=0) > p.order_jobs:
+            return
+        from models.sia.orders import best_order  # compiled at first use, which takes seconds
+
+        proven = True
+        for name in range(part.max() + 1):
+            chosen = np.flatnonzero(part == name)
+            own, first = alone(arrays, chosen, best)
+            found, all_ = best_order(own, len(chosen), first, p.order_looks)
+            best[chosen] = found[: len(chosen)]
+            proven = proven and all_
+        proof.offer(best)
+        if proven:
+            proof.raise_bound(proof.delay)
+
     def _search(self) -> None:
         """Improve schedules in the order of starts drawn from the relaxation, until searches fail in a row.
 
@@ -307,7 +317,12 @@ class CuttingTurns:
         """The clock of one turn's search."""
         return Stopwatch(self.parameters.searching_share * self.proof.clock.remaining_s)
 
-    def _improve(self, starts: IntArray, clock: Stopwatch, tries: int) -> None:
+    def _improve(self, starts: IntArray, clock: Stopwatch, tries: tuple[int, ...]) -> None:
+        """Improve a schedule by searches with more and more `tries`, until it is near the bound."""
         proof, p = self.proof, self.parameters
-        seed = int(proof.rng.integers(2**31))
-        proof.offer(improve(proof.arrays, starts, clock, seed=seed, tries=tries, stop=proof.bound, parameters=p))
+        for more in tries:
+            if proof.distance < p.worth_searching or clock.expired:
+                return
+            seed = int(proof.rng.integers(2**31))
+            starts = improve(proof.arrays, starts, clock, seed=seed, tries=more, stop=proof.bound, parameters=p)
+            proof.offer(starts)

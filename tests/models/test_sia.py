@@ -13,6 +13,13 @@ from models.sia import build_literal, exact, literal, literal_windows, time_inde
 from models.sia.parameters import DEFAULTS
 from tests.sia_cases import crowd
 
+LEAPS = count(0.0, 1e9)
+"""A clock that leaps by thirty years at every look."""
+NO_ORDERS = replace(DEFAULTS, order_jobs=0)
+"""Constants that leave the proof to the relaxation."""
+NO_CUTS = replace(NO_ORDERS, patience=0, patience_gain=1e9)
+"""Constants that leave most of the proof to the tree."""
+
 
 @pytest.mark.parametrize("method", [exact, literal, time_indexed])
 def test_five_jobs(method):
@@ -31,8 +38,9 @@ def test_half_a_day_of_the_base_workload(seed, optimum):
 
 
 @pytest.mark.parametrize(("seed", "optimum"), [(4, 141.0), (6, 324.0), (8, 414.0), (16, 269.0), (17, 58.0)])
-def test_optima_of_half_days_are_pinned(seed, optimum):
-    result = exact(synthetic("base", seed, days=0.5).data)
+@pytest.mark.parametrize("parameters", [DEFAULTS, NO_ORDERS], ids=["orders", "cuts"])
+def test_optima_of_half_days_are_pinned(seed, optimum, parameters):
+    result = exact(synthetic("base", seed, days=0.5).data, parameters=parameters)
     assert (result.status, result.objective) == ("optimal", optimum)
 
 
@@ -49,16 +57,10 @@ def test_same_seed_same_answer():
     assert exact(data).solution == exact(data).solution
 
 
-LEAPS = count(0.0, 1e9)
-"""A clock that leaps by thirty years at every look."""
-NO_CUTS = replace(DEFAULTS, patience=0, patience_gain=1e9)
-"""Constants that leave most of the proof to the tree."""
-
-
 @pytest.mark.parametrize(
     ("data", "effort", "parameters", "nodes"),
     [
-        (synthetic("base", 0, days=0.5).data, 1, DEFAULTS, None),
+        (synthetic("base", 0, days=0.5).data, 1, NO_ORDERS, None),
         (synthetic("base", 0, days=0.5).data, 2, NO_CUTS, 5),
         (synthetic("base", 4, days=0.15, slot_minutes=5.0, fairness_weight=0.7).data, 1, DEFAULTS, None),
     ],
@@ -80,7 +82,7 @@ def test_under_effort_alone_nothing_depends_on_the_clock(data, effort, parameter
     assert one.termination == "effort_limit" or data.fairness_weight
 
 
-@pytest.mark.parametrize("parameters", [DEFAULTS, NO_CUTS], ids=["cuts", "tree"])
+@pytest.mark.parametrize("parameters", [NO_ORDERS, NO_CUTS], ids=["cuts", "tree"])
 @pytest.mark.parametrize(("seed", "optimum"), [(3, 35.0), (9, 105.0)])
 def test_rows_that_are_coarser_than_the_problem_are_made_up_for_by_covers(seed, optimum, parameters):
     """A schedule that keeps rows in units of several GPUs may be too wide, and gets rows of its own until none is."""

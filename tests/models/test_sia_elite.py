@@ -20,7 +20,7 @@ from models.sia.relaxation import StartRelaxation
 from models.sia.search import construct, settle
 from models.sia.turns import EliteSearch, OracleProof
 
-ALWAYS = replace(DEFAULTS, moderate_candidates=0, worth_searching=1)
+ALWAYS = replace(DEFAULTS, moderate_candidates=0, worth_searching=1, order_jobs=0)
 """Constants with which the search runs on small workloads too."""
 BRIEF = replace(DEFAULTS, penalty_tries=300, settled_tries=10, draws=4)
 """Constants of a search that leaves much to the next one."""
@@ -31,7 +31,7 @@ def _search(seed: int) -> EliteSearch:
     data = synthetic("base", 11, days=1).data
     arrays, clock = oracle_arrays(data), Stopwatch()
     first = construct(arrays, arrays.cutoff, clock)
-    proof = OracleProof(data, arrays, Options(seed=seed), ignore, clock, first, arrays.cutoff, BRIEF)
+    proof = OracleProof(arrays, Options(seed=seed), ignore, clock, first, BRIEF)
     relaxation = StartRelaxation(proof.columns, proof.best)
     relaxation.converge(proof.delay, clock)
     return EliteSearch(proof, relaxation)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from instances import Options, Stopwatch
+from instances import Stopwatch
 from instances.sia import SiaOracle, synthetic
 from instances.sia.arrays import oracle_arrays
 from models.sia import exact
@@ -21,7 +21,7 @@ from models.sia.search import improve
 from tests.sia_cases import made, oracles, schedules
 from tests.sia_optima import best_oracle
 
-NO_CUTS = replace(DEFAULTS, patience=0, patience_gain=1e9)
+NO_CUTS = replace(DEFAULTS, patience=0, patience_gain=1e9, order_jobs=0)
 """Constants that leave most of the proof to trees."""
 LAZY = replace(DEFAULTS, batches=1, warm=0.05)
 """Constants of a search that stays near where it begins."""
@@ -116,8 +116,6 @@ def test_no_better_schedule_breaks_a_row_of_a_group():
 @pytest.mark.parametrize(("seed", "optimum"), [(17, 287.0)])
 def test_groups_prove_what_the_whole_does(seed, optimum):
     """Optima in slots of five minutes, which one tree over all jobs and integer programs proved before."""
-    found = exact(
-        synthetic("base", seed, slot_minutes=5.0).data, Options(), parameters=replace(DEFAULTS, first_tries=20)
-    )
+    found = exact(synthetic("base", seed, slot_minutes=5.0).data)
     assert found.info["groups"] > 1
     assert (found.status, found.objective, found.bound) == ("optimal", optimum, optimum)
