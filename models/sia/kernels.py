@@ -16,6 +16,7 @@ import numpy as np
 from instances.arrays import FloatArray, IntArray
 from instances.compiled import compiled
 from instances.sia.arrays import OracleArrays
+from models.sia.volume import Entries
 
 Random = np.random.Generator
 
@@ -485,3 +486,31 @@ def project(prices: FloatArray, most: FloatArray) -> None:
                 cut = (total - most[t]) / (k + 1)
         for i in range(pools):
             prices[i, t] = max(prices[i, t] - cut, 0.0)
+
+
+@compiled
+def cheapest_starts(entries: Entries, prices: FloatArray, chosen: IntArray, over: FloatArray) -> float:
+    """Σ_j min (delay of a start + price of what it counts), less the rows' own; see `Entries`.
+
+    `chosen` (J,): the places of the cheapest starts; `over` (R,): what these count is added to it.
+    """
+    first, row, job, weight = entries.first, entries.row, entries.job, entries.weight
+    low, high = entries.low, entries.high
+    change = np.zeros(len(entries.delay) + 1)
+    for e in range(len(row)):
+        price = prices[row[e]] * weight[e]
+        change[low[e]] += price
+        change[high[e]] -= price
+    found = 0.0
+    for j in range(len(first) - 1):
+        charge, least, place = 0.0, np.inf, first[j]
+        for k in range(first[j], first[j + 1] - 1):
+            charge += change[k]
+            if entries.delay[k] + charge < least - 1e-12:
+                least, place = entries.delay[k] + charge, k
+        found += least
+        chosen[j] = place
+    for e in range(len(row)):
+        if low[e] <= chosen[job[e]] < high[e]:
+            over[row[e]] += weight[e]
+    return found

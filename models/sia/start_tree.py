@@ -114,6 +114,9 @@ class StartTree:
         if before is None:
             self._enter(node)
             return
+        if self._by_prices(node, left):
+            return
+        columns.open = left.copy()
         relaxation.take([row for row, _ in node.proof or []], before.support)
         accuracy, cuts, here = p.bound_accuracy, 0, before
         proven: int | None = None
@@ -139,6 +142,15 @@ class StartTree:
                 return
             else:
                 cuts += 1
+
+    def _by_prices(self, node: StartNode, left: BoolArray) -> bool:
+        """Bound a node where the starts `left` are open by the volume algorithm; whether it is solved or branches."""
+        relaxation, p = self.relaxation, self.parameters
+        if not relaxation.ascend(node.proof or [], self.delay, self.target, self.clock, p.node_cuts):
+            raise OutOfTime("the time is over before the node is bounded")
+        self.seen()
+        found = self._enter(node)
+        return ceiling(relaxation.proven) >= self.target or found.undecided is not None
 
     def _enter(self, node: StartNode) -> OpenStarts:
         """Take what the relaxation proves and has found."""
