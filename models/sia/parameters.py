@@ -186,7 +186,7 @@ class OracleParameters:
     price_failures: int = 10
     price_weight: float = 0.1
     price_margin: float = 0.01
-    node_rounds: int = 400
+    node_rounds: int = 200
     least_share: float = 0.02
     least_excess: float = 0.02
 

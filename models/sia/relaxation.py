@@ -18,7 +18,7 @@ from models.core.linear_program import LinearProgram, Optimum
 from models.highs import LinearModel, SolveFailed
 from models.sia.cuts import separate
 from models.sia.parameters import DEFAULTS, OracleParameters
-from models.sia.rows import FIXED, SCALE, IntervalRow, Rows, StartColumns, capacity_row, ceiling, cover_row, whole
+from models.sia.rows import SCALE, IntervalRow, Rows, StartColumns, capacity_row, ceiling, cover_row, whole
 from models.sia.volume import StartPrices
 
 MOST_SECONDS = 1e7  # HiGHS is given no time limit beyond this one.
@@ -45,6 +45,7 @@ class StartRelaxation:
         self._proof: tuple[int, IntArray] = (0, np.zeros(len(columns.job), dtype=np.int64))
         self._shown: tuple[IntArray, FloatArray] = self.chosen, np.zeros(0)  # the last fractional schedule
         self._duals, self._activity = np.zeros(0), np.zeros(0)
+        self._ascent: tuple[list[IntervalRow], FloatArray] = [], np.zeros(0)
         self._feasible = columns.of(starts)
         self._add_columns(np.union1d(self._feasible, columns.offset[:-1]))
 
@@ -76,46 +77,41 @@ class StartRelaxation:
             if complete:
                 return True
 
-    def ascend(
-        self, priced: list[tuple[IntervalRow, int]], delay: int, target: int, clock: Stopwatch, rounds: int
-    ) -> bool:
-        """Bound by the volume algorithm from the rows `priced` on, without a linear program; whether there was time.
+    def start_from(self, priced: list[tuple[IntervalRow, int]]) -> None:
+        """Let the volume algorithm begin with these rows and prices, SCALE times."""
+        self._ascent = [row for row, _ in priced], np.array([price for _, price in priced], dtype=float) / SCALE
 
-        As many `rounds` of rows and cuts are added, as long as the bound, in steps, is below the `target`. No better
-        schedule than one of `delay` is looked for.
+    def ascend(self, delay: int, target: int, clock: Stopwatch) -> bool:
+        """Raise the bound by the volume algorithm, with the rows at hand; False where the time was over before.
+
+        No better bound than `target` steps is looked for, `delay` is that of the best schedule.
         """
-        p, columns = self.parameters, self.columns
-        rows, prices = [row for row, _ in priced], np.array([price for _, price in priced]) / SCALE
-        self._proof, self.priced = (-FIXED, self._proof[1]), []
-        for turn in range(rounds + 1):
-            if clock.expired:
-                break
-            table = Rows(columns, rows)
-            problem = StartPrices(table)
-            prices = problem.ascend(prices, target - 1 + p.price_margin, delay, p)
-            exact = whole(prices)
-            bound, charge, least = table.lagrangian(exact)
-            chosen, x = problem.average_above(p.least_share)
-            self._shown = chosen, x / np.bincount(columns.job[chosen], x, self.jobs)[columns.job[chosen]]
-            if bound > self._proof[0]:
-                self._proof = bound, charge - least[columns.job]
-                self.priced = [(row, price) for row, price in zip(rows, exact.tolist(), strict=True) if price]
-                self.value = bound / SCALE
-            if ceiling(bound) >= target or turn == rounds:
-                break
-            kept = prices > 0
-            rows, prices = [row for row, k in zip(rows, kept, strict=True) if k], prices[kept]
-            known = {row.key for row in rows}
-            new = self._broken_rows(p.least_excess)
-            new += separate(columns, *self._shown, replace(p, least_violation=p.least_excess))
-            new = [row for row in new if row.key not in known]
-            if not new:
-                break
-            rows, prices = rows + new, np.concatenate([prices, np.zeros(len(new))])
-        if self.priced or self._proof[0] > -FIXED:
-            self.close(delay)
-            return True
-        return False
+        if clock.expired:
+            return False
+        p, columns, (rows, prices) = self.parameters, self.columns, self._ascent
+        table = Rows(columns, rows)
+        problem = StartPrices(table)
+        prices = problem.ascend(prices, target, delay, clock, p)
+        exact = whole(prices)
+        bound, charge, least = table.lagrangian(exact)
+        self._proof = bound, charge - least[columns.job]
+        self.bound, self.value = max(self.bound, ceiling(bound)), bound / SCALE
+        self.priced = [(row, price) for row, price in zip(rows, exact.tolist(), strict=True) if price]
+        chosen, x = problem.average_above(p.least_share)
+        self._shown = chosen, x / np.bincount(columns.job[chosen], x, self.jobs)[columns.job[chosen]]
+        self._ascent = [row for row, price in zip(rows, prices, strict=True) if price > 0], prices[prices > 0]
+        return True
+
+    def extend(self, *, cuts: bool = True) -> int:
+        """Add rows, and `cuts`, that the average of the volume algorithm breaks; how many."""
+        rows, prices = self._ascent
+        known, least = {row.key for row in rows}, self.parameters.least_excess
+        new = self._broken_rows(least)
+        if cuts:
+            new += separate(self.columns, *self._shown, replace(self.parameters, least_violation=least))
+        new = [row for row in new if row.key not in known]
+        self._ascent = rows + new, np.concatenate([prices, np.zeros(len(new))])
+        return len(new)
 
     def take(self, rows: list[IntervalRow], columns: IntArray) -> None:
         """Add rows and columns that are known to matter, where they are not there."""

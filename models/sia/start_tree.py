@@ -146,8 +146,15 @@ class StartTree:
     def _by_prices(self, node: StartNode, left: BoolArray) -> bool:
         """Bound a node where the starts `left` are open by the volume algorithm; whether it is solved or branches."""
         relaxation, p = self.relaxation, self.parameters
-        if not relaxation.ascend(node.proof or [], self.delay, self.target, self.clock, p.node_cuts):
-            raise OutOfTime("the time is over before the node is bounded")
+        relaxation.start_from(node.proof or [])
+        for turn in range(p.node_cuts + 1):
+            if not relaxation.ascend(self.delay, self.target, self.clock):
+                if turn == 0:
+                    raise OutOfTime("the time is over before the node is bounded")
+                break
+            if ceiling(relaxation.proven) >= self.target or turn == p.node_cuts or not relaxation.extend():
+                break
+        relaxation.close(self.delay)
         self.seen()
         found = self._enter(node)
         return ceiling(relaxation.proven) >= self.target or found.undecided is not None

@@ -17,6 +17,10 @@ from models.sia.parameters import OracleParameters
 from models.sia.rows import Rows
 
 
+LEAST_LEFT = 1e-100  # Shares are kept in units of what later solutions leave of the first one's.
+PATIENCE = 16  # Rounds between two looks at the clock.
+
+
 class PricedProblem(Protocol):
     """A problem of which rows are priced."""
 
@@ -102,29 +106,31 @@ class StartPrices:
         high = np.searchsorted(self.columns, rows.high[row, job] + shift + 1) + job
         weight = rows.weight[row, job].astype(float)
         always = (low == first[job]) & (high == first[job + 1] - 1)
-        self.limits = rows.limits - np.bincount(row[always], weight[always], len(rows))
+        limits = rows.limits - np.bincount(row[always], weight[always], len(rows))
         kept = (low < high) & ~always
+        row, job, low, high, weight = row[kept], job[kept], low[kept], high[kept], weight[kept]
+        self._scale = np.maximum(np.sqrt(np.bincount(row, weight**2, len(rows))), 1.0)
+        self._over = -limits / self._scale
         delay = np.zeros(int(first[-1]))
         delay[places] = columns.delay[self.columns]
-        self.entries = Entries(first, delay, row[kept], job[kept], low[kept], high[kept], weight[kept])
-        length = np.sqrt(np.bincount(row[kept], weight[kept] ** 2, len(rows)))
-        self._scale = np.maximum(length, 1.0)
+        self.entries = Entries(first, delay, row, job, low, high, weight / self._scale[row])
         self.chosen: IntArray = np.zeros(len(first) - 1, dtype=np.int64)
-        self._share, self._places = np.zeros(len(delay)), places
+        self._share, self._places, self._left = np.zeros(len(delay)), places, 1.0
 
     def ascend(
-        self, prices: FloatArray, enough: float, delay: int, parameters: OracleParameters
+        self, prices: FloatArray, target: int, delay: int, clock: Stopwatch, parameters: OracleParameters
     ) -> FloatArray:
-        """Prices (R,) of a better bound, from `prices` on; at a bound that is `enough` no better one is looked for."""
+        """Prices (R,) of a better bound, from `prices` on; `target`: a bound that is enough, in steps."""
+        enough = target - 1 + parameters.price_margin
 
         def ended(count: int, bound: float) -> bool:
-            return count >= parameters.node_rounds or bound >= enough
+            return count >= parameters.node_rounds or bound >= enough or (count % PATIENCE == 0 and clock.expired)
 
-        return ascend(self, prices * self._scale, float(max(delay, enough)), parameters, ended)[1] / self._scale
+        return ascend(self, prices * self._scale, float(max(delay, target)), parameters, ended)[1] / self._scale
 
     def average_above(self, least: float) -> tuple[IntArray, FloatArray]:
         """The starts of which the average holds at least that share, columns' numbers, and the shares."""
-        share = self._share[self._places]
+        share = self._left * self._share[self._places]
         kept = share >= least
         return self.columns[kept], share[kept]
 
@@ -132,9 +138,9 @@ class StartPrices:
         """The bound of `prices` (R,), and by how much the cheapest starts break each row, (R,)."""
         from models.sia.kernels import cheapest_starts  # compiled at first use, which takes seconds
 
-        over, prices = -self.limits, prices / self._scale
+        over = self._over.copy()
         least = cheapest_starts(self.entries, prices, self.chosen, over)
-        return least - float(prices @ self.limits), over / self._scale
+        return least + float(prices @ self._over), over
 
     def project(self, prices: FloatArray) -> None:
         """Make no price negative."""
@@ -142,5 +148,11 @@ class StartPrices:
 
     def average(self, share: float) -> None:
         """Take the last starts into the average."""
-        self._share *= 1.0 - share
-        self._share[self.chosen] += share
+        if share == 1.0:
+            self._share[:], self._left = 0.0, 1.0
+        else:
+            self._left *= 1.0 - share
+        self._share[self.chosen] += share / self._left
+        if self._left < LEAST_LEFT:
+            self._share *= self._left
+            self._left = 1.0
