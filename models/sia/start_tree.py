@@ -100,7 +100,7 @@ class StartTree:
         return [node.child(StartDecision(*node.state.undecided, early), node.state) for early in (True, False)]
 
     def bound(self, node: StartNode) -> None:
-        """Solve the relaxation with the rows and columns of the parent's, and cut; the root is solved already."""
+        """Bound a node with the rows and prices, or columns, of the parent's, and cut; the root is bounded already."""
         columns, relaxation, p = self.columns, self.relaxation, self.parameters
         before, left = node.state, columns.open
         if before is not None:
@@ -114,7 +114,7 @@ class StartTree:
         if before is None:
             self._enter(node)
             return
-        if self._by_prices(node, left):
+        if left.sum() >= p.priced_starts and self._by_prices(node):
             return
         columns.open = left.copy()
         relaxation.take([row for row, _ in node.proof or []], before.support)
@@ -143,16 +143,21 @@ class StartTree:
             else:
                 cuts += 1
 
-    def _by_prices(self, node: StartNode, left: BoolArray) -> bool:
-        """Bound a node where the starts `left` are open by the volume algorithm; whether it is solved or branches."""
-        relaxation, p = self.relaxation, self.parameters
+    def _by_prices(self, node: StartNode) -> bool:
+        """Bound a node by the volume algorithm, from the parent's prices on; whether it has enough or can branch.
+
+        All prices are of the starts that are open at first, so that the last ones prove the bound by themselves.
+        """
+        relaxation = self.relaxation
         relaxation.start_from(node.proof or [])
-        for turn in range(p.node_cuts + 1):
+        for cuts in range(self.parameters.node_cuts + 1):
             if not relaxation.ascend(self.delay, self.target, self.clock):
-                if turn == 0:
+                if cuts == 0:
                     raise OutOfTime("the time is over before the node is bounded")
                 break
-            if ceiling(relaxation.proven) >= self.target or turn == p.node_cuts or not relaxation.extend():
+            if ceiling(relaxation.proven) >= self.target or cuts == self.parameters.node_cuts:
+                break
+            if not relaxation.extend():
                 break
         relaxation.close(self.delay)
         self.seen()

@@ -16,7 +16,6 @@ from instances.arrays import FloatArray, IntArray
 from models.sia.parameters import OracleParameters
 from models.sia.rows import Rows
 
-
 LEAST_LEFT = 1e-100  # Shares are kept in units of what later solutions leave of the first one's.
 PATIENCE = 16  # Rounds between two looks at the clock.
 
