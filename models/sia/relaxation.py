@@ -113,6 +113,12 @@ class StartRelaxation:
         self._ascent = rows + new, np.concatenate([prices, np.zeros(len(new))])
         return len(new)
 
+    def forget_closed(self) -> None:
+        """Leave closed columns out of the last solution, so that both sides of what is undecided have open ones."""
+        chosen, x = self._shown
+        kept = self.columns.open[chosen]
+        self._shown = chosen[kept], x[kept]
+
     def take(self, rows: list[IntervalRow], columns: IntArray) -> None:
         """Add rows and columns that are known to matter, where they are not there."""
         self._add_rows([row for row in rows if row.key not in self.keys])
@@ -197,8 +203,7 @@ class StartRelaxation:
         The job is the one that waits most GPU-steps more or less than at the mean.
         """
         columns, (chosen, x) = self.columns, self._shown
-        positive = columns.open[chosen] & (x > self.parameters.tolerance)
-        job, share = columns.job[chosen], np.where(positive, x, 0.0)
+        job, share = columns.job[chosen], np.where(x > self.parameters.tolerance, x, 0.0)
         total = np.maximum(np.bincount(job, share, self.jobs), self.parameters.tolerance)
         mean = np.bincount(job, share * columns.delay[chosen], self.jobs) / total
         off = share * np.abs(columns.delay[chosen] - mean[job])

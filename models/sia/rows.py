@@ -90,7 +90,7 @@ class IntervalRow:
 
 
 def starts_counted(arrays: OracleArrays, rows: list[IntervalRow]) -> tuple[IntArray, IntArray]:
-    """First and last start of each job that counts in each row, (R, J) each; none where the first is behind the last."""
+    """First and last start of each job that counts in each row, (R, J); none where the first is behind the last."""
     first, last, job = np.array([(row.first, row.last, row.touching) for row in rows], dtype=np.int64).T
     low = last[:, None] - arrays.duration + 1
     high = np.repeat(first[:, None], len(arrays.submit), axis=1)

@@ -159,8 +159,9 @@ class StartTree:
                 break
             if not relaxation.extend():
                 break
-        relaxation.close(self.delay)
         self.seen()
+        relaxation.close(self.delay)
+        relaxation.forget_closed()
         found = self._enter(node)
         return ceiling(relaxation.proven) >= self.target or found.undecided is not None
 
