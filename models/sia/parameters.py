@@ -187,6 +187,9 @@ class OracleParameters:
     price_rounds: int = 3_000
     node_rounds: int = 200
     priced_starts: int = 600
+    rooted_starts: int = 5_000
+    root_rounds: int = 15
+    least_price: float = 0.02
     price_step: float = 0.1
     price_least_step: float = 1e-4
     price_growth: float = 1.1
