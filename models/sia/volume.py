@@ -125,7 +125,11 @@ class StartPrices:
         def ended(count: int, bound: float) -> bool:
             return count >= parameters.node_rounds or bound >= enough or (count % PATIENCE == 0 and clock.expired)
 
-        return ascend(self, prices * self._scale, float(max(delay, target)), parameters, ended)[1] / self._scale
+        return ascend(self, self.scaled(prices), float(max(delay, target)), parameters, ended)[1] / self._scale
+
+    def scaled(self, prices: FloatArray) -> FloatArray:
+        """Prices (R,) of the rows divided by their lengths, as the algorithm takes them: steps are alike in all rows."""
+        return prices * self._scale
 
     def average_above(self, least: float) -> tuple[IntArray, FloatArray]:
         """The starts of which the average holds at least that share, columns' numbers, and the shares."""
