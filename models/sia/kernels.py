@@ -16,7 +16,6 @@ import numpy as np
 from instances.arrays import FloatArray, IntArray
 from instances.compiled import compiled
 from instances.sia.arrays import OracleArrays
-from models.sia.volume import Entries
 
 Random = np.random.Generator
 
@@ -486,6 +485,23 @@ def project(prices: FloatArray, most: FloatArray) -> None:
                 cut = (total - most[t]) / (k + 1)
         for i in range(pools):
             prices[i, t] = max(prices[i, t] - cut, 0.0)
+
+
+class Entries(NamedTuple):
+    """The open starts that rows count, as compiled code takes them.
+
+    Open starts have places in order of job, with one more place behind those of each job. `first` (J + 1,): the first
+    place of each job; `delay`: that of the start at each place. Arrays of an entry each: the `row` counts the starts of
+    the `job` at the places from `low` to before `high` with a `weight`.
+    """
+
+    first: IntArray
+    delay: FloatArray
+    row: IntArray
+    job: IntArray
+    low: IntArray
+    high: IntArray
+    weight: FloatArray
 
 
 @compiled

@@ -7,7 +7,7 @@ solution of the linear program, whose prices these approach, in rounds that take
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -73,27 +73,12 @@ def ascend(
     return best, prices
 
 
-class Entries(NamedTuple):
-    """The open starts that rows count, as compiled code takes them.
-
-    Open starts have places in order of job, with one more place behind those of each job. `first` (J + 1,): the first
-    place of each job; `delay`: that of the start at each place. Arrays of an entry each: the `row` counts the starts of
-    the `job` at the places from `low` to before `high` with a `weight`.
-    """
-
-    first: IntArray
-    delay: FloatArray
-    row: IntArray
-    job: IntArray
-    low: IntArray
-    high: IntArray
-    weight: FloatArray
-
-
 class StartPrices:
     """Prices of `rows` where each job takes its cheapest open start; `share` (K,) is the average of the open starts."""
 
     def __init__(self, rows: Rows) -> None:
+        from models.sia.kernels import Entries  # compiled at first use, which takes seconds
+
         columns = rows.columns
         self.columns = np.flatnonzero(columns.open)
         counts = np.searchsorted(self.columns, columns.offset)
@@ -128,7 +113,7 @@ class StartPrices:
         return ascend(self, self.scaled(prices), float(max(delay, target)), parameters, ended)[1] / self._scale
 
     def scaled(self, prices: FloatArray) -> FloatArray:
-        """Prices (R,) of the rows divided by their lengths, as the algorithm takes them: steps are alike in all rows."""
+        """Prices (R,) of the rows divided by their lengths, so that steps are alike in all rows."""
         return prices * self._scale
 
     def average_above(self, least: float) -> tuple[IntArray, FloatArray]:
