@@ -487,7 +487,7 @@ def project(prices: FloatArray, most: FloatArray) -> None:
             prices[i, t] = max(prices[i, t] - cut, 0.0)
 
 
-class Entries(NamedTuple):
+class CountedStarts(NamedTuple):
     """The open starts that rows count, as compiled code takes them.
 
     Open starts have places in order of job, with one more place behind those of each job. `first` (J + 1,): the first
@@ -505,8 +505,8 @@ class Entries(NamedTuple):
 
 
 @compiled
-def cheapest_starts(entries: Entries, prices: FloatArray, chosen: IntArray, over: FloatArray) -> float:
-    """Σ_j min (delay of a start + price of what it counts), less the rows' own; see `Entries`.
+def cheapest_starts(entries: CountedStarts, prices: FloatArray, chosen: IntArray, over: FloatArray) -> float:
+    """Σ_j min (delay of a start + price of what it counts), less the rows' own; see `CountedStarts`.
 
     `chosen` (J,): the places of the cheapest starts; `over` (R,): what these count is added to it.
     """

@@ -99,8 +99,8 @@ class OracleParameters:
     - `price_rounds`: most rounds with fairness.
     - `node_rounds`: most rounds between two additions of rows and cuts at a node.
     - `priced_starts`: open starts of a node from which on its bound is sought so, and not by the linear program.
-    - `rooted_starts`, `root_rounds`: open starts from which on the first rows and cuts are those that the algorithm finds
-      in so many additions, before the linear program goes on from them.
+    - `rooted_starts`, `root_rounds`: open starts from which on the first rows and cuts are those that the algorithm
+      finds in so many additions, before the linear program goes on from them.
     - `least_price`: price from which such a row is taken.
     - `price_margin`: part of a step by which a bound is to exceed what is enough, before prices are rounded.
     - `least_share`: share in the average from which a start counts.

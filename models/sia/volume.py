@@ -77,7 +77,7 @@ class StartPrices:
     """Prices of `rows` where each job takes its cheapest open start; `share` (K,) is the average of the open starts."""
 
     def __init__(self, rows: Rows) -> None:
-        from models.sia.kernels import Entries  # compiled at first use, which takes seconds
+        from models.sia.kernels import CountedStarts  # compiled at first use, which takes seconds
 
         columns = rows.columns
         self.columns = np.flatnonzero(columns.open)
@@ -97,7 +97,7 @@ class StartPrices:
         self._over = -limits / self._scale
         delay = np.zeros(int(first[-1]))
         delay[places] = columns.delay[self.columns]
-        self.entries = Entries(first, delay, row, job, low, high, weight / self._scale[row])
+        self.entries = CountedStarts(first, delay, row, job, low, high, weight / self._scale[row])
         self.chosen: IntArray = np.zeros(len(first) - 1, dtype=np.int64)
         self._share, self._places, self._left = np.zeros(len(delay)), places, 1.0
 
