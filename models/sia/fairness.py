@@ -24,6 +24,7 @@ from instances.sia import SiaOracle
 from instances.sia.arrays import OracleArrays
 from models.sia.parameters import DEFAULTS, OracleParameters
 from models.sia.rows import StartColumns
+from models.sia.volume import ascend
 
 
 @dataclass(frozen=True)
@@ -94,40 +95,47 @@ def lagrangian_prices(
     - `clock`: ends the rounds when the time is over.
     - `parameters`: rounds, steps and weights of the algorithm.
     """
-    from models.sia.kernels import jobs_of, least_charges, project  # compiled at first use, which takes seconds
+    problem, horizon = _FairStarts(arrays, fairness), arrays.horizon
 
-    p = parameters
-    jobs = jobs_of(arrays)
-    unit = (arrays.unit / fairness.owned)[:, None]  # share of a pool that a unit of GPUs is
-    shares = np.repeat(fairness.weight[None, :] / len(unit), len(unit), axis=0)
-    capacity, use = np.zeros(arrays.horizon), np.zeros_like(shares)
+    def ended(count: int, bound: float) -> bool:
+        return count >= parameters.price_rounds or clock.expired
 
-    def evaluated(capacity: FloatArray, shares: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        charges = least_charges(jobs, fairness.pool, capacity + shares * unit, use)
+    first = np.zeros((len(fairness.owned) + 1, horizon))
+    first[1:] = fairness.weight / len(fairness.owned)
+    _, prices = ascend(problem, first.ravel(), target, parameters, ended)
+    return FairPrices(prices[:horizon], prices[horizon:].reshape(-1, horizon))
+
+
+class _FairStarts:
+    """The problem with prices of capacity and of shares, one after the other, ((1 + P) T,)."""
+
+    def __init__(self, arrays: OracleArrays, fairness: Fairness) -> None:
+        from models.sia.kernels import jobs_of  # compiled at first use, which takes seconds
+
+        self.arrays, self.fairness, self.jobs = arrays, fairness, jobs_of(arrays)
+        self.unit = (arrays.unit / fairness.owned)[:, None]  # share of a pool that a unit of GPUs is
+        self.use = np.zeros((len(fairness.owned), arrays.horizon))
+
+    def cheapest(self, prices: FloatArray) -> tuple[float, FloatArray]:
+        """The bound of prices, and by how much the cheapest starts exceed capacity and shares."""
+        from models.sia.kernels import least_charges
+
+        arrays, fairness, use = self.arrays, self.fairness, self.use
+        capacity, shares = prices[: arrays.horizon], prices[arrays.horizon :].reshape(use.shape)
+        charges = least_charges(self.jobs, fairness.pool, capacity + shares * self.unit, use)
         bound = charges - arrays.capacity * capacity.sum() - fairness.free * shares.sum()
-        return bound, use.sum(axis=0) - arrays.capacity, use * unit - fairness.free
+        over = use.sum(axis=0) - arrays.capacity, (use * self.unit - fairness.free).ravel()
+        return float(bound), np.concatenate(over)
 
-    best, over, stretched = evaluated(capacity, shares)
-    step, failures = p.price_step, 0
-    for _ in range(p.price_rounds):
-        if clock.expired or step < p.price_least_step or best >= target:
-            break
-        norm = (over[(over > 0) | (capacity > 0)] ** 2).sum() + (stretched[(stretched > 0) | (shares > 0)] ** 2).sum()
-        length = step * (target - best) / max(norm, 1e-9)
-        tried_capacity, tried_shares = np.maximum(capacity + length * over, 0.0), shares + length * stretched
-        project(tried_shares, fairness.weight)
-        bound, new_over, new_stretched = evaluated(tried_capacity, tried_shares)
-        if bound > best:
-            if (over * new_over).sum() + (stretched * new_stretched).sum() > 0:
-                step = min(2.0, step * p.price_growth)
-            best, capacity, shares, failures = bound, tried_capacity, tried_shares, 0
-        else:
-            failures += 1
-            if failures == p.price_failures:
-                step, failures = step * p.price_decay, 0
-        over = over + p.price_weight * (new_over - over)
-        stretched = stretched + p.price_weight * (new_stretched - stretched)
-    return FairPrices(capacity, shares)
+    def project(self, prices: FloatArray) -> None:
+        """Put prices to the nearest ones that are not negative, and of shares no more than α costs."""
+        from models.sia.kernels import project
+
+        np.maximum(prices, 0.0, out=prices)
+        project(prices[self.arrays.horizon :].reshape(self.use.shape), self.fairness.weight)
+
+    def average(self, share: float) -> None:
+        """Nothing is asked of the average."""
 
 
 def close_columns(

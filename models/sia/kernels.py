@@ -485,3 +485,48 @@ def project(prices: FloatArray, most: FloatArray) -> None:
                 cut = (total - most[t]) / (k + 1)
         for i in range(pools):
             prices[i, t] = max(prices[i, t] - cut, 0.0)
+
+
+class CountedStarts(NamedTuple):
+    """The open starts that rows count, as compiled code takes them.
+
+    Open starts have places in order of job, with one more place behind those of each job. `first` (J + 1,): the first
+    place of each job; `delay`: that of the start at each place. Arrays of an entry each: the `row` counts the starts of
+    the `job` at the places from `low` to before `high` with a `weight`.
+    """
+
+    first: IntArray
+    delay: FloatArray
+    row: IntArray
+    job: IntArray
+    low: IntArray
+    high: IntArray
+    weight: FloatArray
+
+
+@compiled
+def cheapest_starts(entries: CountedStarts, prices: FloatArray, chosen: IntArray, over: FloatArray) -> float:
+    """Σ_j min (delay of a start + price of what it counts), less the rows' own; see `CountedStarts`.
+
+    `chosen` (J,): the places of the cheapest starts; `over` (R,): what these count is added to it.
+    """
+    first, row, job, weight = entries.first, entries.row, entries.job, entries.weight
+    low, high = entries.low, entries.high
+    change = np.zeros(len(entries.delay) + 1)
+    for e in range(len(row)):
+        price = prices[row[e]] * weight[e]
+        change[low[e]] += price
+        change[high[e]] -= price
+    found = 0.0
+    for j in range(len(first) - 1):
+        charge, least, place = 0.0, np.inf, first[j]
+        for k in range(first[j], first[j + 1] - 1):
+            charge += change[k]
+            if entries.delay[k] + charge < least - 1e-12:
+                least, place = entries.delay[k] + charge, k
+        found += least
+        chosen[j] = place
+    for e in range(len(row)):
+        if low[e] <= chosen[job[e]] < high[e]:
+            over[row[e]] += weight[e]
+    return found

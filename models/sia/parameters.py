@@ -101,10 +101,19 @@ class OracleParameters:
     - `stretch`: least and most length, in mean durations, of a stretch of time that a search begins anew.
     - `alike`: schedules whose starts differ by less than this share of the delay are alike: the better one is kept.
 
-    Lagrangian prices, with fairness in the objective:
+    Volume algorithm, for prices with fairness in the objective and at the nodes of trees:
 
-    - `few_starts`, `most_priced_steps`: starts up to which, and steps beyond which, HiGHS is given the model at once.
-    - `price_rounds`: most rounds of the volume algorithm.
+    - `few_starts`, `most_priced_steps`: starts up to which, and steps beyond which, HiGHS is given the model with
+      fairness at once.
+    - `price_rounds`: most rounds with fairness.
+    - `node_rounds`: most rounds between two additions of rows and cuts at a node.
+    - `priced_starts`: open starts of a node from which on its bound is sought so, and not by the linear program.
+    - `rooted_starts`, `root_rounds`: open starts from which on the first rows and cuts are those that the algorithm
+      finds in so many additions, before the linear program goes on from them.
+    - `least_price`: price from which such a row is taken.
+    - `price_margin`: part of a step by which a bound is to exceed what is enough, before prices are rounded.
+    - `least_share`: share in the average from which a start counts.
+    - `least_excess`: excess, as a share of a job, from which the average is taken to break a row or a cut.
     - `price_step`, `price_least_step`: first step, and the one at which the rounds end, as a share of Polyak's step.
     - `price_growth`, `price_decay`, `price_failures`: factors of the step after a gain, and after so many failures.
     - `price_weight`: weight of the latest subgradient in the direction.
@@ -193,12 +202,20 @@ class OracleParameters:
     few_starts: int = 1_000
     most_priced_steps: int = 1_000_000
     price_rounds: int = 3_000
+    node_rounds: int = 200
+    priced_starts: int = 600
+    rooted_starts: int = 5_000
+    root_rounds: int = 15
+    least_price: float = 0.02
     price_step: float = 0.1
     price_least_step: float = 1e-4
     price_growth: float = 1.1
     price_decay: float = 0.7
     price_failures: int = 10
     price_weight: float = 0.1
+    price_margin: float = 0.01
+    least_share: float = 0.02
+    least_excess: float = 0.02
 
 
 DEFAULTS = OracleParameters()

@@ -8,6 +8,7 @@ bound of its dual prices, in integers (see `Rows.lagrangian`).
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from models.highs import LinearModel, SolveFailed
 from models.sia.cuts import separate
 from models.sia.parameters import DEFAULTS, OracleParameters
 from models.sia.rows import SCALE, IntervalRow, Rows, StartColumns, capacity_row, ceiling, cover_row, whole
+from models.sia.volume import StartPrices
 
 MOST_SECONDS = 1e7  # HiGHS is given no time limit beyond this one.
 
@@ -41,8 +43,9 @@ class StartRelaxation:
         self.bound, self.value = 0, 0.0
         self.priced: list[tuple[IntervalRow, int]] = []
         self._proof: tuple[int, IntArray] = (0, np.zeros(len(columns.job), dtype=np.int64))
-        self._x: FloatArray = np.zeros(0)
+        self._shown: tuple[IntArray, FloatArray] = self.chosen, np.zeros(0)  # the last fractional schedule
         self._duals, self._activity = np.zeros(0), np.zeros(0)
+        self._ascent: tuple[list[IntervalRow], FloatArray] = [], np.zeros(0)
         self._feasible = columns.of(starts)
         self._add_columns(np.union1d(self._feasible, columns.offset[:-1]))
 
@@ -58,7 +61,8 @@ class StartRelaxation:
             prices = whole(-self._duals[self.jobs :])
             bound, charge, least = self.rows.lagrangian(prices)
             self.bound = max(self.bound, ceiling(bound))
-            rows, columns = self._broken_rows(), self._negative_columns(charge)
+            rows = [row for row in self._broken_rows(self.parameters.tolerance) if row.key not in self.keys]
+            columns = self._negative_columns(charge)
             near = self.value - bound / SCALE <= accuracy * max(0.0, delay - self.value)
             few = len(rows) <= self.parameters.missing_rows * len(self.rows)
             complete = (near and few) or not (rows or len(columns))
@@ -73,6 +77,63 @@ class StartRelaxation:
             if complete:
                 return True
 
+    def start_from(self, priced: list[tuple[IntervalRow, int]]) -> None:
+        """Let the volume algorithm begin with these rows and prices, SCALE times."""
+        self._ascent = [row for row, _ in priced], np.array([price for _, price in priced], dtype=float) / SCALE
+
+    def ascend(self, delay: int, target: int, clock: Stopwatch) -> bool:
+        """Raise the bound by the volume algorithm, with the rows at hand; False where the time was over before.
+
+        No better bound than `target` steps is looked for, `delay` is that of the best schedule.
+        """
+        if clock.expired:
+            return False
+        p, columns, (rows, prices) = self.parameters, self.columns, self._ascent
+        table = Rows(columns, rows)
+        problem = StartPrices(table)
+        prices = problem.ascend(prices, target, delay, clock, p)
+        exact = whole(prices)
+        bound, charge, least = table.lagrangian(exact)
+        self._proof = bound, charge - least[columns.job]
+        self.bound, self.value = max(self.bound, ceiling(bound)), bound / SCALE
+        self.priced = [(row, price) for row, price in zip(rows, exact.tolist(), strict=True) if price]
+        chosen, x = problem.average_above(p.least_share)
+        self._shown = chosen, x / np.bincount(columns.job[chosen], x, self.jobs)[columns.job[chosen]]
+        self._ascent = [row for row, price in zip(rows, prices, strict=True) if price > 0], prices[prices > 0]
+        return True
+
+    def extend(self, *, cuts: bool = True) -> int:
+        """Add rows, and `cuts`, that the average of the volume algorithm breaks; how many."""
+        rows, prices = self._ascent
+        known, least = {row.key for row in rows}, self.parameters.least_excess
+        new = self._broken_rows(least)
+        if cuts:
+            new += separate(self.columns, *self._shown, replace(self.parameters, least_violation=least))
+        new = list({row.key: row for row in new if row.key not in known}.values())
+        self._ascent = rows + new, np.concatenate([prices, np.zeros(len(new))])
+        return len(new)
+
+    def anticipate(self, delay: int, clock: Stopwatch) -> None:
+        """Take the rows, cuts and columns into the linear program that the volume algorithm finds to matter.
+
+        `delay`: that of the best schedule.
+        """
+        p = self.parameters
+        self.start_from(self.priced)
+        for _ in range(p.root_rounds):
+            if not self.ascend(delay, delay, clock):
+                return
+            self.close(delay)
+            if not self.columns.every_job_open() or not self.extend():
+                break
+        self.take([row for row, price in self.priced if price > p.least_price * SCALE], self.support)
+
+    def forget_closed(self) -> None:
+        """Leave closed columns out of the last solution, so that both sides of what is undecided have open ones."""
+        chosen, x = self._shown
+        kept = self.columns.open[chosen]
+        self._shown = chosen[kept], x[kept]
+
     def take(self, rows: list[IntervalRow], columns: IntArray) -> None:
         """Add rows and columns that are known to matter, where they are not there."""
         self._add_rows([row for row in rows if row.key not in self.keys])
@@ -86,7 +147,8 @@ class StartRelaxation:
     @property
     def support(self) -> IntArray:
         """The columns that are positive in the last solution."""
-        return self.chosen[: len(self._x)][self._x > self.parameters.tolerance]
+        chosen, x = self._shown
+        return chosen[x > self.parameters.tolerance]
 
     @property
     def kept(self) -> tuple[tuple[int, IntArray], list[tuple[IntervalRow, int]]]:
@@ -105,8 +167,7 @@ class StartRelaxation:
 
     def cut(self) -> int:
         """Add cuts that the solution violates, and drop slack rows and closed columns; the number of cuts."""
-        cuts = separate(self.columns, self.chosen[: len(self._x)], self._x, self.parameters)
-        cuts = [row for row in cuts if row.key not in self.keys]
+        cuts = [row for row in separate(self.columns, *self._shown, self.parameters) if row.key not in self.keys]
         if cuts:
             self._drop()
         self._add_columns(self.columns.first_open())
@@ -118,7 +179,8 @@ class StartRelaxation:
 
         Such a one there is where rows are coarser than the problem.
         """
-        mostly = self.chosen[: len(self._x)][np.argsort(self._x, kind="stable")]
+        chosen, x = self._shown
+        mostly = chosen[np.argsort(x, kind="stable")]
         starts, fine = np.zeros(self.jobs, dtype=np.int64), self.columns.fine
         starts[self.columns.job[mostly]] = self.columns.start[mostly]
         broken = [cover_row(fine, starts, int(t)) for t in np.flatnonzero(fine.use(starts) > fine.capacity)]
@@ -131,13 +193,13 @@ class StartRelaxation:
 
         One α is drawn for all jobs, or one for each job.
         """
-        count = len(self._x)
-        order = np.argsort(self.chosen[:count])
-        columns, total = self.chosen[:count][order], np.cumsum(self._x[order])
+        chosen, x = self._shown
+        order = np.argsort(chosen)
+        columns, total = chosen[order], np.cumsum(x[order])
         before = np.searchsorted(columns, self.columns.offset[:-1])
         level = np.concatenate([[0.0], total])[before]
         share = rng.random(self.jobs) if rng.random() < 0.5 else np.full(self.jobs, rng.random())
-        at = np.minimum(np.searchsorted(total, level + 0.999 * share), count - 1)
+        at = np.minimum(np.searchsorted(total, level + 0.999 * share), len(x) - 1)
         return self.columns.start[columns[at]].astype(float)
 
     def close(self, delay: int) -> None:
@@ -155,8 +217,7 @@ class StartRelaxation:
 
         The job is the one that waits most GPU-steps more or less than at the mean.
         """
-        columns, x = self.columns, self._x
-        chosen = self.chosen[: len(x)]
+        columns, (chosen, x) = self.columns, self._shown
         job, share = columns.job[chosen], np.where(x > self.parameters.tolerance, x, 0.0)
         total = np.maximum(np.bincount(job, share, self.jobs), self.parameters.tolerance)
         mean = np.bincount(job, share * columns.delay[chosen], self.jobs) / total
@@ -182,7 +243,7 @@ class StartRelaxation:
                 found = self.program.solve(limit_s)
         except SolveFailed:
             return False
-        self._x, self._duals, self.value = found.x, found.duals, found.value
+        self._shown, self._duals, self.value = (self.chosen, found.x), found.duals, found.value
         self._activity = self.program.activity()
         return True
 
@@ -201,20 +262,20 @@ class StartRelaxation:
                 new.append(k)
         return np.array(new, dtype=np.int64)
 
-    def _broken_rows(self) -> list[IntervalRow]:
+    def _broken_rows(self, tolerance: float) -> list[IntervalRow]:
         """Capacity rows that the fractional schedule breaks, at slots of overfull stretches where the use changes."""
-        arrays, columns = self.columns.arrays, self.columns
+        arrays, columns, (chosen, x) = self.columns.arrays, self.columns, self._shown
         changes = np.zeros(arrays.horizon + 1)
-        np.add.at(changes, columns.start[self.chosen], self._x * columns.gpus[self.chosen])
-        np.add.at(changes, columns.end[self.chosen], -self._x * columns.gpus[self.chosen])
+        np.add.at(changes, columns.start[chosen], x * columns.gpus[chosen])
+        np.add.at(changes, columns.end[chosen], -x * columns.gpus[chosen])
         use = np.cumsum(changes)
-        over = np.flatnonzero(use > arrays.capacity + self.parameters.tolerance)
+        over = np.flatnonzero(use > arrays.capacity + tolerance)
         found: list[int] = []
         for stretch in np.split(over, np.flatnonzero(np.diff(over) > 1) + 1):
             if len(stretch):
                 changed = stretch[np.concatenate([[True], np.abs(np.diff(use[stretch])) > 1e-9])]
                 found += changed[np.argsort(-use[changed], kind="stable")[: self.parameters.new_rows]].tolist()
-        return [row for row in (capacity_row(arrays, t) for t in found) if row.key not in self.keys]
+        return [capacity_row(arrays, t) for t in found]
 
     def _add_columns(self, new: IntArray) -> None:
         new = new[~self.inside[new]]
@@ -253,6 +314,5 @@ class StartRelaxation:
         self.program.drop(~column_kept, np.concatenate([np.zeros(self.jobs, dtype=bool), ~row_kept]))
         self.inside[self.chosen[~column_kept]] = False
         self.chosen = self.chosen[column_kept]
-        self._x = self._x[column_kept[: len(self._x)]]  # a limit may end the next linear program
         self._activity = np.concatenate([self._activity[: self.jobs], activity[row_kept[: len(activity)]]])
         self.rows.keep(row_kept)

@@ -85,12 +85,19 @@ class IntervalRow:
 
     def starts(self, arrays: OracleArrays) -> tuple[IntArray, IntArray]:
         """First and last start of each job that counts, (J,) each; none where the first is behind the last."""
-        low = self.last - arrays.duration + 1
-        high = np.full(len(low), self.first)
-        if self.touching != NOBODY:
-            low[self.touching] = self.first - arrays.duration[self.touching] + 1
-            high[self.touching] = self.last
-        return np.maximum(low, arrays.submit), np.minimum(high, arrays.cutoff)
+        low, high = starts_counted(arrays, [self])
+        return low[0], high[0]
+
+
+def starts_counted(arrays: OracleArrays, rows: list[IntervalRow]) -> tuple[IntArray, IntArray]:
+    """First and last start of each job that counts in each row, (R, J); none where the first is behind the last."""
+    first, last, job = np.array([(row.first, row.last, row.touching) for row in rows], dtype=np.int64).T
+    low = last[:, None] - arrays.duration + 1
+    high = np.repeat(first[:, None], len(arrays.submit), axis=1)
+    row = np.flatnonzero(job != NOBODY)
+    low[row, job[row]] = first[row] - arrays.duration[job[row]] + 1
+    high[row, job[row]] = last[row]
+    return np.maximum(low, arrays.submit), np.minimum(high, arrays.cutoff)
 
 
 def capacity_row(arrays: OracleArrays, slot: int) -> IntervalRow:
@@ -136,7 +143,7 @@ class Rows:
         """Append rows at the end of the table."""
         if not new:
             return
-        low, high = (np.array(side) for side in zip(*(row.starts(self.columns.arrays) for row in new), strict=True))
+        low, high = starts_counted(self.columns.arrays, new)
         weight = np.where(low <= high, np.array([row.weight for row in new]), 0)
         self.rows += new
         self.low, self.high = np.vstack([self.low, low]), np.vstack([self.high, high])

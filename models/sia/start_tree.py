@@ -100,7 +100,7 @@ class StartTree:
         return [node.child(StartDecision(*node.state.undecided, early), node.state) for early in (True, False)]
 
     def bound(self, node: StartNode) -> None:
-        """Solve the relaxation with the rows and columns of the parent's, and cut; the root is solved already."""
+        """Bound a node with the rows and prices, or columns, of the parent's, and cut; the root is bounded already."""
         columns, relaxation, p = self.columns, self.relaxation, self.parameters
         before, left = node.state, columns.open
         if before is not None:
@@ -114,6 +114,9 @@ class StartTree:
         if before is None:
             self._enter(node)
             return
+        if left.sum() >= p.priced_starts and self._by_prices(node):
+            return
+        columns.open = left.copy()
         relaxation.take([row for row, _ in node.proof or []], before.support)
         accuracy, cuts, here = p.bound_accuracy, 0, before
         proven: int | None = None
@@ -139,6 +142,28 @@ class StartTree:
                 return
             else:
                 cuts += 1
+
+    def _by_prices(self, node: StartNode) -> bool:
+        """Bound a node by the volume algorithm, from the parent's prices on; whether it has enough or can branch.
+
+        All prices are of the starts that are open at first, so that the last ones prove the bound by themselves.
+        """
+        relaxation = self.relaxation
+        relaxation.start_from(node.proof or [])
+        for cuts in range(self.parameters.node_cuts + 1):
+            if not relaxation.ascend(self.delay, self.target, self.clock):
+                if cuts == 0:
+                    raise OutOfTime("the time is over before the node is bounded")
+                break
+            if ceiling(relaxation.proven) >= self.target or cuts == self.parameters.node_cuts:
+                break
+            if not relaxation.extend():
+                break
+        self.seen()
+        relaxation.close(self.delay)
+        relaxation.forget_closed()
+        found = self._enter(node)
+        return ceiling(relaxation.proven) >= self.target or found.undecided is not None
 
     def _enter(self, node: StartNode) -> OpenStarts:
         """Take what the relaxation proves and has found."""
