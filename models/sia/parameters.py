@@ -108,9 +108,6 @@ class OracleParameters:
     - `price_rounds`: most rounds with fairness.
     - `node_rounds`: most rounds between two additions of rows and cuts at a node.
     - `priced_starts`: open starts of a node from which on its bound is sought so, and not by the linear program.
-    - `rooted_starts`, `root_rounds`: open starts from which on the first rows and cuts are those that the algorithm
-      finds in so many additions, before the linear program goes on from them.
-    - `least_price`: price from which such a row is taken.
     - `price_margin`: part of a step by which a bound is to exceed what is enough, before prices are rounded.
     - `least_share`: share in the average from which a start counts.
     - `least_excess`: excess, as a share of a job, from which the average is taken to break a row or a cut.
@@ -204,9 +201,6 @@ class OracleParameters:
     price_rounds: int = 3_000
     node_rounds: int = 200
     priced_starts: int = 600
-    rooted_starts: int = 5_000
-    root_rounds: int = 15
-    least_price: float = 0.02
     price_step: float = 0.1
     price_least_step: float = 1e-4
     price_growth: float = 1.1

@@ -113,21 +113,6 @@ class StartRelaxation:
         self._ascent = rows + new, np.concatenate([prices, np.zeros(len(new))])
         return len(new)
 
-    def anticipate(self, delay: int, clock: Stopwatch) -> None:
-        """Take the rows, cuts and columns into the linear program that the volume algorithm finds to matter.
-
-        `delay`: that of the best schedule.
-        """
-        p = self.parameters
-        self.start_from(self.priced)
-        for _ in range(p.root_rounds):
-            if not self.ascend(delay, delay, clock):
-                return
-            self.close(delay)
-            if not self.columns.every_job_open() or not self.extend():
-                break
-        self.take([row for row, price in self.priced if price > p.least_price * SCALE], self.support)
-
     def forget_closed(self) -> None:
         """Leave closed columns out of the last solution, so that both sides of what is undecided have open ones."""
         chosen, x = self._shown

@@ -253,8 +253,6 @@ class CuttingTurns:
         proof, p, relaxation = self.proof, self.parameters, self.relaxation
         clock = Stopwatch(p.cutting_share * proof.clock.remaining_s)
         values: list[float] = []
-        if proof.turns == 1 and proof.columns.open.sum() >= p.rooted_starts:
-            relaxation.anticipate(proof.delay, clock)
         while relaxation.converge(proof.delay, clock, p.bound_accuracy):
             proof.raise_bound(relaxation.bound)
             values.append(relaxation.value)

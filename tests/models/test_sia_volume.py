@@ -16,7 +16,7 @@ from models.sia.rows import SCALE, Rows, StartColumns, ceiling
 from models.sia.volume import StartPrices
 from tests.sia_cases import made
 
-ALWAYS = replace(DEFAULTS, priced_starts=0, rooted_starts=0)
+ALWAYS = replace(DEFAULTS, priced_starts=0)
 
 
 def drawn(seed):
