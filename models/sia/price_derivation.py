@@ -1,6 +1,6 @@
 """A certificate of prices written as VIPR: the same proof, line by line, of the program of starts.
 
-With s_jk = z_jk - z_j(k-1), 1 where job j starts k steps after its submission, a start that is charged e_jk more than
+With z_jk the sum over all servers, and s_jk = z_jk - z_j(k-1), 1 where job j starts k steps after its submission, a start that is charged e_jk more than
 the least of its job, and prices p of rows with a limit, the delay D of every schedule keeps
 
     SCALE D >= least - spent + Σ e_jk s_jk,  all e_jk >= 0 but of starts that are excluded.
@@ -15,6 +15,7 @@ rounded. What is left of the proof is that D >= reach elsewhere.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
@@ -27,7 +28,7 @@ from instances.proofs.certificate import VERSION, content_of
 from instances.proofs.derivation import DIRECTION, SIGN
 from instances.proofs.sia.certificate import SCALE, Charges, Delays, DelayProof, PriceProof, RowProof
 from instances.proofs.sia.start_program import StartProgram
-from instances.sia import SiaOracle
+from instances.sia import SiaLocalOracle, SiaOracle
 from instances.validation import validated
 
 Number = int | Fraction
@@ -36,13 +37,14 @@ Multipliers = Mapping[int, Number]
 Ranges = list[tuple[int, int]]  # of starts, first and last
 
 
-def in_vipr(data: SiaOracle, text: str, solution: Solution) -> Certificate:
+def in_vipr(data: SiaOracle | SiaLocalOracle, text: str, solution: Solution) -> Certificate:
     """The certificate `text` of `data` as VIPR, with the schedule where it is a point of the program.
 
-    It proves as much, or more where a row holds by its own. Raises NoCertificate where the program is too large.
+    It proves as much, or more where the program has less room. Raises NoCertificate where the program is too large.
     """
     proof = validated(DelayProof, content_of(data, text), root="")
-    writer = _Writer(StartProgram(data), Delays(data), proof)
+    oracle = data.without_locality if isinstance(data, SiaLocalOracle) else data
+    writer = _Writer(StartProgram(data), Delays(oracle), proof)
     bound = writer.written()
     program, point = writer.lines.program, writer.starts.point(solution)
     file = Vipr(
@@ -80,25 +82,28 @@ class _Lines:
     def assume(self, sign: int, right: int, terms: Terms) -> int:
         return self.add(sign, right, terms, Reason("asm"))
 
-    def combined(self, multipliers: Multipliers, rounded: bool = False) -> int:
-        """The combination of lines, whole or with its right side rounded; a line itself where it is one alone."""
+    def combined(self, multipliers: Multipliers, rounded: bool = False, sign: int = 0) -> int:
+        """The combination of lines, whole or with its right side rounded; a line itself where it is one alone.
+
+        `sign`: the direction of one in which only equations are.
+        """
         multipliers = {k: a for k, a in multipliers.items() if a}
         if list(multipliers.values()) == [1]:
             return next(iter(multipliers))
         total: Terms = {}
         right: Number = 0
-        sign = 0
+        signs = {self.rows[k][0] * (1 if factor > 0 else -1) for k, factor in multipliers.items()} - {0}
         for k, factor in multipliers.items():
-            own, side, terms = self.rows[k]
-            sign = sign or own * (1 if factor > 0 else -1)
+            _, side, terms = self.rows[k]
             right += factor * side
             for i, a in terms.items():
                 total[i] = total.get(i, 0) + factor * a
         total = {i: _whole(a) for i, a in total.items() if a}
+        sign = signs.pop() if signs else sign or 1
         if rounded:
-            right = right.__ceil__() if sign > 0 else right.__floor__()
+            right = math.ceil(right) if sign > 0 else math.floor(right)
         named = {k: Fraction(a) for k, a in multipliers.items()}
-        return self.add(sign or 1, _whole(right), total, Reason("rnd" if rounded else "lin", multipliers=named))
+        return self.add(sign, _whole(right), total, Reason("rnd" if rounded else "lin", multipliers=named))
 
     def absurd(self, line: int) -> bool:
         sign, right, terms = self.rows[line]
@@ -147,14 +152,19 @@ class _Writer:
 
     # Starts of one job. "So much" stands for multipliers of lines whose combination, >=, it is.
 
-    def z(self, j: int, k: int) -> int:
-        return self.starts.place[j, 0, k]
+    def z(self, j: int, k: int) -> list[int]:
+        """The variables whose sum is 1 where j starts at most k steps after its submission."""
+        return [self.starts.place[j, s, k] for s in self.starts.machines[j]]
+
+    def sum(self, j: int, k: int) -> Terms:
+        return dict.fromkeys(self.z(j, k), 1)
 
     def terms(self, j: int, ranges: Ranges, weight: int = 1) -> Terms:
         """weight times the number of starts in ranges, of which no two touch."""
         found: Terms = {}
         for low, high in ranges:
-            _plus(found, {self.z(j, high): weight} | ({self.z(j, low - 1): -weight} if low else {}))
+            _plus(found, self.sum(j, high), weight)
+            _plus(found, self.sum(j, low - 1) if low else {}, -weight)
         return {i: a for i, a in found.items() if a}
 
     def none_below_0(self, j: int, low: int, high: int, weight: Number = 1) -> Terms:
@@ -162,7 +172,7 @@ class _Writer:
         if low > high or not weight:
             return {}
         if not low:
-            return {2 * self.z(j, high): weight}  # the lower bound of z
+            return {2 * i: weight for i in self.z(j, high)}  # their lower bounds
         found: Terms = {}
         at = low - 1
         while at < high:
@@ -176,7 +186,7 @@ class _Writer:
     def _block(self, j: int, at: int, size: int) -> Terms:
         """z is no less 2^size starts after `at`, so much."""
         if not size:
-            return {self.lines.place[f"by_{j}_{at}"]: -1}
+            return {self.lines.place[f"by_{self.lines.program.variables[i][2:]}"]: -1 for i in self.z(j, at)}
         if (j, at, size) not in self._blocks:
             parts: Terms = {}
             for first in (at, at + (1 << size - 1)):
@@ -188,7 +198,10 @@ class _Writer:
         """The starts low to high are at most one, so much, as <=."""
         if low > high or not weight:
             return {}
-        return {2 * self.z(j, high) + 1: weight} | ({2 * self.z(j, low - 1): -weight} if low else {})
+        found: Terms = {self.one(j): weight}
+        _plus(found, self.none_below_0(j, 0, low - 1), -weight)
+        _plus(found, self.none_below_0(j, high + 1, self.window[j]), -weight)
+        return found
 
     def one(self, j: int) -> int:
         return self.lines.place[f"one_{j}"]
@@ -204,20 +217,22 @@ class _Writer:
         """In units no more GPUs are in use at step t than there are."""
         at = int(np.searchsorted(self.starts.moments, t, side="right")) - 1
         if at not in self._capacity:
-            row = self.lines.place.get(f"gpus_{at}") if t < self.starts.moments[-1] else None
-            unit = self.starts.gpus[0] // self.delays.gpus[0]
-            if row is not None:
-                self._capacity[at] = self.lines.combined({row: Fraction(1, unit)}, rounded=unit > 1)
-            else:
-                most: Terms = {}
-                for j in self.jobs:
-                    _plus(most, self.at_most_1(j, *self.running(j, t, t), self.delays.gpus[j]))
-                self._capacity[at] = self.lines.combined(most) if most else self.nothing()
+            most, unit = dict[int, Number](), self.starts.gpus[0] // self.delays.gpus[0]
+            for s in self.starts.servers:
+                row = self.lines.place.get(f"gpus_{s}_{at}" if self.starts.local else f"gpus_{at}")
+                _plus(most, {row: Fraction(1, unit)} if row is not None else self._all_on(s, t))
+            self._capacity[at] = self.lines.combined(most, rounded=unit > 1, sign=-1)
         return self._capacity[at]
 
-    def nothing(self) -> int:
-        """0 <= 0: a bound of a variable beside itself."""
-        return self.lines.add(-1, 0, {}, Reason("lin", multipliers={}))
+    def _all_on(self, s: int, t: int) -> Terms:
+        """What may run on a server at a step has room there, so much as <=: bounds of variables."""
+        found: Terms = {}
+        for j in self.jobs:
+            low, high = self.running(j, t, t)
+            if low <= high and s in self.starts.machines[j]:
+                _plus(found, {2 * self.starts.place[j, s, high] + 1: self.delays.gpus[j]})
+                _plus(found, {2 * self.starts.place[j, s, low - 1]: -self.delays.gpus[j]} if low else {})
+        return found
 
     def within(self, t: int, windows: Sequence[tuple[int, int]], extra: Multipliers, but: int) -> Terms:
         """The capacity at step t with no more than the starts in `windows`; of job `but` also what `extra` adds."""
@@ -262,11 +277,13 @@ class _Writer:
             if last == high:
                 side = lines.combined(self.within(t, windows, extra, j))
                 break
-            early = lines.assume(1, 1, {self.z(j, last): 1})
-            late = lines.assume(-1, 0, {self.z(j, last): 1})
-            _plus(extra, {2 * self.z(j, high) + 1: n, early: -n})
+            early = lines.assume(1, 1, self.sum(j, last))
+            late = lines.assume(-1, 0, self.sum(j, last))
+            _plus(extra, self.at_most_1(j, 0, high, n))
+            _plus(extra, {early: -n})
             sides.append((lines.combined(self.within(t, windows, extra, j)), late, early))
-            at, none_before = last + 1, {late: 1} | ({2 * self.z(j, low - 1): -1} if low else {})
+            at, none_before = last + 1, {late: 1}
+            _plus(none_before, self.none_below_0(j, 0, low - 1), -1)
         for before, late, early in reversed(sides):
             side = lines.split(side, late, before, early)
         return side
@@ -327,8 +344,8 @@ class _Writer:
             if node.prices is not None:
                 self.exclude(state, node.prices)
             until = min(node.branch.until, self.window[j])
-            at_most = self.lines.assume(1, 1, {self.z(j, until): 1})
-            beyond = self.lines.assume(-1, 0, {self.z(j, until): 1})
+            at_most = self.lines.assume(1, 1, self.sum(j, until))
+            beyond = self.lines.assume(-1, 0, self.sum(j, until))
             assumed[place] = at_most, beyond
             first = self.charges.delays.offset[j]
             for child, kept, why in (
