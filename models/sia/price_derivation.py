@@ -1,7 +1,8 @@
 """A certificate of prices written as VIPR: the same proof, line by line, of the program of starts.
 
-With z_jk the sum over all servers, and s_jk = z_jk - z_j(k-1), 1 where job j starts k steps after its submission, a start that is charged e_jk more than
-the least of its job, and prices p of rows with a limit, the delay D of every schedule keeps
+With z_jk the sum over all servers, and s_jk = z_jk - z_j(k-1), 1 where job j starts k steps after its submission, a
+start that is charged e_jk more than the least of its job, and prices p of rows with a limit, the delay D of every
+schedule keeps
 
     SCALE D >= least - spent + Σ e_jk s_jk,  all e_jk >= 0 but of starts that are excluded.
 
@@ -26,7 +27,7 @@ from instances.arrays import BoolArray, IntArray
 from instances.proofs import Certificate, Derived, NoCertificate, Reason, Vipr, digest, write_vipr
 from instances.proofs.certificate import VERSION, content_of
 from instances.proofs.derivation import DIRECTION, SIGN
-from instances.proofs.sia.certificate import SCALE, Charges, Delays, DelayProof, PriceProof, RowProof
+from instances.proofs.sia.certificate import SCALE, Charges, DelayProof, Delays, PriceProof, RowProof
 from instances.proofs.sia.start_program import StartProgram
 from instances.sia import SiaLocalOracle, SiaOracle
 from instances.validation import validated
@@ -67,7 +68,9 @@ class _Lines:
         self.rows: list[tuple[int, Number, Terms]] = []  # the sign of the direction, right side, coefficients
         self.place = {row.name: k for k, row in enumerate(self.program.rows)}
         for row in self.program.rows:
-            self.rows.append((SIGN[row.direction], _whole(row.right), {i: _whole(a) for i, a in row.coefficients.items()}))
+            self.rows.append(
+                (SIGN[row.direction], _whole(row.right), {i: _whole(a) for i, a in row.coefficients.items()})
+            )
         self.objective: Terms = {i: _whole(a) for i, a in self.program.objective.items()}
         self.derived: list[Derived] = []
 
@@ -143,9 +146,7 @@ class _Writer:
         self.charges = Charges(delays)
         self.charges.rows += [delays.counted(row) for row in proof.rows]
         self.jobs = range(len(delays.gpus))
-        self.submit, self.duration, self.window = (
-            a.tolist() for a in (delays.submit, delays.duration, delays.window)
-        )
+        self.submit, self.duration, self.window = (a.tolist() for a in (delays.submit, delays.duration, delays.window))
         self._blocks: dict[tuple[int, int, int], int] = {}
         self._capacity: dict[int, int] = {}
         self._rows: dict[int, int] = {}
