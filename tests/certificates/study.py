@@ -40,7 +40,7 @@ from models.aryl.front_certificate import front_certificates
 from tests.certificates.agreement import AGREED, both, first
 from tests.certificates.readings import Case
 from tests.certificates.second.checker import proves
-from tests.certificates.second.reading import Refused
+from tests.certificates.second.reading import GaveUp, Refused
 from tests.certificates.tampering import tampered_json, tampered_vipr
 from tests.certificates.vipr_check import Checker
 from tests.certificates.vipr_check import Refused as RefusedVipr
@@ -178,10 +178,15 @@ def second(row: Row, instance: Instance, folder: Path) -> Row:
         else:
             said = proves(dump(instance), text)
     except (Refused, RefusedVipr) as why:
-        return {"second": clock() - begun, "refused": str(why)}
+        said = "given up" if isinstance(why, GaveUp) else "refused"
+        return {"second": clock() - begun, "refused": f"{said}: {why}"}
     said = None if said is None else str(said)
     agree = said == row["proven"] or (row["format"] == "vipr" and instance.problem in OWN_UNITS)
-    return {"second": clock() - begun, "says": said, **({} if agree else {"refused": f"{said}, not {row['proven']}"})}
+    return {
+        "second": clock() - begun,
+        "says": said,
+        **({} if agree else {"refused": f"proved: {said}, not {row['proven']}"}),
+    }
 
 
 def tampered(found: Sequence[tuple[Instance, Row]], folder: Path, count: int) -> int:
@@ -235,7 +240,7 @@ def main(folder: Path, work: Sequence[tuple[str, Instance, Way]], options: Optio
     print(told("all", rows))
     wrong = [row for row in rows if "format" not in row or "refused" in row]
     for row in wrong:
-        print(f"{row['instance']}: {row.get('reason') or 'refused by the second checker: ' + row['refused']}")
+        print(f"{row['instance']}: {row.get('reason') or 'by the second checker ' + row['refused']}")
     found = [(instance, row) for (_, instance, _), row in zip(work, rows, strict=True)]
     return len(wrong) + tampered(found, folder, tampers)
 
