@@ -75,6 +75,8 @@ CERTIFIERS = {
     "node-consolidation": "models.kubernetes.consolidation_certificate:certificate",
 }
 """Where the certificate of a bound is made."""
+IN_VIPR = dict.fromkeys(("sia-oracle", "sia-local-oracle"), "models.sia.price_derivation:in_vipr")
+"""Where a certificate in JSON is written as VIPR as well, of problems that have a program for it."""
 FRONTS = {"boa-allocation": "experiments.boa.front:front", "aryl-reclaim": "experiments.aryl.front:front"}
 """Where the front of two objectives is found and printed, by flags of its own."""
 FRONT_CERTIFIERS = {"aryl-reclaim": "experiments.aryl.front_certificates:certify"}

@@ -17,14 +17,15 @@ from experiments.harness.starts import starts_at
 from experiments.harness.store import Store
 from experiments.harness.user_functions import resolve
 from experiments.output.csv import csv_text, names_csv, plan_csv
-from experiments.output.folder import files_first, ready_folder, write_certified, write_results
+from experiments.output.folder import files_first, ready_folder, result_file, write_certified, write_results
 from experiments.output.results import best_of, draw_solutions, print_plan, print_table
 from experiments.output.terminal import as_json, err, line, print_line, print_rich
-from experiments.papers import BUILDERS, CERTIFIERS, LITERAL_NAMES, NEXT_BEST, PLANS, PLOTS
+from experiments.papers import BUILDERS, CERTIFIERS, IN_VIPR, LITERAL_NAMES, NEXT_BEST, PLANS, PLOTS
 from experiments.plan import methods_for, plan
 from experiments.session import Interrupted, Session
 from instances import InputError, Instance, Result
 from instances.files import write_whole
+from instances.proofs import Certificate, NoCertificate
 
 
 @flags.common()
@@ -58,6 +59,9 @@ def solve(
     certificate: Annotated[
         Path | None, typer.Option(help="Also write results and what proves their bounds to this folder, for `verify`.")
     ] = None,
+    vipr: Annotated[
+        bool, typer.Option("--vipr", help="With --certificate, also write SIA's proofs of a delay as VIPR.")
+    ] = False,
 ) -> None:
     """Solve instance files with one or several methods and print one row for each."""
     instances = [instance for path in paths for instance in instances_at([path]).values()]
@@ -74,6 +78,8 @@ def solve(
     rival = _ready_rival(instances, session) if next_best else None
     if certificate is not None:
         ready_folder(certificate)
+    elif vipr:
+        raise InputError("--vipr: goes with --certificate, whose proofs it writes")
     if plot is not None:
         for instance in instances:
             if instance.problem not in PLOTS:
@@ -85,7 +91,7 @@ def solve(
         except Interrupted as error:
             results, interrupt = [error.found[i] for i in sorted(error.found)], error
         if certificate is not None and interrupt is None:
-            results = _certified(runs, results, certificate, session)
+            results = _certified(runs, results, certificate, session, vipr)
         best = best_of(results)
         said = None
         if rival is not None and best is not None and interrupt is None:
@@ -153,7 +159,7 @@ def export(instances: list[Instance], path: Path) -> Path:
     return names
 
 
-def _certified(runs: list[Run], results: list[Result], folder: Path, session: Session) -> list[Result]:
+def _certified(runs: list[Run], results: list[Result], folder: Path, session: Session, vipr: bool) -> list[Result]:
     """The results with the bounds that are proved in `folder`; a line says which have no certificate, and why.
 
     A result without a bound, as of a heuristic, stays as it is.
@@ -169,9 +175,25 @@ def _certified(runs: list[Run], results: list[Result], folder: Path, session: Se
         known[i] = certified.result
         if certified.text is not None and certified.kind is not None:
             write_certified(folder, certified.result, certified.kind, certified.text)
+            if vipr and certified.kind == "json":
+                _write_vipr(folder, runs[i].instance, certified)
         elif session.quiet or err.is_terminal:
             err.print(_told(certified))
     return [known[i] for i in range(len(results))]
+
+
+def _write_vipr(folder: Path, instance: Instance, certified: Certified) -> None:
+    """A certificate in JSON as VIPR, beside it; where it cannot be written so, a line that says why."""
+    try:
+        if instance.problem not in IN_VIPR:
+            raise NoCertificate(f"{instance.problem} is proved without a program, in JSON alone")
+        found: Certificate = resolve(IN_VIPR[instance.problem])(
+            instance.data, certified.text, certified.result.solution
+        )
+    except NoCertificate as error:
+        err.print(f"{line(certified.result)}; not in VIPR: {error}")
+        return
+    write_whole(folder / result_file(certified.result.instance, certified.result.method, "vipr"), found.text.encode())
 
 
 def _told(certified: Certified) -> str:

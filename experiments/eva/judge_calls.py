@@ -23,14 +23,18 @@ def judge_calls(
 
     def tables(outcomes: Sequence[Measured]) -> Iterator[TextTable | str]:
         rows = [
-            [str(one["task"]), str(one["cases"]), f"{one['first_s']:.2f}", f"{one['call_s'] * 1000:.0f}"]
+            [str(one["task"]), str(one["cases"]), f"{one['first_s']:.2f}"]
+            + [f"{1000 * seconds:.0f}" for seconds in (one["call_s"], *one["wall_s"])]
             for one in (outcome.figures for outcome in outcomes)
         ]
-        yield TextTable(["task", "cases", "first call, CPU s", "each other call, CPU ms"], rows)
+        head = ["task", "cases", "first call, CPU s", "each other call, CPU ms", "wall ms, least", "median"]
+        yield TextTable(head, rows)
 
     def values(outcomes: Sequence[Measured]) -> dict[str, Sample | float | str]:
         return {
             "CPU ms of a call": Sample.of([1000 * o.figures["call_s"] for o in outcomes]),
+            "wall ms of a call, least": Sample.of([1000 * o.figures["wall_s"][0] for o in outcomes]),
+            "wall ms of a call, median": Sample.of([1000 * o.figures["wall_s"][1] for o in outcomes]),
             "CPU s of the first": Sample.of([o.figures["first_s"] for o in outcomes]),
         }
 

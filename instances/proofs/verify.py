@@ -13,6 +13,7 @@ from instances.errors import CheckFailed, InputError, MalformedSolution
 from instances.gaps import agree, gap, reached
 from instances.options import Options, Solution
 from instances.proofs.certificate import NoCertificate, Proven
+from instances.proofs.denominators import see_denominators
 from instances.proofs.empty import NoSolution
 from instances.registry import PROBLEMS, check
 from instances.result import UNSOLVED, Result
@@ -142,6 +143,8 @@ def _proven(instance: Instance, certificate: str) -> Proven:
     prove = PROBLEMS[instance.problem].prove
     if prove is None:
         raise InputError(f"no certificates are written for {instance.problem}")
+    if not certificate.startswith("{"):
+        see_denominators(certificate)
     try:
         return prove(instance.data, certificate)
     except NoCertificate as error:

@@ -1,14 +1,16 @@
-"""Certificates of the library: `python -m tests.certificates.study FOLDER [PROBLEM or SET...]`.
+"""Certificates of the library: `python -m tests.certificates.study FOLDER [PROBLEM or SET...]`, with `--help`.
 
 Every instance (of these problems and sets, `*` for anything) is solved and certified, and besides newTrace with real
 widths, SIA's workloads with fairness and the fronts of the reclaimings that have them. Result and certificate are files
 in the folder, verified from there, the certificate by the second checker of its format too. What is in the folder is
-not done again, and what was begun there and cut off comes last. Prints a row a problem and format in CPU seconds, and
-what both checkers make of certificates that are tampered with.
+not done again, and what was begun there and cut off comes last. `--list` prints the order, of which `--from` and `--to`
+do a part. Prints a row a problem and format in CPU seconds, and what both checkers make of certificates that are
+tampered with.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import time
@@ -38,12 +40,11 @@ from models.aryl.front_certificate import front_certificates
 from tests.certificates.agreement import AGREED, both, first
 from tests.certificates.readings import Case
 from tests.certificates.second.checker import proves
-from tests.certificates.second.reading import Refused
+from tests.certificates.second.reading import GaveUp, Refused
 from tests.certificates.tampering import tampered_json, tampered_vipr
 from tests.certificates.vipr_check import Checker
 from tests.certificates.vipr_check import Refused as RefusedVipr
 
-OPTIONS = Options(time_limit=60)
 ROWS = "study.jsonl"
 OWN_UNITS = (
     "node-consolidation",
@@ -52,6 +53,7 @@ OWN_UNITS = (
 )  # the program counts in another unit than the objective
 Row = dict[str, Any]
 LARGE = 300_000  # characters, of a certificate that is not tampered with: there are smaller ones of every kind
+Way = Callable[[Instance, Path, Options], Row]
 clock = time.process_time
 
 
@@ -74,9 +76,9 @@ def with_fairness() -> InstanceSet:
     return InstanceSet("SIA's base workload with fairness", fair, ("exact",))
 
 
-def of_instance(instance: Instance, folder: Path) -> Row:
+def of_instance(instance: Instance, folder: Path, options: Options) -> Row:
     """A certificate, made and verified: how long that took, and what holds. `reason`: why there is none."""
-    (run,) = plan([instance], ["exact"], OPTIONS)
+    (run,) = plan([instance], ["exact"], options)
     report = ReportFile(folder / "report")
     begun = clock()
     result = run.outcome(run.work(report))
@@ -106,12 +108,12 @@ def verified(instance: Instance, found: Certified, folder: Path) -> Row:
     return {"gap": gap, "proven": None if proven is None else str(proven), "verify": clock() - begun}
 
 
-def of_front(instance: Instance, folder: Path) -> Row:
+def of_front(instance: Instance, folder: Path, options: Options) -> Row:
     """The front of a reclaiming, with a certificate for each of its bounds."""
     begun = clock()
-    front = pareto_front(instance.data, OPTIONS)
+    front = pareto_front(instance.data, options)
     solved = clock()
-    certificates = front_certificates(instance.data, front, OPTIONS)
+    certificates = front_certificates(instance.data, front, options)
     stated = stated_front(instance, front, certificates).model_dump(mode="json")
     certified = clock()
     proofs = FrontProofs(instance)
@@ -133,11 +135,11 @@ def of_front(instance: Instance, folder: Path) -> Row:
     }
 
 
-def wanted(patterns: Sequence[str]) -> Iterator[tuple[str, Instance, Callable[[Instance, Path], Row]]]:
+def wanted(patterns: Sequence[str]) -> Iterator[tuple[str, Instance, Way]]:
     """What is to be done: the set, the instance, and how."""
     for s in (*library_sets(), real_widths(), with_fairness()):
         for instance in s.instances:
-            ways = {s.name: of_instance}
+            ways: dict[str, Way] = {s.name: of_instance}
             if instance.problem == "aryl-reclaim" and all(j.gpu_hours is not None for j in instance.data.jobs):
                 ways[f"fronts, {s.name}"] = of_front
             for name, way in ways.items():
@@ -176,13 +178,18 @@ def second(row: Row, instance: Instance, folder: Path) -> Row:
         else:
             said = proves(dump(instance), text)
     except (Refused, RefusedVipr) as why:
-        return {"second": clock() - begun, "refused": str(why)}
+        said = "given up" if isinstance(why, GaveUp) else "refused"
+        return {"second": clock() - begun, "refused": f"{said}: {why}"}
     said = None if said is None else str(said)
     agree = said == row["proven"] or (row["format"] == "vipr" and instance.problem in OWN_UNITS)
-    return {"second": clock() - begun, "says": said, **({} if agree else {"refused": f"{said}, not {row['proven']}"})}
+    return {
+        "second": clock() - begun,
+        "says": said,
+        **({} if agree else {"refused": f"proved: {said}, not {row['proven']}"}),
+    }
 
 
-def tampered(found: Sequence[tuple[Instance, Row]], folder: Path, count: int = 200) -> int:
+def tampered(found: Sequence[tuple[Instance, Row]], folder: Path, count: int) -> int:
     """Print what becomes of so many that are off by one. Returns how many are false, or part the two checkers."""
     small = [(i, row) for i, row in found if row.get("proven") and row["characters"] < LARGE]
     outcomes = Counter[str]()
@@ -204,10 +211,10 @@ def tampered(found: Sequence[tuple[Instance, Row]], folder: Path, count: int = 2
     return outcomes["false"] + outcomes["disagreed"]
 
 
-def main(folder: Path, patterns: Sequence[str]) -> int:
+def main(folder: Path, work: Sequence[tuple[str, Instance, Way]], options: Options, tampers: int = 200) -> int:
     """Do what is left, and print the rows. Returns how many have no certificate, or one of which something is wrong."""
     folder.mkdir(parents=True, exist_ok=True)
-    file, work = folder / ROWS, list(wanted(patterns))
+    file = folder / ROWS
     known = rows_of(file)
     begun = [(name, instance.name) in known for name, instance, _ in work]
     with file.open("a") as out:
@@ -221,7 +228,7 @@ def main(folder: Path, patterns: Sequence[str]) -> int:
                 row = known.get((name, instance.name), {})
                 if before is again and "solve" not in row:
                     write({"set": name, "instance": instance.name, "problem": instance.problem})
-                    row = known[name, instance.name] | how(instance, folder)
+                    row = known[name, instance.name] | how(instance, folder, options)
                     write(row)
                     print(told(instance.name, [row]), row.get("reason", ""), flush=True)
                 if row.get("proven", "") != "" and "second" not in row:
@@ -230,12 +237,28 @@ def main(folder: Path, patterns: Sequence[str]) -> int:
     for one in dict.fromkeys((row["problem"], row["set"].startswith("fronts"), row.get("format")) for row in rows):
         same = [r for r in rows if (r["problem"], r["set"].startswith("fronts"), r.get("format")) == one]
         print(told(f"{one[0]}{', fronts' * one[1]}, {one[2]}", same))
+    print(told("all", rows))
     wrong = [row for row in rows if "format" not in row or "refused" in row]
     for row in wrong:
-        print(f"{row['instance']}: {row.get('reason') or 'refused by the second checker: ' + row['refused']}")
+        print(f"{row['instance']}: {row.get('reason') or 'by the second checker ' + row['refused']}")
     found = [(instance, row) for (_, instance, _), row in zip(work, rows, strict=True)]
-    return len(wrong) + tampered(found, folder)
+    return len(wrong) + tampered(found, folder, tampers)
 
 
 if __name__ == "__main__":
-    sys.exit(min(1, main(Path(sys.argv[1]), sys.argv[2:])))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("patterns", nargs="*", metavar="PROBLEM or SET", help="with * for anything; all without any")
+    parser.add_argument("--from", dest="first", type=int, default=0, help="of the order the place to begin at, from 0")
+    parser.add_argument("--to", dest="end", type=int, help="the place before which to end")
+    parser.add_argument("--limit", type=float, default=60.0, help="CPU seconds of each solve and each proof")
+    parser.add_argument("--tampered", type=int, default=200, help="how many to tamper with")
+    parser.add_argument("--list", action="store_true", help="print the order, and do nothing")
+    given = parser.parse_intermixed_args()
+    order = list(enumerate(wanted(given.patterns)))[given.first : given.end]
+    if given.list:
+        for place, (name, instance, _) in order:
+            print(f"{place}: {name}: {instance.name}, {instance.problem}")
+        sys.exit()
+    options = Options(time_limit=given.limit)
+    sys.exit(min(1, main(given.folder, [one for _, one in order], options, given.tampered)))

@@ -82,15 +82,15 @@ def test_the_study_goes_on_where_it_was_cut_off(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(study, "library_sets", lambda: sets)
     monkeypatch.setattr(study, "real_widths", lambda: InstanceSet("none", [], ("exact",)))
     monkeypatch.setattr(study, "with_fairness", lambda: InstanceSet("none", [], ("exact",)))
-    monkeypatch.setattr(study, "OPTIONS", Options(effort=200))
+    options = Options(effort=200)
     begun = {"set": "five jobs", "instance": five_jobs().name, "problem": "sia-oracle"}
     (tmp_path / study.ROWS).write_text(json.dumps(begun) + "\n")
-    assert study.main(tmp_path, []) == 0
+    assert study.main(tmp_path, list(study.wanted([])), options) == 0
     said = capsys.readouterr().out
     assert said.index("eva-table-3: 1 of 1 certified") < said.index("five-jobs: 1 of 1 certified")  # cut off: the last
     assert "200 tampered with: {'refused': " in said
     rows = (tmp_path / study.ROWS).read_text()
-    assert study.main(tmp_path, ["five*", "eva-packing"]) == 0
+    assert study.main(tmp_path, list(study.wanted(["five*", "eva-packing"]))[1:], options, 0) == 0
     assert (tmp_path / study.ROWS).read_text() == rows
     assert "1 of 1 certified, 1 optimal" in capsys.readouterr().out
 

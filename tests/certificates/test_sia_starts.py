@@ -152,7 +152,7 @@ def test_a_proof_of_other_data_under_its_digest_is_refused(proofs):
 def test_a_proof_with_fairness_and_one_without_are_not_taken_for_each_other(proofs):
     data, _, made, _ = proofs[0]
     plain = SiaOracle.model_validate({**data.model_dump(), "fairness_weight": 0.0})
-    with pytest.raises(InputError):
+    with pytest.raises(CheckFailed, match="variables: not those of the instance"):
         prove_oracle(plain, made.text.replace(digest(data), digest(plain)))
     result = exact(plain)
     prices = certificate(plain, result.solution, result.bound, Options())

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
 
 SLOPE = {"E": 0, "L": -1, "G": 1}
+MOST_BITS = 1 << 16  # of a common denominator
 Terms = dict[int, Fraction]  # those that are not 0
 Row = tuple[str, Fraction, Terms]  # direction, right side, coefficients
 
@@ -71,6 +73,7 @@ class Checker:
         values = []
         for _ in range(self.whole_number()):
             name, point = self.word(), self.terms(self.variables)
+            together(point.values())
             if any(value.denominator != 1 for i, value in point.items() if i in self.integers):
                 raise Refused(f"solution {name} is not whole")
             for direction, right, coefficients in self.rows:
@@ -110,10 +113,13 @@ class Checker:
         slopes = {SLOPE[self.rows[i][0]] * (1 if factor > 0 else -1) for i, factor in factors.items()} - {0}
         if len(slopes) > 1:
             raise Refused("a combination of rows that point both ways")
-        right, total = sum((f * self.rows[i][1] for i, f in factors.items()), Fraction(0)), dict[int, Fraction]()
+        sides, total = [f * self.rows[i][1] for i, f in factors.items()], dict[int, Fraction]()
+        together(sides)
+        right = sum(sides, Fraction(0))
         for i, factor in factors.items():
             for j, value in self.rows[i][2].items():
                 total[j] = total.get(j, Fraction(0)) + factor * value
+                together([total[j]])
         return "G" if 1 in slopes else "L" if slopes else "E", right, {j: v for j, v in total.items() if v}
 
     def rounded(self, row: Row) -> Row:
@@ -177,6 +183,15 @@ def dot(one: Terms, other: Terms) -> Fraction:
     return sum((value * other[i] for i, value in one.items() if i in other), Fraction(0))
 
 
+def together(numbers: Iterable[Fraction]) -> None:
+    """See that numbers can be added up: over one denominator that is not too long."""
+    common = 1
+    for number in numbers:
+        common = math.lcm(common, number.denominator)
+        if common.bit_length() > MOST_BITS:
+            raise Refused("numbers of too many digits to be added up")
+
+
 def absurd(row: Row) -> bool:
     direction, right, coefficients = row
     return not coefficients and ((right > 0 and direction != "L") or (right < 0 and direction != "G"))
@@ -189,9 +204,19 @@ def dominates(row: Row, other: Row) -> bool:
     return absurd(row) or row[1] == other[1] or (other[0] != "E" and (row[1] > other[1]) == (other[0] == "G"))
 
 
-if __name__ == "__main__":
-    for path in sys.argv[1:]:
+def main(paths: Sequence[str]) -> int:
+    """Print what each file proves, up to one that is refused, status 1, or cannot be read, status 2."""
+    for path in paths:
         try:
             print(f"{path}: {Checker(Path(path).read_text()).check()}")
         except Refused as why:
-            sys.exit(f"{path}: refused: {why}")
+            print(f"{path}: refused: {why}", file=sys.stderr)
+            return 1
+        except (OSError, ValueError) as error:
+            print(f"{path!r}: cannot be read: {error}", file=sys.stderr)
+            return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

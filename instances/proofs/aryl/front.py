@@ -22,6 +22,7 @@ from instances.errors import CheckFailed, InputError, MalformedSolution
 from instances.fields import Count, Frozen, Name, NonNegative
 from instances.proofs.aryl.certificate import prove_reclaim, reclaim_point, reclaim_program
 from instances.proofs.certificate import NoCertificate, digest
+from instances.proofs.denominators import see_denominators
 from instances.proofs.derivation import proven_of
 from instances.proofs.vipr import Program, Row, read_vipr
 from instances.validation import show, validated
@@ -125,6 +126,7 @@ class FrontProofs:
 
     def add(self, text: str) -> None:
         """Add what the VIPR file `text` proves. Raises InputError for one of another instance, and CheckFailed."""
+        see_denominators(text)
         try:
             if read_vipr(text).header.get("instance") == digest(by_jobs(self.data)):
                 self.fewest = max(self.fewest, math.ceil(prove_reclaim(by_jobs(self.data), text).bound))

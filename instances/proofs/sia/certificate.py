@@ -227,12 +227,17 @@ class Charges:
 
 def prove_oracle(data: SiaOracle, text: str) -> Proven:
     """What the certificate `text` proves. Raises InputError, NoCertificate, or CheckFailed where it does not hold."""
-    return _of_starts(data, text) if data.fairness_weight else prove_delay(data, data, text)
+    return prove_delay(data, data, text) if _in_prices(data, text) else _of_starts(data, text)
 
 
 def prove_local(data: SiaLocalOracle, text: str) -> Proven:
     """What the certificate `text` proves, of the delay on servers or, in JSON, of that on any GPUs. Raises as above."""
     return prove_delay(data, data.without_locality, text) if text.startswith("{") else _of_starts(data, text)
+
+
+def _in_prices(data: SiaOracle, text: str) -> bool:
+    """Whether a certificate is one of prices: in JSON, and of a delay."""
+    return not data.fairness_weight and not text.startswith(("%", "VER"))
 
 
 def _of_starts(data: SiaOracle | SiaLocalOracle, text: str) -> Proven:
