@@ -45,7 +45,7 @@ class Contents:
         self.mixes = _mixes(arrays.need.shape[1])
         self.node, self.content = np.zeros(0, dtype=np.int64), np.zeros((0, n), dtype=np.int64)
         self.proven, self.duals = -math.inf, np.zeros(n)
-        self.target = math.inf
+        self.target, self.whatever = math.inf, False
         self.dear = DEAR
         model = LinearModel(
             cost=self.dear,
@@ -65,12 +65,13 @@ class Contents:
         self.program.add(self._cost(node, content), begin, rows, entries)
         self.node, self.content = np.append(self.node, node), np.vstack([self.content, content])
 
-    def run(self, target: float = math.inf) -> Relaxed:
+    def run(self, target: float = math.inf, whatever: bool = False) -> Relaxed:
         """Generate contents until the bound, a whole number, is as good as the value, or reaches the `target`.
 
-        `short` of what it returns is 0, or it is proven that there is no placement, or the time is over (OutOfTime).
+        `short` of what it returns is 0, with which it ends where `whatever` the value is will do, or it is proven that
+        there is no placement, or the time is over (OutOfTime).
         """
-        self.target = target
+        self.target, self.whatever = target, whatever
         while True:
             loop = ColumnGeneration(self, cheap_first(SMOOTHING))
             loop.run()
@@ -96,7 +97,8 @@ class Contents:
         """Whether the bound is the value, rounded up, or nothing more is asked for."""
         if self.refuted or self.proven >= self.target:
             return True
-        return relaxed.short <= NEAR and self.proven + 1 - NEAR > math.ceil(relaxed.value - NEAR)
+        tight = self.whatever or self.proven + 1 - NEAR > math.ceil(relaxed.value - NEAR)
+        return relaxed.short <= NEAR and tight
 
     def dive(self, limit: float, draw: np.random.Generator) -> IntArray | None:
         """What the nodes hold (M, N) where one after another gets a content that the program gives it much of.
