@@ -10,13 +10,14 @@ import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from heuristics.kubernetes import least_allocated
+import numpy as np
+
 from instances import Instance
 from instances.eva.constraints import Spread
-from instances.kubernetes import ClusterNode, NodePlacement, Pod
+from instances.kubernetes import ClusterNode, NodePlacement, PlacementArrays, Pod
 from instances.kubernetes.generators import MOST_PODS, NODES, RESOURCES, amounts, filled
 
-PENDING = 0.05  # of the pods of each entry; what fits nowhere as the others are placed waits as well
+PENDING = 0.05  # of the pods; what fits nowhere as others are placed waits as well
 Room = tuple[int, int]
 """CPU and memory of a node, or of a pod."""
 
@@ -38,21 +39,28 @@ def _halves(draw: random.Random, nodes: int, load: float) -> NodePlacement:
     number = sum(min(q // a for q, a in zip(room, large, strict=True)) for room in rooms) + draw.randint(0, 2)
     small = [(draw.randrange(100, 1200, 50), draw.randrange(256, 5000, 128)) for _ in range(6)]
     rest = [int(load * all_of_it) - number * a for all_of_it, a in zip(_sums(rooms), large, strict=True)]
-    return _cluster(rooms, [_pod(large, number), *_entries(filled(draw, rest[0], rest[1], small))])
+    return _cluster(draw, rooms, [_pod(large, number), *_entries(filled(draw, rest[0], rest[1], small))])
 
 
 def _thirds(draw: random.Random, nodes: int, load: float) -> NodePlacement:
     """Nodes alike, and a few kinds of pods of a sixth to three fifths of one."""
     rooms = [draw.choice(NODES)] * nodes
     kinds = [(int(a * draw.uniform(0.15, 0.6)), int(b * draw.uniform(0.15, 0.6))) for a, b in rooms[:1] * 4]
-    return _cluster(rooms, _entries(_filled(draw, rooms, load, kinds)))
+    return _cluster(draw, rooms, _entries(_filled(draw, rooms, load, kinds)))
 
 
 def _rooms(draw: random.Random, nodes: int, load: float) -> NodePlacement:
     """No two nodes alike, and a few kinds of pods that are large for them."""
     rooms = [(draw.randrange(3000, 9000, 10), draw.randrange(10_000, 32_000, 100)) for _ in range(nodes)]
     kinds = [(draw.randrange(600, 3000, 50), draw.randrange(2000, 10_000, 256)) for _ in range(5)]
-    return _cluster(rooms, _entries(_filled(draw, rooms, load, kinds)))
+    return _cluster(draw, rooms, _entries(_filled(draw, rooms, load, kinds)))
+
+
+def _own(draw: random.Random, nodes: int, load: float) -> NodePlacement:
+    """No two nodes and no two pods alike, the pods large for the nodes."""
+    rooms = [(draw.randrange(3000, 9000, 10), draw.randrange(10_000, 32_000, 100)) for _ in range(nodes)]
+    kinds = [(draw.randrange(600, 3000, 10), draw.randrange(2000, 10_000, 32)) for _ in range(20 * nodes)]
+    return _cluster(draw, rooms, _entries(_filled(draw, rooms, load, kinds)))
 
 
 def _crossed(draw: random.Random, nodes: int, load: float) -> NodePlacement:
@@ -60,7 +68,7 @@ def _crossed(draw: random.Random, nodes: int, load: float) -> NodePlacement:
     rooms = [draw.choice(((15_890, 29_000), (7910, 59_000))) for _ in range(nodes)]
     spans = ((2500, 7000, 1000, 6000), (500, 2500, 12_000, 28_000), (1500, 4000, 5000, 14_000))
     kinds = [(draw.randrange(a, b, 50), draw.randrange(c, d, 128)) for a, b, c, d in spans * 2]
-    return _cluster(rooms, _entries(_filled(draw, rooms, load, kinds)))
+    return _cluster(draw, rooms, _entries(_filled(draw, rooms, load, kinds)))
 
 
 def _zones(draw: random.Random, nodes: int, load: float) -> NodePlacement:
@@ -73,7 +81,7 @@ def _zones(draw: random.Random, nodes: int, load: float) -> NodePlacement:
             zones = {zone, (zone + (draw.random() < 0.4)) % number}
             where = tuple(f"node-{n}" for n in range(nodes) if n % number in zones)
             pods.append(made.model_copy(update={"name": f"{made.name}-zone-{zone}", "allowed_nodes": where}))
-    return _cluster(rooms, pods)
+    return _cluster(draw, rooms, pods)
 
 
 def _apart(draw: random.Random, nodes: int, load: float) -> NodePlacement:
@@ -87,13 +95,14 @@ def _apart(draw: random.Random, nodes: int, load: float) -> NodePlacement:
         some = draw.sample(pods, 2)
         most = -(-sum(pod.count for pod in some) // nodes)
         spread.append(Spread(tasks=tuple(pod.name for pod in some), max_per_instance=most))
-    return _cluster(rooms, pods, spread)
+    return _cluster(draw, rooms, pods, spread)
 
 
 KINDS: Mapping[str, tuple[Callable[[random.Random, int, float], NodePlacement], tuple[float, float]]] = {
     "halves": (_halves, (0.75, 1.0)),
     "thirds": (_thirds, (0.7, 0.9)),
     "rooms": (_rooms, (0.75, 0.95)),
+    "own": (_own, (0.8, 0.95)),
     "crossed": (_crossed, (0.7, 0.85)),
     "zones": (_zones, (0.8, 1.0)),
     "apart": (_apart, (0.7, 1.0)),
@@ -119,13 +128,21 @@ def _entries(pods: Sequence[Room]) -> list[Pod]:
     return [_pod(asked, count) for asked, count in sorted(Counter(pods).items(), reverse=True)]
 
 
-def _cluster(rooms: Sequence[Room], pods: Sequence[Pod], spread: Sequence[Spread] = ()) -> NodePlacement:
-    """The cluster of nodes and pods, of which most are in place where LeastAllocated sends them."""
-    nodes = [ClusterNode(name=f"node-{n}", capacity=amounts(*room, MOST_PODS)) for n, room in enumerate(rooms)]
-    first = [pod.model_copy(update={"count": count}) for pod in pods if (count := int((1 - PENDING) * pod.count))]
-    names = {pod.name for pod in first}
-    groups = [group for group in spread if names.issuperset(group.tasks)]
-    early = NodePlacement(resources=RESOURCES, nodes=tuple(nodes), pods=tuple(first), spread=tuple(groups))
-    held = (least_allocated(early).solution or {})["nodes"]
-    placed = [node.model_copy(update={"pods": held.get(node.name, {})}) for node in nodes]
-    return NodePlacement(resources=RESOURCES, nodes=tuple(placed), pods=tuple(pods), spread=tuple(spread))
+def _cluster(
+    draw: random.Random, rooms: Sequence[Room], pods: Sequence[Pod], spread: Sequence[Spread] = ()
+) -> NodePlacement:
+    """The cluster of nodes and pods, of which most are in place, each where most was left over as it came."""
+    nodes = tuple(ClusterNode(name=f"node-{n}", capacity=amounts(*room, MOST_PODS)) for n, room in enumerate(rooms))
+    data = NodePlacement(resources=RESOURCES, nodes=nodes, pods=tuple(pods), spread=tuple(spread))
+    arrays = PlacementArrays.of(data)
+    order = [c for c, number in enumerate(arrays.count.tolist()) for _ in range(number)]
+    free, held = arrays.room.copy(), np.zeros_like(arrays.now)
+    for c in draw.sample(order, round((1 - PENDING) * len(order))):
+        fitting = np.flatnonzero((free >= arrays.need[c]).all(axis=1))
+        if len(fitting):
+            left_over = (free[fitting, :2] / arrays.room[fitting, :2]).sum(axis=1)
+            most = fitting[left_over.argmax()]
+            free[most] -= arrays.need[c]
+            held[most, c] += 1
+    on_node = arrays.solution(held)["nodes"]
+    return data.with_(nodes=tuple(n.model_copy(update={"pods": on_node.get(n.name, {})}) for n in nodes))

@@ -19,10 +19,11 @@ from instances.arrays import FloatArray, IntArray
 from instances.kubernetes import PlacementArrays
 from models.core.column_generation import ColumnGeneration, Relaxed, cheap_first
 from models.core.linear_program import LinearProgram
-from models.highs import LinearModel
+from models.highs import LinearModel, OutOfTime
 
 PARTS = 4  # of a mix of resources
 QUICK, THOROUGH = 2_000, 100_000  # steps of one search for a content
+TOGETHER = 16  # nodes that are searched before the clock is looked at
 SMOOTHING = 0.5
 DEAR, DEARER = 8.0, 8.0  # what a pod left out costs, in moves, at first; how much more where some are
 NEAR = 1e-6
@@ -150,9 +151,15 @@ class Contents:
         np.maximum.at(target, self.node, worth)
         parts = _denominator(duals)  # of a move: whatever a content is worth is a multiple of one
         margin = MARGIN if parts is None else 1 / parts - NEAR
-        content, most = best_contents(
-            duals, self.now, self.arrays.room, self.arrays.need, self.arrays.count, self.mixes, target, margin, steps
-        )
+        need, count, mixes = self.arrays.need, self.arrays.count, self.mixes
+        content, most = np.empty_like(self.now), np.empty_like(target)
+        for begin in range(0, len(target), TOGETHER):
+            if self.clock.expired:
+                raise OutOfTime
+            s = slice(begin, begin + TOGETHER)
+            content[s], most[s] = best_contents(
+                duals, self.now[s], self.arrays.room[s], need, count, mixes, target[s], margin, steps
+            )
         if parts is not None:
             most = np.floor(most * parts + NEAR) / parts
         proven = float(self.arrays.count @ duals) + self.in_place - float(most.sum())

@@ -31,7 +31,8 @@ from models.kubernetes.certificate import totals_short_of, whole_duals
 from models.kubernetes.contents import NEAR, Contents
 from models.kubernetes.moves import MovesProgram
 
-EJECTIONS, PARTS = 20_000, 10  # steps of repair, and small integer programs, for one packing
+EJECTIONS = 20_000  # steps of repair for one packing
+WORK = 500_000_000  # pairs of a node and a class that all of them look at, or the steps are fewer
 DIVES = 10
 FEW_NODES = 200  # of the tree of a program over some nodes
 WIDER, WIDEST = 2, 60  # times as many nodes in the next program, up to so many
@@ -86,12 +87,12 @@ class _PlacementSearch:
         now = self._from_now()
         if now.complete:
             self._offer(now.placed)
-            if self._over:
-                return self._answer()
+        if self._over:
+            return self._answer()
         if totals_short_of(arrays) is not None:
             return self._none(NO_PLACEMENT[BY_TOTALS], BY_TOTALS)
         starts = [self._packed(self.rooms, now)]
-        if not starts[0].complete:
+        if not (starts[0].complete or self._over):
             starts.append(self._packed(self.rooms, self.rooms.by_direction()))
         for packed in starts:
             if packed.complete:
@@ -123,7 +124,8 @@ class _PlacementSearch:
     def _packed(self, rooms: Rooms, packed: Packed) -> Packed:
         """A packing, repaired."""
         if not packed.complete:
-            packed = rooms.by_ejection(packed, EJECTIONS, self.options.seed)
+            steps = min(EJECTIONS, WORK // packed.placed.size)
+            packed = rooms.by_ejection(packed, steps, self.options.seed)
         return packed
 
     def _offer(self, placed: IntArray) -> None:
