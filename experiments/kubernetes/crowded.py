@@ -59,7 +59,7 @@ def _rooms(draw: random.Random, nodes: int, load: float) -> NodePlacement:
 def _own(draw: random.Random, nodes: int, load: float) -> NodePlacement:
     """No two nodes and no two pods alike, the pods large for the nodes."""
     rooms = [(draw.randrange(3000, 9000, 10), draw.randrange(10_000, 32_000, 100)) for _ in range(nodes)]
-    kinds = [(draw.randrange(600, 3000, 10), draw.randrange(2000, 10_000, 32)) for _ in range(20 * nodes)]
+    kinds = [(draw.randrange(600, 3000, 10), draw.randrange(2000, 10_000, 32)) for _ in range(3 * nodes)]
     return _cluster(draw, rooms, _entries(_filled(draw, rooms, load, kinds)))
 
 
@@ -101,9 +101,9 @@ def _apart(draw: random.Random, nodes: int, load: float) -> NodePlacement:
 KINDS: Mapping[str, tuple[Callable[[random.Random, int, float], NodePlacement], tuple[float, float]]] = {
     "halves": (_halves, (0.75, 1.0)),
     "thirds": (_thirds, (0.7, 0.9)),
-    "rooms": (_rooms, (0.75, 0.95)),
+    "rooms": (_rooms, (0.7, 0.9)),
     "own": (_own, (0.8, 0.95)),
-    "crossed": (_crossed, (0.7, 0.85)),
+    "crossed": (_crossed, (0.65, 0.8)),
     "zones": (_zones, (0.8, 1.0)),
     "apart": (_apart, (0.7, 1.0)),
 }

@@ -1,4 +1,4 @@
-"""How many clusters it is decided of whether all pods can be placed, by what proof that they cannot, and fewest moves."""
+"""Of how many clusters it is decided whether all pods can be placed, and by what proof that they cannot."""
 
 from __future__ import annotations
 

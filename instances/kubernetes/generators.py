@@ -66,7 +66,7 @@ def random_cluster(
 
 
 def filled(draw: random.Random, cpu: int, memory: int, kinds: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Pods of some kinds that take as much of CPU and memory as they can; what is left over is less than any of them."""
+    """Pods of some kinds that take as much CPU and memory as they can; what is left over is less than any of them."""
     found = list[tuple[int, int]]()
     while True:
         fitting = [(c, m) for c, m in kinds if c <= cpu and m <= memory]

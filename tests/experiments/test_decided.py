@@ -37,7 +37,8 @@ def told(status: str, by: str = "", cpu_s: float = 1.0) -> Result:
 
 def test_what_is_said_of_the_clusters_is_counted():
     made = decided(Options(), seeds=5, row=["thirds", "halves"])
-    halves = [told("optimal"), told("infeasible", "totals", 3.0), told("infeasible", "contents"), *[told("feasible")] * 2]
+    refuted = [told("infeasible", "totals", 3.0), told("infeasible", "contents")]
+    halves = [told("optimal"), *refuted, *[told("feasible")] * 2]
     thirds = [told("no_solution"), *[told("infeasible", "HiGHS")] * 2, *[told("optimal", cpu_s=0.5)] * 2]
     proofs = [Measured(workload="w", status="finished", figures={"accepted": yes}) for yes in (1, 1, 0, 1)]
     outcomes = [*halves, *thirds, *proofs]
