@@ -116,7 +116,7 @@ class _PlacementSearch:
     def _from_now(self) -> Packed:
         """What is in place, and what waits for room or an overfull node cannot keep in the room that is left."""
         arrays = self.arrays
-        kept = np.where(arrays.overfull[:, None], 0, arrays.now)
+        kept = arrays.now * ~arrays.overfull[:, None]
         waiting = replace(self.rooms, free=arrays.room - kept @ arrays.need, count=arrays.count - kept.sum(axis=0))
         packed = self._packed(waiting, waiting.by_direction())
         return replace(packed, placed=kept + packed.placed)
