@@ -107,6 +107,8 @@ KINDS = {
     "gapwise study eva-evolution --evolve": PARSE,
     "gapwise study eva-evolution --trace DIR/eva/trace_pai_full.csv": PARSE,
     "gapwise study judge-calls": PARSE,
+    "gapwise study node-placement": PARSE,
+    "gapwise study node-placement --row zones --seeds 100": PARSE,
     "gapwise study prism-ceiling": PARSE,
     "gapwise study transactions-ceiling": PARSE,
     "gapwise score my_heuristics:dearest_first --problem eva-packing --quick": PARSE,

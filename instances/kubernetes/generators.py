@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 
 from instances.envelope import Instance
 from instances.fields import MOST_DRAWN, refuse_outside, refuse_seed
@@ -36,8 +37,9 @@ def random_cluster(
     draw = random.Random(f"{nodes}-{seed}-{planted}")
     rooms = [draw.choice(NODES) for _ in range(nodes)]
     drawn: list[tuple[int, int]] = []
+    kinds = [(c, m) for c in CPU_MILLI for m in MEMORY_MIB]
     for cpu, memory in rooms if planted else [(sum(r[0] for r in rooms), sum(r[1] for r in rooms))]:
-        drawn += _filled(draw, cpu, memory, load)
+        drawn += filled(draw, int(load * cpu), int(load * memory), kinds)
     draw.shuffle(drawn)
     free = [[*room, MOST_PODS] for room in rooms]
     held = [Counter[str]() for _ in rooms]
@@ -50,11 +52,11 @@ def random_cluster(
     data = NodePlacement(
         resources=RESOURCES,
         nodes=tuple(
-            ClusterNode(name=f"node-{n}", capacity=_amounts(*room, MOST_PODS), pods=dict(sorted(on_it.items())))
+            ClusterNode(name=f"node-{n}", capacity=amounts(*room, MOST_PODS), pods=dict(sorted(on_it.items())))
             for n, (room, on_it) in enumerate(zip(rooms, held, strict=True))
         ),
         pods=tuple(
-            Pod(name=_name(pod), count=count, demand=_amounts(*pod, 1))
+            Pod(name=_name(pod), count=count, demand=amounts(*pod, 1))
             for pod, count in sorted(Counter(drawn).items(), reverse=True)
         ),
     )
@@ -63,11 +65,11 @@ def random_cluster(
     return Instance.of(data, name, f"{nodes} nodes, pods {kind}, load {load:g}, seed {seed}")
 
 
-def _filled(draw: random.Random, cpu: int, memory: int, load: float) -> list[tuple[int, int]]:
-    """Pods that take as much as they can of a share of CPU and memory; what is left over is less than any of them."""
-    cpu, memory, found = int(load * cpu), int(load * memory), list[tuple[int, int]]()
+def filled(draw: random.Random, cpu: int, memory: int, kinds: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Pods of some kinds that take as much CPU and memory as they can; what is left over is less than any of them."""
+    found = list[tuple[int, int]]()
     while True:
-        fitting = [(c, m) for c in CPU_MILLI for m in MEMORY_MIB if c <= cpu and m <= memory]
+        fitting = [(c, m) for c, m in kinds if c <= cpu and m <= memory]
         if not fitting:
             return found
         near = sorted(fitting, key=lambda pod: abs(pod[0] * memory - pod[1] * cpu))  # those of the shape of the rest
@@ -80,5 +82,6 @@ def _name(pod: tuple[int, int]) -> str:
     return f"{pod[0]}m-{pod[1]}mi"
 
 
-def _amounts(*amounts: int) -> dict[str, float]:
-    return dict(zip(RESOURCES, map(float, amounts), strict=True))
+def amounts(*numbers: int) -> dict[str, float]:
+    """An amount of each resource."""
+    return dict(zip(RESOURCES, map(float, numbers), strict=True))

@@ -53,6 +53,8 @@ def best_contents(price, now, room, need, count, mixes, target, margin, steps): 
             whole = 0.0
             for r in range(resources):
                 whole += mixes[x, r] * (1.0 if room[m, r] > 0 else 0.0)
+            if whole == 0.0:  # of what the node has nothing the pods that fit take nothing
+                whole = np.inf
             for i in range(n):
                 size[i] = 1e-12
                 for r in range(resources):
@@ -77,6 +79,8 @@ def best_contents(price, now, room, need, count, mixes, target, margin, steps): 
         rest = 0.0
         for r in range(resources):
             rest += mixes[mix, r] * (1.0 if room[m, r] > 0 else 0.0)
+        if rest == 0.0:
+            rest = np.inf
         for k in range(n):
             i = best_order[k]
             worths[k], number[k] = value[i], copies[i]

@@ -19,10 +19,11 @@ from instances.arrays import FloatArray, IntArray
 from instances.kubernetes import PlacementArrays
 from models.core.column_generation import ColumnGeneration, Relaxed, cheap_first
 from models.core.linear_program import LinearProgram
-from models.highs import LinearModel
+from models.highs import LinearModel, OutOfTime
 
 PARTS = 4  # of a mix of resources
 QUICK, THOROUGH = 2_000, 100_000  # steps of one search for a content
+TOGETHER = 16  # nodes that are searched before the clock is looked at
 SMOOTHING = 0.5
 DEAR, DEARER = 8.0, 8.0  # what a pod left out costs, in moves, at first; how much more where some are
 NEAR = 1e-6
@@ -45,7 +46,7 @@ class Contents:
         self.mixes = _mixes(arrays.need.shape[1])
         self.node, self.content = np.zeros(0, dtype=np.int64), np.zeros((0, n), dtype=np.int64)
         self.proven, self.duals = -math.inf, np.zeros(n)
-        self.target = math.inf
+        self.target, self.whatever = math.inf, False
         self.dear = DEAR
         model = LinearModel(
             cost=self.dear,
@@ -65,12 +66,13 @@ class Contents:
         self.program.add(self._cost(node, content), begin, rows, entries)
         self.node, self.content = np.append(self.node, node), np.vstack([self.content, content])
 
-    def run(self, target: float = math.inf) -> Relaxed:
+    def run(self, target: float = math.inf, whatever: bool = False) -> Relaxed:
         """Generate contents until the bound, a whole number, is as good as the value, or reaches the `target`.
 
-        `short` of what it returns is 0, or it is proven that there is no placement, or the time is over (OutOfTime).
+        `short` of what it returns is 0, with which it ends where `whatever` the value is will do, or it is proven that
+        there is no placement, or the time is over (OutOfTime).
         """
-        self.target = target
+        self.target, self.whatever = target, whatever
         while True:
             loop = ColumnGeneration(self, cheap_first(SMOOTHING))
             loop.run()
@@ -96,7 +98,8 @@ class Contents:
         """Whether the bound is the value, rounded up, or nothing more is asked for."""
         if self.refuted or self.proven >= self.target:
             return True
-        return relaxed.short <= NEAR and self.proven + 1 - NEAR > math.ceil(relaxed.value - NEAR)
+        tight = self.whatever or self.proven + 1 - NEAR > math.ceil(relaxed.value - NEAR)
+        return relaxed.short <= NEAR and tight
 
     def dive(self, limit: float, draw: np.random.Generator) -> IntArray | None:
         """What the nodes hold (M, N) where one after another gets a content that the program gives it much of.
@@ -148,9 +151,15 @@ class Contents:
         np.maximum.at(target, self.node, worth)
         parts = _denominator(duals)  # of a move: whatever a content is worth is a multiple of one
         margin = MARGIN if parts is None else 1 / parts - NEAR
-        content, most = best_contents(
-            duals, self.now, self.arrays.room, self.arrays.need, self.arrays.count, self.mixes, target, margin, steps
-        )
+        need, count, mixes = self.arrays.need, self.arrays.count, self.mixes
+        content, most = np.empty_like(self.now), np.empty_like(target)
+        for begin in range(0, len(target), TOGETHER):
+            if self.clock.expired:
+                raise OutOfTime
+            s = slice(begin, begin + TOGETHER)
+            content[s], most[s] = best_contents(
+                duals, self.now[s], self.arrays.room[s], need, count, mixes, target[s], margin, steps
+            )
         if parts is not None:
             most = np.floor(most * parts + NEAR) / parts
         proven = float(self.arrays.count @ duals) + self.in_place - float(most.sum())

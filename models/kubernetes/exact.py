@@ -9,6 +9,7 @@ the last is over all.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -30,7 +31,8 @@ from models.kubernetes.certificate import totals_short_of, whole_duals
 from models.kubernetes.contents import NEAR, Contents
 from models.kubernetes.moves import MovesProgram
 
-EJECTIONS, PARTS = 20_000, 10  # steps of repair, and small integer programs, for one packing
+EJECTIONS = 20_000  # steps of repair for one packing
+WORK = 500_000_000  # pairs of a node and a class that all of them look at, or the steps are fewer
 DIVES = 10
 FEW_NODES = 200  # of the tree of a program over some nodes
 WIDER, WIDEST = 2, 60  # times as many nodes in the next program, up to so many
@@ -82,24 +84,21 @@ class _PlacementSearch:
         arrays = self.arrays
         if not arrays.data.movable and arrays.overfull.any() | (arrays.room < 0).any():
             return self._none(OVERFULL, BY_TOTALS)
-        if not arrays.overfull.any():
-            waiting = replace(
-                self.rooms, free=arrays.room - arrays.now @ arrays.need, count=arrays.count - arrays.now.sum(axis=0)
-            )
-            packed = self._packed(waiting, waiting.by_direction())
-            if packed.complete:
-                self._offer(arrays.now + packed.placed)
-                return self._answer()
+        now = self._from_now()
+        if now.complete:
+            self._offer(now.placed)
+        if self._over:
+            return self._answer()
         if totals_short_of(arrays) is not None:
             return self._none(NO_PLACEMENT[BY_TOTALS], BY_TOTALS)
-        starts = [self._from_now()]
-        if not starts[0].complete:
+        starts = [self._packed(self.rooms, now)]
+        if not (starts[0].complete or self._over):
             starts.append(self._packed(self.rooms, self.rooms.by_direction()))
         for packed in starts:
             if packed.complete:
                 self._offer(packed.placed)
         try:
-            refuted = self._bound()
+            refuted = self._bound(starts)
         except OutOfTime:
             refuted = False
         except SolveFailed as error:
@@ -115,29 +114,33 @@ class _PlacementSearch:
         return self.incumbent.closed or self.clock.expired
 
     def _from_now(self) -> Packed:
-        """A packing from what is in place, with what waits for room and what an overfull node cannot keep."""
+        """What is in place, and what waits for room or an overfull node cannot keep in the room that is left."""
         arrays = self.arrays
-        kept = np.where(arrays.overfull[:, None], 0, arrays.now)
-        left = arrays.count - kept.sum(axis=0)
-        size = float((arrays.need * self.rooms.shares).sum(axis=1) @ left)
-        return self._packed(self.rooms, Packed(kept, left, size))
+        kept = arrays.now * ~arrays.overfull[:, None]
+        waiting = replace(self.rooms, free=arrays.room - kept @ arrays.need, count=arrays.count - kept.sum(axis=0))
+        packed = self._packed(waiting, waiting.by_direction())
+        return replace(packed, placed=kept + packed.placed)
 
     def _packed(self, rooms: Rooms, packed: Packed) -> Packed:
         """A packing, repaired."""
         if not packed.complete:
-            packed = rooms.by_ejection(packed, EJECTIONS, self.options.seed)
+            steps = min(EJECTIONS, WORK // packed.placed.size)
+            packed = rooms.by_ejection(packed, steps, self.options.seed)
         return packed
 
     def _offer(self, placed: IntArray) -> None:
         self.incumbent.offer(self.arrays.moves(placed), placed)
 
-    def _bound(self) -> bool:
+    def _bound(self, starts: Sequence[Packed]) -> bool:
         """Bound the moves by contents, and look for a placement near that; whether there is proven to be none."""
-        arrays, start = self.arrays, self.incumbent.solution
+        arrays = self.arrays
         contents = Contents(arrays, self.options, self.clock)
-        if start is not None:
-            contents.add(np.arange(len(start)), start)
+        for packed in starts:
+            contents.add(np.arange(len(arrays.now)), packed.placed)
+        none = self.incumbent.solution is None
         try:
+            if none and contents.run(whatever=True).short <= NEAR:
+                self._dive(contents)  # that there is one comes before the fewest moves
             relaxed = contents.run()
         except OutOfTime:
             self._proves(contents, None)
@@ -145,7 +148,8 @@ class _PlacementSearch:
         if self._proves(contents, relaxed):
             return True
         if relaxed.short <= NEAR:
-            self._dive(contents)
+            if self.incumbent.solution is not None:
+                self._dive(contents)
             self._complete(contents, relaxed.x)
         return False
 
@@ -165,11 +169,12 @@ class _PlacementSearch:
         return False
 
     def _dive(self, contents: Contents) -> None:
-        """Placements near the linear program."""
+        """Placements near the linear program; the first one, where there is none yet."""
         draw = np.random.default_rng(self.options.seed)
+        first = self.incumbent.solution is None
         for _ in range(DIVES):
             best = self.incumbent.objective
-            if self._over:
+            if self._over or (first and best is not None):
                 return
             found = contents.dive(math.inf if best is None else best - 1, draw)
             if found is not None:

@@ -11,12 +11,13 @@ import sys
 from dataclasses import replace
 
 from instances import Stopwatch
-from tests.attacks import brute_aryl, brute_boa, brute_eva, brute_sia
+from tests.attacks import brute_aryl, brute_boa, brute_eva, brute_kubernetes, brute_sia
 from tests.attacks.families import Family, attack
 
 FAMILIES: dict[str, Family] = {
     family.name: family
-    for family in (*brute_eva.FAMILIES, *brute_aryl.FAMILIES, *brute_boa.FAMILIES, *brute_sia.FAMILIES)
+    for paper in (brute_eva, brute_aryl, brute_boa, brute_sia, brute_kubernetes)
+    for family in paper.FAMILIES
 }
 
 

@@ -51,20 +51,55 @@ def test_a_cluster_has_its_fewest_moves_proven_or_that_it_has_no_placement(load:
         assert proven.bound == Fraction(exact(data).objective)
 
 
-def test_more_than_totals_say_that_there_is_no_placement():
-    """Three pods of three fifths of a node on two nodes: all of them are less than both."""
+def three_on_two(**changes: Any) -> NodePlacement:
+    """Three pods of three fifths of a node and one of a fifth on two nodes: all of them take less than both have."""
     node = {"capacity": {"cpu": 5}}
-    data = NodePlacement.model_validate(
+    return NodePlacement.model_validate(
         {
             "resources": ["cpu"],
             "nodes": [{"name": "a"} | node, {"name": "b"} | node],
             "pods": [{"name": "x", "count": 3, "demand": {"cpu": 3}}, {"name": "y", "count": 1, "demand": {"cpu": 1}}],
         }
+        | changes
     )
+
+
+def test_more_than_totals_say_that_there_is_no_placement():
+    data = three_on_two()
     found = written(data)
     assert found["bound"] is None
     assert "duals" in found
     assert isinstance(prove_placement(data, json.dumps(found)), NoSolution)
+
+
+NONE: list[tuple[dict[str, Any], str]] = [
+    # the first four say of clusters with a placement that there is none, with figures that follow from one another
+    ({"scale": 0, "pods": [1, 0], "nodes": [0, 0]}, "worth 1, more than 0"),
+    ({"scale": 0, "pods": [5, 0], "nodes": [5, 0]}, "worth 5, more than 0"),
+    ({"scale": 1, "pods": [9, 2], "nodes": [9, 8]}, r"duals.nodes\[0\].*more than 9"),
+    ({"scale": 0, "pods": [3, 1], "nodes": [3, 3]}, "worth 5, more than 3"),
+    ({"scale": 0, "pods": [1, 0], "nodes": [1, 1]}, "no placement is claimed, the certificate proves 0 moves"),
+    ({"scale": 0, "pods": [0, 0], "nodes": [0, 0]}, "no placement is claimed"),
+    ({"scale": 1 << 61, "pods": [1, 1], "nodes": [4, 4]}, "no placement is claimed"),
+    ({"scale": 0, "pods": [1], "nodes": [0, 0]}, "of each pod entry and each node"),
+    ({"scale": 0, "pods": [1, 0], "nodes": [1]}, "of each pod entry and each node"),
+    ({"scale": 0, "pods": [1, 0], "nodes": [1, 1, -1]}, "greater than or equal to 0|>= 0"),
+    ({"scale": 0, "pods": [1.5, 0], "nodes": [1, 1]}, "integer"),
+    ({"scale": 0, "pods": [1, 0], "nodes": [True, 0]}, "integer"),
+]
+
+
+@pytest.mark.parametrize(("duals", "why"), NONE)
+def test_that_there_is_no_placement_is_not_believed_where_there_is_one(duals: dict[str, Any], why: str):
+    """Two such pods have a place. What says that three have none does not say it of these."""
+    data = three_on_two(pods=[{"name": p, "count": n, "demand": {"cpu": d}} for p, n, d in (("x", 2, 3), ("y", 4, 1))])
+    assert exact(data).objective == 0
+    true = written(three_on_two())
+    whole = {**true, "instance": written(data)["instance"]}
+    with pytest.raises((CheckFailed, InputError)):
+        prove_placement(data, json.dumps(whole))
+    with pytest.raises((CheckFailed, InputError), match=why):
+        prove_placement(data, json.dumps(whole | {"duals": duals}))
 
 
 def _changed(found: dict[str, Any], **changes: Any) -> str:

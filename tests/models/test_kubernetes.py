@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
+import numpy as np
 import pytest
 
 from heuristics.kubernetes import balanced_allocation, least_allocated, most_allocated
@@ -11,6 +13,8 @@ from instances import Options, check
 from instances.errors import InputError, MalformedSolution
 from instances.kubernetes import NodePlacement, random_cluster
 from models.kubernetes import exact, literal
+from models.kubernetes.content_kernels import best_contents
+from models.kubernetes.contents import _mixes
 from tests.kubernetes_cases import fewest, tiny
 from tests.sampling import sample
 
@@ -54,6 +58,38 @@ def cluster(**changes: Any) -> NodePlacement:
         }
         | changes
     )
+
+
+@pytest.mark.parametrize("seed", range(sample(60, 1000)))
+def test_no_content_is_worth_more_than_the_search_says(seed: int):
+    """Of some resources some nodes have nothing; what takes none of them is there all the same."""
+    draw = np.random.default_rng(seed)
+    m, n, resources = draw.integers(1, [4, 5, 7])
+    room = draw.integers(0, 8, (m, resources)) * (draw.random((m, resources)) < 0.7)
+    need = draw.integers(0, 4, (n, resources)) * (draw.random((n, resources)) < 0.7)
+    now, price = draw.integers(0, 2, (m, n)), draw.integers(0, 9, n) / 3
+    count = now.sum(axis=0) + draw.integers(0, 2, n)
+    margin = 1e-3
+    content, most = best_contents(price, now, room, need, count, _mixes(resources), np.zeros(m), margin, 10_000)
+    for k in range(m):
+
+        def worth(held: Any, k: int = k) -> float:
+            return float(price @ held + np.minimum(held, now[k]).sum())
+
+        every = (np.array(held) for held in itertools.product(*(range(c + 1) for c in count)))
+        best = max(worth(held) for held in every if (held @ need <= room[k]).all())
+        assert (content[k] @ need <= room[k]).all()
+        assert (content[k] <= count).all()
+        assert best - margin - 1e-9 <= worth(content[k]) <= best + 1e-9 <= most[k] + 2e-9
+        assert most[k] <= best + margin + 1e-9
+
+
+def test_a_zone_that_is_short_of_nodes_is_seen_by_contents():
+    """Three pods of three fifths of a node in a zone of two; elsewhere there is room, and they may not be there."""
+    pod = {"name": "x", "count": 3, "demand": {"cpu": 3, "memory": 1}, "allowed_nodes": ["a", "b"]}
+    nodes = [{"name": name, "capacity": {"cpu": 5, "memory": 9}} for name in "abcd"]
+    result = exact(cluster(nodes=nodes, pods=[pod, {"name": "y", "count": 9, "demand": {"cpu": 1, "memory": 1}}]))
+    assert (result.status, result.info["bound_by"]) == ("infeasible", "contents")
 
 
 @pytest.mark.parametrize(
