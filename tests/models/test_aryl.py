@@ -32,9 +32,10 @@ from instances.aryl.arrays import ElasticArrays
 from instances.aryl.schedule import replay
 from models.aryl import build_elastic, build_reclaim, exact, literal
 from models.aryl.annealing import anneal_jobs, anneal_union, greedy_union
+from models.aryl.event_intervals import EventIntervals
 from models.aryl.knapsack import knapsack_items, linear_bound
 from models.aryl.list_schedules import ListSearch
-from models.aryl.mean_jct import EventIntervals, total_at_least
+from models.aryl.mean_jct import total_at_least
 from models.aryl.parameters import AnnealingParameters, ArylParameters, KnapsackParameters, MeanJctParameters
 from models.aryl.server_groups import ServerGroups, combine, is_small, small_trade_off
 from models.aryl.spectral import SpectralBound
