@@ -32,7 +32,7 @@ from instances.aryl.schedule import Schedule
 from models.aryl.list_schedules import from_program
 from models.bounds import real_bound
 from models.highs import LinearModel
-from models.scaling import SLACK, in_units
+from models.scaling import SLACK, in_units, roomy
 
 TOGETHER = 10 * SLACK  # An interval shorter than this, in units of the longest job, has no length.
 SPLIT = 1e-6  # A job splits an interval where this share of it or more is spent on each of several numbers of workers.
@@ -71,7 +71,7 @@ class EventIntervals:
         least = [jobs.least[j] / self.speed[j][jobs.least[j]] for j in range(n)]  # Workers for a unit of speed.
         self.area = [work * g * k / jobs.usable for work, g, k in zip(self.work, jobs.gpus, least, strict=True)]
         self.total = real_bound(float(start.total / self.scale), "maximize")  # Floating-point sums may be a digit off.
-        self.longest = [min(self.total / (n - m), self.limits.longest.get(m, np.inf)) for m in range(n)]
+        self.longest = [roomy(min(self.total / (n - m), self.limits.longest.get(m, np.inf))) for m in range(n)]
         self.places = [
             [m for m in range(n) if (j, m) not in self.limits.never and self._at_least(j, m) <= self.total]
             for j in range(n)
@@ -97,10 +97,10 @@ class EventIntervals:
         rows, columns, values = (np.array(part) for part in zip(*entries, strict=True))
         matrix = sparse.csc_array((values, (rows, columns)), shape=(len(self._rows), len(self.cost)))
         lower, upper = np.array([row[1] for row in self._rows]), np.array([row[2] for row in self._rows])
-        integer = self.integer.copy()
-        for name, column in self.column.items():
-            if name[0] == "z":
-                integer[column] = name[2] in whole
+        integer = [
+            kind and (name[0] != "z" or name[2] in whole) and self.lower[column] < self.upper[column]
+            for (name, column), kind in zip(self.column.items(), self.integer, strict=True)
+        ]  # HiGHS states no bound of a program whose whole numbers are all fixed.
         model, self.unit = in_units(LinearModel(self.cost, matrix, lower, upper, self.lower, self.upper, integer))
         return model
 
