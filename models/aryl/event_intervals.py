@@ -41,7 +41,7 @@ Name = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Limits:
+class IntervalLimits:
     """What holds for the variables in every schedule that is no worse than the start.
 
     - `never`: places (job, m), m from 0, at which the job does not complete.
@@ -61,8 +61,8 @@ class EventIntervals:
     divides every worker's, so that the coefficients lie as close together as they can.
     """
 
-    def __init__(self, jobs: ElasticArrays, start: Schedule[int], limits: Limits | None = None) -> None:
-        self.jobs, self.start, self.limits, n = jobs, start, limits or Limits(), len(jobs.work)
+    def __init__(self, jobs: ElasticArrays, start: Schedule[int], limits: IntervalLimits | None = None) -> None:
+        self.jobs, self.start, self.limits, n = jobs, start, limits or IntervalLimits(), len(jobs.work)
         self.scale: Fraction = max(jobs.shortest(j) for j in range(n))
         self.work = [float(jobs.shortest(j) / self.scale) for j in range(n)]
         fastest = [jobs.speed[j][jobs.most[j]] for j in range(n)]

@@ -1,4 +1,4 @@
-"""Limits of the event-interval program's variables by prices of its rows (bound tightening by optimality).
+"""IntervalLimits of the event-interval program's variables by prices of its rows (bound tightening by optimality).
 
 A schedule that is no worse than the start is a point of the linear relaxation whose total is at most the start's. Where
 prices of the rows show that there is no such point in which a variable has a value, the variable never has it; and they
@@ -14,7 +14,7 @@ from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray
-from models.aryl.event_intervals import EventIntervals, Limits
+from models.aryl.event_intervals import EventIntervals, IntervalLimits
 from models.aryl.parameters import DEFAULTS, LimitsParameters
 from models.bounds import priced_bound
 from models.core.linear_program import LinearProgram, Optimum
@@ -28,7 +28,7 @@ def tightened(
 ) -> EventIntervals:
     """The program with all limits that are found in so many rounds, or until the clock says so."""
     for _ in range(parameters.rounds):
-        search = _Search(program, options, clock)
+        search = _LimitSearch(program, options, clock)
         search.run()
         if not search.found:
             break
@@ -38,7 +38,7 @@ def tightened(
     return program
 
 
-class _Search:
+class _LimitSearch:
     """One round: each limit holds for the linear program from then on."""
 
     def __init__(self, program: EventIntervals, options: Options, clock: Stopwatch) -> None:
@@ -63,8 +63,8 @@ class _Search:
         self.found = 0
 
     @property
-    def limits(self) -> Limits:
-        return Limits(frozenset(self.never), self.longest, self.fixed)
+    def limits(self) -> IntervalLimits:
+        return IntervalLimits(frozenset(self.never), self.longest, self.fixed)
 
     def run(self) -> None:
         """Look for limits until time runs out; HiGHS's failure to solve a program ends the search, too."""
