@@ -35,6 +35,8 @@ from models.highs import LinearModel
 from models.scaling import SLACK, in_units, roomy
 
 TOGETHER = 10 * SLACK  # An interval shorter than this, in units of the longest job, has no length.
+LEAST = 1e-4  # No limit of an interval is less, in these units: of a per cent of it, which is the room of a limit, HiGHS's
+# tolerance is a tenth. Beside limits of 1e-7 it has found no point where there is one.
 SPLIT = 1e-6  # A job splits an interval where this share of it or more is spent on each of several numbers of workers.
 
 Name = tuple[Any, ...]
@@ -71,7 +73,8 @@ class EventIntervals:
         least = [jobs.least[j] / self.speed[j][jobs.least[j]] for j in range(n)]  # Workers for a unit of speed.
         self.area = [work * g * k / jobs.usable for work, g, k in zip(self.work, jobs.gpus, least, strict=True)]
         self.total = real_bound(float(start.total / self.scale), "maximize")  # Floating-point sums may be a digit off.
-        self.longest = [roomy(min(self.total / (n - m), self.limits.longest.get(m, np.inf))) for m in range(n)]
+        limits = [min(self.total / (n - m), self.limits.longest.get(m, np.inf)) for m in range(n)]
+        self.longest = [max(roomy(limit), LEAST) for limit in limits]
         self.places = [
             [m for m in range(n) if (j, m) not in self.limits.never and self._at_least(j, m) <= self.total]
             for j in range(n)

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray
-from models.aryl.event_intervals import EventIntervals, IntervalLimits
+from models.aryl.event_intervals import LEAST, EventIntervals, IntervalLimits
 from models.aryl.parameters import DEFAULTS, LimitsParameters
 from models.bounds import priced_bound
 from models.core.linear_program import LinearProgram, Optimum
@@ -96,7 +96,7 @@ class _LimitSearch:
             self.lp.price(everything, cost)
             solved = self.lp.solve_or_refute(self.clock.remaining_s)
             if isinstance(solved, Optimum):
-                most = -priced_bound(replace(self.model, cost=cost), solved.duals)
+                most = max(-priced_bound(replace(self.model, cost=cost), solved.duals), LEAST / self.program.unit[c])
                 if most < self.upper[c]:
                     self.found += int(most < SHORTER * self.upper[c])
                     self.upper[c] = most
