@@ -18,7 +18,7 @@ from models.highs import LinearModel
 
 SLACK = 1e-8  # what a row is loosened by, beside a largest coefficient of 1; ten times the tolerance of `TIGHT`
 ROOMY = 128  # the grid of `roomy` limits, in the power of two above each
-FAR = 1e-6  # a job's share of the longest one's time below which HiGHS's word on a mean JCT is not taken
+FAR = 1e-6  # beside shorter times in units of the longest, HiGHS has cut off better schedules
 KEPT = 20  # binary digits of a row's numbers: beside more of them HiGHS has cut off solutions that fit exactly
 NEAR, SAME = (
     1e-6,

@@ -14,6 +14,12 @@ every schedule that is no worse than the start:
 - interval m delays n + 1 - m jobs, so it is no longer than the total of the start divided by them; and no job is the
   m-th to complete if these bounds together then exceed that total;
 - limits that prices of the program's own rows prove (`models/aryl/interval_limits.py`).
+
+A job of less than FAR of the longest is fleeting: HiGHS, which cuts off better schedules beside such numbers, does not
+see them. The program has its completion only, e_m = 1 if interval m ends with that of a fleeting job, whichever it is.
+Its times, workers and rows are left out and no others, and it costs what passes until its interval ends, or at least
+until the last one that is told apart does. So each schedule is a point of no greater cost, and a bound on the program
+is one on the mean JCT. (To leave out the job and its completion would not do: workers change at completions only.)
 """
 
 from __future__ import annotations
@@ -32,7 +38,7 @@ from instances.aryl.schedule import Schedule
 from models.aryl.list_schedules import from_program
 from models.bounds import real_bound
 from models.highs import LinearModel
-from models.scaling import SLACK, in_units, roomy
+from models.scaling import FAR, SLACK, in_units, roomy
 
 TOGETHER = 10 * SLACK  # An interval shorter than this, in units of the longest job, has no length.
 LEAST = 1e-4  # No limit of an interval is less, in these units: of a per cent of it, which is the room of a limit, HiGHS's
@@ -66,7 +72,9 @@ class EventIntervals:
     def __init__(self, jobs: ElasticArrays, start: Schedule[int], limits: IntervalLimits | None = None) -> None:
         self.jobs, self.start, self.limits, n = jobs, start, limits or IntervalLimits(), len(jobs.work)
         self.scale: Fraction = max(jobs.shortest(j) for j in range(n))
-        self.work = [float(jobs.shortest(j) / self.scale) for j in range(n)]
+        times = [float(jobs.shortest(j) / self.scale) for j in range(n)]
+        self.work = [time if time >= FAR else 0.0 for time in times]
+        self.fleeting = {j for j in range(n) if not self.work[j]}
         fastest = [jobs.speed[j][jobs.most[j]] for j in range(n)]
         self.speed = [{w: float(rate / fastest[j]) for w, rate in jobs.speed[j].items()} for j in range(n)]
         self.shortest = self.work
@@ -89,7 +97,8 @@ class EventIntervals:
         self._rows: list[tuple[dict[int, float], float, float]] = []
         self._variables()
         for j in range(n):
-            self._job(j)
+            if j not in self.fleeting:
+                self._job(j)
         for m in range(self.told):
             self._interval(m)
         self._rest()
@@ -147,7 +156,11 @@ class EventIntervals:
         n = len(self.work)
         for m in range(self.told):
             self._new(("L", m), self.longest[m], cost=float(n - m))
+            if self.fleeting:
+                self._new(("e", m), 1.0, integer=True)
         for j in range(n):
+            if j in self.fleeting:
+                continue
             for m in self.places[j]:
                 if m < self.told:
                     self._new(("x", j, m), 1.0, integer=True)
@@ -207,7 +220,7 @@ class EventIntervals:
 
     def _interval(self, m: int) -> None:
         jobs, n, far = self.jobs, len(self.work), float("inf")
-        self._add(1.0, {("x", j, m): 1.0 for j in range(n)}, 1.0)
+        self._add(1.0, {("e", m): 1.0, **{("x", j, m): 1.0 for j in range(n)}}, 1.0)
         gpus = {(j, k): float(jobs.gpus[j] // jobs.unit * k) for j in range(n) for k in self.speed[j]}
         capacity = float(jobs.usable // jobs.unit)
         self._add(-far, {("z", j, m, k): g for (j, k), g in gpus.items()}, capacity)
@@ -222,6 +235,7 @@ class EventIntervals:
         left: dict[Name, float] = {("L", m): float(n - told) for m in range(told)}
         ends = {("r", j): 1.0 for j in range(n)}
         self._add(sum(self._earliest(m) for m in range(told, n)), {**left, **ends}, float("inf"))
+        self._add(-float("inf"), {("e", m): 1.0 for m in range(told)}, float(len(self.fleeting)))
 
     def values(self, schedule: Schedule[int]) -> FloatArray:
         """The values of the variables in `schedule`: jobs that complete together take intervals of length 0 in turn."""
@@ -234,26 +248,34 @@ class EventIntervals:
             x[self.column["L", m]] = float(length / self.scale)
             for j, k in workers.items():
                 left[j] -= length * self.jobs.speed[j][k]
-                x[self.column["t", j, m, k]] = float(length / self.scale)
+                if j not in self.fleeting:
+                    x[self.column["t", j, m, k]] = float(length / self.scale)
             done = [j for j in workers if left[j] <= 0]  # A length is rounded up.
             for i, j in enumerate(done[: self.told - m]):
-                x[self.column["x", j, m + i]] = 1.0
+                x[self.column[("e", m + i) if j in self.fleeting else ("x", j, m + i)]] = 1.0
                 for held, k in workers.items():
-                    if held not in done[:i]:
+                    if held not in self.fleeting.union(done[:i]):
                         x[self.column["q", held, m + i]] = x[self.column["z", held, m + i, k]] = 1.0
             m += len(done)
         for j, work in left.items():
-            if work > 0:
+            if work > 0 and j not in self.fleeting:
                 x[self.column["r", j]] = float(work / self.jobs.speed[j][self.jobs.most[j]] / self.scale)
         return x / self.unit
 
     def schedule(self, x: FloatArray) -> Schedule[int]:
-        """The schedule with the workers of `x` and exact lengths."""
-        n, x = len(self.work), x * self.unit
-        chosen: list[Workers] = [{} for _ in range(n)]
+        """The schedule with the workers of `x` and exact lengths, and fleeting jobs first."""
+        jobs, n, x = self.jobs, len(self.work), x * self.unit
+        chosen: list[Workers] = []
         for m in range(self.told):
+            if self.fleeting and x[self.column["e", m]] > 0.5:
+                continue
             length = x[self.column["L", m]]
             by, least = ("t", 0.5 * length) if length > TOGETHER else ("z", 0.5)  # what is so short is lost in rounding
             held = ((j, k, self.column.get((by, j, m, k))) for j in range(n) for k in self.speed[j])
-            chosen[m] = {j: k for j, k, column in held if column is not None and x[column] > least}
-        return from_program(self.jobs, chosen)
+            chosen.append({j: k for j, k, column in held if column is not None and x[column] > least})
+        first: list[Workers] = []
+        for j in sorted(self.fleeting, key=lambda j: -jobs.gpus[j] * jobs.most[j]):  # those last that fit beside others
+            alone = {j: jobs.most[j]}
+            beside = alone | (chosen[0] if chosen else {})
+            first.append(beside if jobs.fit(beside) else alone)
+        return from_program(jobs, [*first, *chosen, *({} for _ in range(n))])

@@ -80,7 +80,7 @@ class _LimitSearch:
         """Places at which jobs do not complete; those that are not told apart are one."""
         column, told = self.program.column, self.program.told
         for j, places in enumerate(self.program.places):
-            own = [column["x", j, m] for m in places if m < told]
+            own = [column["x", j, m] for m in places if m < told and j not in self.program.fleeting]
             for m, c in zip(places, own, strict=False):
                 if first[c] < 1 and self._never([c], 1.0):
                     self.never.add((j, m))

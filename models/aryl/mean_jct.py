@@ -25,7 +25,6 @@ from models.aryl.parameters import DEFAULTS, MeanJctParameters
 from models.bounds import real_bound
 from models.highs import solve_arrays
 from models.incumbent import Incumbent
-from models.scaling import FAR
 
 SETTINGS = {
     "mip_feasibility_tolerance": 1e-7,  # At 1e-9 HiGHS 1.15 has cut off optima, at 1e-6 no proof is as fine as asked.
@@ -34,6 +33,7 @@ SETTINGS = {
     "mip_allow_restart": False,
     "mip_allow_cut_separation_at_nodes": False,
 }
+FLEETING = "jobs of less than a millionth of the longest one's time have none in the bound"
 
 
 def solve_mean_jct(
@@ -83,10 +83,8 @@ def solve_mean_jct(
     whole, split, nodes = set[int](), set[int](), 0
     termination = "time_limit"
 
-    trusted = min(program.work) >= FAR  # With a job of 1e-8 of another, HiGHS has cut off what is better by 1e-5.
-
     def watch(x: FloatArray | None, found: float | None) -> None:
-        if found is not None and trusted:
+        if found is not None:
             incumbent.raise_bound(real_bound(found * scale, trivial=trivial))
 
     with Stopwatch() as solving:
@@ -118,7 +116,7 @@ def solve_mean_jct(
         bound=incumbent.bound,
         termination=termination,
         reason={"time_limit": "time limit", "effort_limit": "effort limit"}.get(
-            termination, None if trusted else "a job of less than a millionth of another: a bound in closed form"
+            termination, FLEETING if program.fleeting and not incumbent.closed else None
         ),
         build_s=building.cpu_s,
         solve_s=solving.cpu_s,
