@@ -125,18 +125,64 @@ LONG_AND_SHORT = (
 )
 
 
-@pytest.mark.parametrize(("capacity", "loss", "shapes"), LONG_AND_SHORT)
-@pytest.mark.parametrize("method", [exact, literal])
-def test_the_bound_on_the_mean_jct_holds_where_a_job_is_a_millionth_of_another(method, capacity, loss, shapes):
-    """HiGHS leaves out what is better by less than its tolerances, and cuts off what they confound."""
+TWINS = (
+    (2.0, 0.5, (*3 * ((2, 2, 1, 35.0),), *2 * ((1, 2, 1, 19.0),))),
+    (12.0, 0.3, (*2 * ((3, 3, 2, 0.302648348),), (3, 3, 1, 1000.0), (1, 2, 3, 1000.0), (3, 3, 2, 4.260318967))),
+    (3.0, 0.0, ((1, 1, 1, 60.846571758), *3 * ((1, 1, 1, 0.001),), (2, 3, 1, 5.017220843))),
+)
+
+
+def of_shapes(capacity: float, loss: float, shapes: tuple[tuple[int, int, int, float], ...]) -> ArylElastic:
+    """Jobs of (least workers, most, GPUs of each, seconds)."""
     jobs = tuple(
         ElasticJob(id=f"j{i}", min_workers=a, max_workers=b, gpus_per_worker=g, min_running_time=t)
         for i, (a, b, g, t) in enumerate(shapes)
     )
-    data = ArylElastic(capacity_gpus=capacity, jobs=jobs, objective="mean-jct", scaling_loss=loss)
+    return ArylElastic(capacity_gpus=capacity, jobs=jobs, objective="mean-jct", scaling_loss=loss)
+
+
+@pytest.mark.parametrize(("capacity", "loss", "shapes"), LONG_AND_SHORT)
+@pytest.mark.parametrize("method", [exact, literal])
+def test_the_bound_on_the_mean_jct_holds_where_a_job_is_a_millionth_of_another(method, capacity, loss, shapes):
+    """HiGHS leaves out what is better by less than its tolerances, and cuts off what they confound."""
+    data = of_shapes(capacity, loss, shapes)
     result, best = method(data), best_mean_jct(data)
     assert result.bound <= best
     assert result.status != "optimal" or result.objective == pytest.approx(float(best), rel=1e-6)
+    if method is exact:
+        assert result.bound == pytest.approx(float(best), rel=1e-5)
+        assert result.objective == pytest.approx(float(best), rel=1e-5)
+
+
+@pytest.mark.parametrize(("capacity", "loss", "shapes"), TWINS)
+def test_intervals_that_limits_leave_no_length_do_not_end_the_search(capacity, loss, shapes):
+    """Jobs that complete together: limits of what lies between them are of the size of the solver's tolerance."""
+    data = of_shapes(capacity, loss, shapes)
+    result = exact(data)
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(float(best_mean_jct(data)), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_schedules_with_fleeting_jobs_are_points_of_no_greater_total(seed: int):
+    """Whenever such a job runs, and whoever changes workers as it completes."""
+    rng = random.Random(seed)
+    shapes = [(1, 1 + rng.randint(0, 2), rng.randint(1, 2), rng.uniform(1, 9)) for _ in range(3)]
+    shapes += [(1, 2, rng.randint(1, 3), rng.uniform(1e-7, 9e-7)) for _ in range(rng.randint(1, 2))]
+    arrays = ElasticArrays.of(of_shapes(4.0, rng.choice([0.0, 0.5]), tuple(shapes)))
+    orders = itertools.permutations(range(len(shapes)))
+    schedules = sorted((exactly(arrays, list_rule(arrays, o, o[0] > 1)) for o in orders), key=lambda s: s.total)
+    loose = EventIntervals(arrays, schedules[-1])
+    assert loose.fleeting
+    for program in (loose, tightened(loose, Options(), Stopwatch())):
+        model = program.model(set(range(len(shapes))))
+        for schedule in schedules:
+            x = program.values(schedule)
+            rows = model.matrix @ x
+            assert np.all(rows >= np.asarray(model.row_lower) - 1e-9)
+            assert np.all(rows <= np.asarray(model.row_upper) + 1e-9)
+            assert np.all((x >= np.asarray(model.lower) - 1e-9) & (x <= np.asarray(model.upper) + 1e-9))
+            assert float(model.cost @ x * program.scale) <= float(schedule.total) * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("seed", range(3))
