@@ -41,8 +41,7 @@ from models.highs import LinearModel
 from models.scaling import FAR, SLACK, in_units, roomy
 
 TOGETHER = 10 * SLACK  # An interval shorter than this, in units of the longest job, has no length.
-LEAST = 1e-4  # No limit of an interval is less, in these units: of a per cent of it, which is the room of a limit, HiGHS's
-# tolerance is a tenth. Beside limits of 1e-7 it has found no point where there is one.
+LEAST = 1e-4  # No limit of a length is less, in these units: a hundredth, its room, is ten times HiGHS's tolerance.
 SPLIT = 1e-6  # A job splits an interval where this share of it or more is spent on each of several numbers of workers.
 
 Name = tuple[Any, ...]
