@@ -80,8 +80,8 @@ class EventIntervals:
         least = [jobs.least[j] / self.speed[j][jobs.least[j]] for j in range(n)]  # Workers for a unit of speed.
         self.area = [work * g * k / jobs.usable for work, g, k in zip(self.work, jobs.gpus, least, strict=True)]
         self.total = real_bound(float(start.total / self.scale), "maximize")  # Floating-point sums may be a digit off.
-        limits = [min(self.total / (n - m), self.limits.longest.get(m, np.inf)) for m in range(n)]
-        self.longest = [max(roomy(limit), LEAST) for limit in limits]
+        most = [min(self.total / (n - m), self.limits.longest.get(m, np.inf)) for m in range(n)]
+        self.longest = [max(roomy(length), LEAST) for length in most]
         self.places = [
             [m for m in range(n) if (j, m) not in self.limits.never and self._at_least(j, m) <= self.total]
             for j in range(n)
