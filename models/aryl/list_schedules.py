@@ -161,6 +161,7 @@ def in_json(schedule: Schedule[int], data: ArylElastic) -> dict[str, Any]:
 def from_program(jobs: ElasticArrays, chosen: Sequence[Workers]) -> Schedule[int]:
     """The schedule of a program's answer: `chosen[m]` until the next completion once m jobs have completed.
 
+    Jobs that have their fastest numbers of workers together get them, for none can complete earlier.
     Where rounding made the program see two completions at once that are not, workers stay as they were; where rounding
     made the program give more GPUs than there are, they go by the list.
     """
@@ -168,6 +169,9 @@ def from_program(jobs: ElasticArrays, chosen: Sequence[Workers]) -> Schedule[int
     otherwise = list_rule(jobs, range(n), False)
 
     def rule(left: Mapping[int, Any], held: Workers) -> Workers:
+        fastest = {j: jobs.most[j] for j in left}
+        if jobs.fit(fastest):
+            return fastest
         workers = {j: k for j, k in chosen[n - len(left)].items() if j in left}
         if workers and all(j in workers for j in held) and jobs.fit(workers):
             return workers

@@ -3,198 +3,28 @@
 A list schedule, which HiGHS seldom beats, starts and tightens an event-interval program. Workers are whole numbers in
 those intervals only where they did not come out whole before: every program is a relaxation, and the last one is
 solved by a schedule.
-
-The program as arrays, and tight: interval m ends at the m-th completion; all n of them have a length L_m, possibly 0.
-Job j is the m-th to complete if x_jm = 1, holds workers in interval m if q_jm = 1, and k of them if z_jmk = 1; t_jmk is
-the part of interval m in which it holds k, all of it or nothing where z is whole. It is tightened by bounds that hold
-for every schedule that is no worse than the start:
-
-- t_jmk <= work / speed, the time that k workers need for the whole job, instead of one large constant;
-- what job j does after interval m is at most its work times (1 - x_j1 - ... - x_jm);
-- the m-th completion is no earlier than the time all GPUs need for the m smallest jobs, than the m-th shortest
-  minimum running time, or than the minimum running time of the job that is the m-th to complete;
-- interval m delays n + 1 - m jobs, so it is no longer than the total of the start divided by them; and no job is the
-  m-th to complete if these bounds together then exceed that total.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
-from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.arrays import FloatArray
 from instances.aryl import ArylElastic
-from instances.aryl.arrays import ElasticArrays, Workers
+from instances.aryl.arrays import ElasticArrays
 from instances.aryl.schedule import Schedule
 from instances.result import Termination
-from models.aryl.list_schedules import ListSearch, from_program, from_solution, in_json, one_by_one
+from models.aryl.event_intervals import EventIntervals
+from models.aryl.interval_limits import tightened
+from models.aryl.list_schedules import ListSearch, from_solution, in_json, one_by_one
 from models.aryl.parameters import DEFAULTS, MeanJctParameters
 from models.bounds import real_bound
-from models.highs import LinearModel, solve_arrays
+from models.highs import solve_arrays
 from models.incumbent import Incumbent
-from models.scaling import SLACK, in_units
-
-TOGETHER = 10 * SLACK  # An interval shorter than this, in units of the longest job, has no length.
-SPLIT = 1e-6  # A job splits an interval where this share of it or more is spent on each of several numbers of workers.
-
-
-class EventIntervals:
-    """The event-interval program of `jobs` as arrays, tightened by the schedule `start`.
-
-    Times are in units of the longest minimum running time, speeds in units of the job's fastest, GPUs in units of what
-    divides every worker's, so that the coefficients lie as close together as they can.
-    """
-
-    def __init__(self, jobs: ElasticArrays, start: Schedule[int]) -> None:
-        self.jobs, n = jobs, len(jobs.work)
-        self.scale: Fraction = max(jobs.shortest(j) for j in range(n))
-        self.work = [float(jobs.shortest(j) / self.scale) for j in range(n)]
-        fastest = [jobs.speed[j][jobs.most[j]] for j in range(n)]
-        self.speed = [{w: float(rate / fastest[j]) for w, rate in jobs.speed[j].items()} for j in range(n)]
-        self.shortest = self.work
-        least = [jobs.least[j] / self.speed[j][jobs.least[j]] for j in range(n)]  # Workers for a unit of speed.
-        self.area = [work * g * k / jobs.usable for work, g, k in zip(self.work, jobs.gpus, least, strict=True)]
-        self.total = real_bound(float(start.total / self.scale), "maximize")  # Floating-point sums may be a digit off.
-        self.longest = [self.total / (n - m) for m in range(n)]
-        self.places = [[m for m in range(n) if self._at_least(j, m) <= self.total] for j in range(n)]
-        self.column: dict[tuple[Any, ...], int] = {}
-        self.unit: FloatArray = np.ones(1)  # That of each variable, in a model that has been made.
-        self.cost: list[float] = []
-        self.upper: list[float] = []
-        self.integer: list[bool] = []
-        self._rows: list[tuple[dict[int, float], float, float]] = []
-        self._variables()
-        for j in range(n):
-            self._job(j)
-        for m in range(n):
-            self._interval(m)
-
-    def model(self, whole: set[int]) -> LinearModel:
-        """Minimise the sum of completion times, with whole numbers of workers in the intervals `whole`."""
-        entries = [(r, c, v) for r, (row, _, _) in enumerate(self._rows) for c, v in row.items()]
-        rows, columns, values = (np.array(part) for part in zip(*entries, strict=True))
-        matrix = sparse.csc_array((values, (rows, columns)), shape=(len(self._rows), len(self.cost)))
-        lower, upper = np.array([row[1] for row in self._rows]), np.array([row[2] for row in self._rows])
-        integer = self.integer.copy()
-        for name, column in self.column.items():
-            if name[0] == "z":
-                integer[column] = name[2] in whole
-        model, self.unit = in_units(LinearModel(self.cost, matrix, lower, upper, 0.0, self.upper, integer))
-        return model
-
-    def split_intervals(self, x: FloatArray) -> set[int]:
-        """Intervals in which a job has several numbers of workers, one after the other, in `x`."""
-        x = x * self.unit
-        return {
-            name[2]
-            for name, column in self.column.items()
-            if name[0] == "t"
-            and x[self.column["L", name[2]]] > TOGETHER
-            and SPLIT < x[column] / x[self.column["L", name[2]]] < 1 - SPLIT
-        }
-
-    def _earliest(self, m: int, without: int | None = None, first: int | None = None) -> float:
-        """A lower bound on the m-th completion (from 0) if job `without` comes later, or job `first` no later."""
-        others = [j for j in range(len(self.work)) if j not in (without, first)]
-        k = m + 1 if first is None else m
-        area, shortest = (sorted(values[j] for j in others) for values in (self.area, self.shortest))
-        fixed = (self.area[first], self.shortest[first]) if first is not None else (0.0, 0.0)
-        return max(fixed[0] + sum(area[:k]), fixed[1], shortest[k - 1] if k else 0.0)
-
-    def _at_least(self, j: int, m: int) -> float:
-        """A lower bound on the sum of the completion times if job j is the m-th to complete (from 0)."""
-        n = len(self.work)
-        return sum(self._earliest(i, without=j) if i < m else self._earliest(i, first=j) for i in range(n))
-
-    def _variables(self) -> None:
-        n = len(self.work)
-        for m in range(n):
-            self._new(("L", m), self.longest[m], cost=float(n - m))
-        for j in range(n):
-            for m in range(n):
-                self._new(("x", j, m), float(m in self.places[j]), integer=True)
-                possible = float(m <= self.places[j][-1])
-                self._new(("q", j, m), possible, integer=True)
-                for k, speed in self.speed[j].items():
-                    self._new(("z", j, m, k), possible, integer=True)
-                    self._new(("t", j, m, k), possible * min(self.work[j] / speed, self.longest[m]))
-
-    def _new(self, name: tuple[Any, ...], upper: float, cost: float = 0.0, integer: bool = False) -> None:
-        self.column[name] = len(self.cost)
-        self.cost.append(cost)
-        self.upper.append(upper)
-        self.integer.append(integer)
-
-    def _add(self, lower: float, row: dict[tuple[Any, ...], float], upper: float) -> None:
-        self._rows.append(({self.column[name]: value for name, value in row.items()}, lower, upper))
-
-    def _job(self, j: int) -> None:
-        n, work, speed, far = len(self.work), self.work[j], self.speed[j], float("inf")
-        for m in range(n):
-            times = {("t", j, m, k): 1.0 for k in speed}
-            for k, rate in speed.items():
-                self._add(-far, {("t", j, m, k): 1.0, ("z", j, m, k): -min(work / rate, self.longest[m])}, 0.0)
-            self._add(0.0, {("q", j, m): -1.0, **{("z", j, m, k): 1.0 for k in speed}}, 0.0)
-            self._add(-far, {**times, ("L", m): -1.0}, 0.0)
-            self._add(-self.longest[m], {**times, ("L", m): -1.0, ("q", j, m): -self.longest[m]}, far)
-            done = {("t", j, m, k): rate for k, rate in speed.items()}
-            self._add(-far, {**done, ("q", j, m): -work}, 0.0)
-            self._add(-far, {("q", j, m): 1.0, **{("x", j, i): 1.0 for i in range(m)}}, 1.0)
-            self._add(0.0, {("q", j, m): 1.0, ("x", j, m): -1.0}, far)
-            if m > 0:
-                self._add(0.0, {("q", j, m): 1.0, ("q", j, m - 1): -1.0, ("x", j, m - 1): 1.0}, far)
-            later = {("t", j, i, k): rate for i in range(m + 1, n) for k, rate in speed.items()}
-            if later:
-                self._add(-far, {**later, **{("x", j, i): work for i in range(m + 1)}}, work)
-        self._add(1.0, {("x", j, m): 1.0 for m in range(n)}, 1.0)
-        self._add(work, {("t", j, m, k): rate for m in range(n) for k, rate in speed.items()}, work)
-
-    def _interval(self, m: int) -> None:
-        jobs, n, far = self.jobs, len(self.work), float("inf")
-        self._add(1.0, {("x", j, m): 1.0 for j in range(n)}, 1.0)
-        gpus = {(j, k): float(jobs.gpus[j] // jobs.unit * k) for j in range(n) for k in self.speed[j]}
-        capacity = float(jobs.usable // jobs.unit)
-        self._add(-far, {("z", j, m, k): g for (j, k), g in gpus.items()}, capacity)
-        self._add(-far, {**{("t", j, m, k): g for (j, k), g in gpus.items()}, ("L", m): -capacity}, 0.0)
-        until: dict[tuple[Any, ...], float] = {("L", i): 1.0 for i in range(m + 1)}
-        self._add(self._earliest(m), until, far)
-        self._add(0.0, {**until, **{("x", j, m): -self.shortest[j] for j in range(n)}}, far)
-
-    def values(self, schedule: Schedule[int]) -> FloatArray:
-        """The values of the variables in `schedule`: jobs that complete together take intervals of length 0 in turn."""
-        x = np.zeros(len(self.cost))
-        left = dict(enumerate(self.jobs.work))
-        m = 0
-        for length, workers in schedule.intervals:
-            x[self.column["L", m]] = float(length / self.scale)
-            for j, k in workers.items():
-                left[j] -= length * self.jobs.speed[j][k]
-                x[self.column["t", j, m, k]] = float(length / self.scale)
-            done = [j for j in workers if left[j] <= 0]  # A length is rounded up.
-            for i, j in enumerate(done):
-                x[self.column["x", j, m + i]] = 1.0
-                for held, k in workers.items():
-                    if held not in done[:i]:
-                        x[self.column["q", held, m + i]] = x[self.column["z", held, m + i, k]] = 1.0
-            m += len(done)
-        return x / self.unit
-
-    def schedule(self, x: FloatArray) -> Schedule[int]:
-        """The schedule with the workers of `x` and exact lengths."""
-        n, x = len(self.work), x * self.unit
-        chosen: list[Workers] = []
-        for m in range(n):
-            length = x[self.column["L", m]]
-            by, least = ("t", 0.5 * length) if length > TOGETHER else ("z", 0.5)  # what is so short is lost in rounding
-            chosen.append({j: k for j in range(n) for k in self.speed[j] if x[self.column[by, j, m, k]] > least})
-        return from_program(self.jobs, chosen)
-
 
 SETTINGS = {
     "mip_feasibility_tolerance": 1e-7,  # At 1e-9 HiGHS 1.15 has cut off optima, at 1e-6 no proof is as fine as asked.
@@ -203,6 +33,7 @@ SETTINGS = {
     "mip_allow_restart": False,
     "mip_allow_cut_separation_at_nodes": False,
 }
+FLEETING = "jobs of less than a millionth of the longest one's time have none in the bound"
 
 
 def solve_mean_jct(
@@ -257,6 +88,8 @@ def solve_mean_jct(
             incumbent.raise_bound(real_bound(found * scale, trivial=trivial))
 
     with Stopwatch() as solving:
+        most = None if options.time_limit is None else clock.remaining_s * parameters.limits.share
+        program = tightened(program, options, Stopwatch(most), parameters.limits)
         while not clock.expired:
             left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
             model = program.model(whole)
@@ -282,7 +115,9 @@ def solve_mean_jct(
         solution=stated(best),
         bound=incumbent.bound,
         termination=termination,
-        reason={"time_limit": "time limit", "effort_limit": "effort limit"}.get(termination),
+        reason={"time_limit": "time limit", "effort_limit": "effort limit"}.get(
+            termination, FLEETING if program.fleeting and not incumbent.closed else None
+        ),
         build_s=building.cpu_s,
         solve_s=solving.cpu_s,
         trace=incumbent.trace,

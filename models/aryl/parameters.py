@@ -34,6 +34,20 @@ class ListSearchParameters:
 
 
 @dataclass(frozen=True)
+class LimitsParameters:
+    """The constants of the search for limits of the event-interval program's variables.
+
+    - `rounds`: the most rounds,
+    - `few`: the last of which is one that finds fewer limits than this share of the variables.
+    - `share`: share of the time left that all of them may take.
+    """
+
+    rounds: int = 3
+    few: float = 0.02
+    share: float = 0.3
+
+
+@dataclass(frozen=True)
 class MeanJctParameters:
     """The constants of the mean JCT.
 
@@ -41,12 +55,14 @@ class MeanJctParameters:
       the bound is that in closed form.
     - `late_s`: wall seconds past the time limit that the first schedule may take where no start is known.
     - `list_search`: those of the search for the schedule that the program starts from.
+    - `limits`: those of the search for limits.
     """
 
     jobs: int = 30
     binaries: int = 20_000
     late_s: float = 1.0
     list_search: ListSearchParameters = ListSearchParameters()
+    limits: LimitsParameters = LimitsParameters()
 
 
 @dataclass(frozen=True)

@@ -32,12 +32,16 @@ from instances.aryl.arrays import ElasticArrays
 from instances.aryl.schedule import replay
 from models.aryl import build_elastic, build_reclaim, exact, literal
 from models.aryl.annealing import anneal_jobs, anneal_union, greedy_union
+from models.aryl.event_intervals import EventIntervals
+from models.aryl.interval_limits import tightened
 from models.aryl.knapsack import knapsack_items, linear_bound
-from models.aryl.list_schedules import ListSearch
-from models.aryl.mean_jct import EventIntervals, total_at_least
+from models.aryl.list_schedules import ListSearch, exactly, list_rule
+from models.aryl.mean_jct import total_at_least
 from models.aryl.parameters import AnnealingParameters, ArylParameters, KnapsackParameters, MeanJctParameters
 from models.aryl.server_groups import ServerGroups, combine, is_small, small_trade_off
 from models.aryl.spectral import SpectralBound
+from models.bounds import priced_bound
+from models.highs import LinearModel, solve_arrays
 from models.literal import write_model
 from tests.aryl_cases import best_mean_jct, fewest_preemptions
 from tests.sampling import WHOLE
@@ -114,21 +118,71 @@ LONG_AND_SHORT = (
     (18.0, 0.5, ((1, 1, 2, 1e-9), (3, 6, 6, 0.001), (2, 5, 2, 7123.456789))),
     (10.0, 1.0, ((3, 3, 3, 1.0), (1, 2, 3, 1e-6), (1, 2, 2, 100.0))),
     (10.0, 0.1, ((3, 4, 1, 1e-9), (1, 4, 2, 7123.456789), (3, 4, 3, 1000.0))),
+    (6.0, 1.0, ((3, 4, 2, 0.02777667), (3, 4, 2, 16.0), (3, 3, 1, 0.003528955), (2, 2, 1, 1.0))),  # limits not roomy
+    (7.0, 0.1, ((2, 2, 2, 8489.880838598), (2, 3, 1, 1.0), (3, 5, 2, 22.139336135))),
+    (6.0, 1.0, ((3, 3, 2, 70.907916309), (2, 3, 1, 630.065493744), (3, 5, 1, 0.061651886))),
+    (6.0, 0.1, ((3, 3, 1, 1.0), (3, 3, 1, 1e6), (3, 3, 2, 12.522728015), *2 * ((2, 2, 2, 0.011911961),))),
 )
+
+
+TWINS = (
+    (2.0, 0.5, (*3 * ((2, 2, 1, 35.0),), *2 * ((1, 2, 1, 19.0),))),
+    (12.0, 0.3, (*2 * ((3, 3, 2, 0.302648348),), (3, 3, 1, 1000.0), (1, 2, 3, 1000.0), (3, 3, 2, 4.260318967))),
+    (3.0, 0.0, ((1, 1, 1, 60.846571758), *3 * ((1, 1, 1, 0.001),), (2, 3, 1, 5.017220843))),
+)
+
+
+def of_shapes(capacity: float, loss: float, shapes: tuple[tuple[int, int, int, float], ...]) -> ArylElastic:
+    """Jobs of (least workers, most, GPUs of each, seconds)."""
+    jobs = tuple(
+        ElasticJob(id=f"j{i}", min_workers=a, max_workers=b, gpus_per_worker=g, min_running_time=t)
+        for i, (a, b, g, t) in enumerate(shapes)
+    )
+    return ArylElastic(capacity_gpus=capacity, jobs=jobs, objective="mean-jct", scaling_loss=loss)
 
 
 @pytest.mark.parametrize(("capacity", "loss", "shapes"), LONG_AND_SHORT)
 @pytest.mark.parametrize("method", [exact, literal])
 def test_the_bound_on_the_mean_jct_holds_where_a_job_is_a_millionth_of_another(method, capacity, loss, shapes):
     """HiGHS leaves out what is better by less than its tolerances, and cuts off what they confound."""
-    jobs = tuple(
-        ElasticJob(id=f"j{i}", min_workers=a, max_workers=b, gpus_per_worker=g, min_running_time=t)
-        for i, (a, b, g, t) in enumerate(shapes)
-    )
-    data = ArylElastic(capacity_gpus=capacity, jobs=jobs, objective="mean-jct", scaling_loss=loss)
+    data = of_shapes(capacity, loss, shapes)
     result, best = method(data), best_mean_jct(data)
     assert result.bound <= best
     assert result.status != "optimal" or result.objective == pytest.approx(float(best), rel=1e-6)
+    if method is exact:
+        assert result.bound == pytest.approx(float(best), rel=1e-5)
+        assert result.objective == pytest.approx(float(best), rel=1e-5)
+
+
+@pytest.mark.parametrize(("capacity", "loss", "shapes"), TWINS)
+def test_intervals_that_limits_leave_no_length_do_not_end_the_search(capacity, loss, shapes):
+    """Jobs that complete together: limits of what lies between them are of the size of the solver's tolerance."""
+    data = of_shapes(capacity, loss, shapes)
+    result = exact(data)
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(float(best_mean_jct(data)), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_schedules_with_fleeting_jobs_are_points_of_no_greater_total(seed: int):
+    """Whenever such a job runs, and whoever changes workers as it completes."""
+    rng = random.Random(seed)
+    shapes = [(1, 1 + rng.randint(0, 2), rng.randint(1, 2), rng.uniform(1, 9)) for _ in range(3)]
+    shapes += [(1, 2, rng.randint(1, 3), rng.uniform(1e-7, 9e-7)) for _ in range(rng.randint(1, 2))]
+    arrays = ElasticArrays.of(of_shapes(4.0, rng.choice([0.0, 0.5]), tuple(shapes)))
+    orders = itertools.permutations(range(len(shapes)))
+    schedules = sorted((exactly(arrays, list_rule(arrays, o, o[0] > 1)) for o in orders), key=lambda s: s.total)
+    loose = EventIntervals(arrays, schedules[-1])
+    assert loose.fleeting
+    for program in (loose, tightened(loose, Options(), Stopwatch())):
+        model = program.model(set(range(len(shapes))))
+        for schedule in schedules:
+            x = program.values(schedule)
+            rows = model.matrix @ x
+            assert np.all(rows >= np.asarray(model.row_lower) - 1e-9)
+            assert np.all(rows <= np.asarray(model.row_upper) + 1e-9)
+            assert np.all((x >= np.asarray(model.lower) - 1e-9) & (x <= np.asarray(model.upper) + 1e-9))
+            assert float(model.cost @ x * program.scale) <= float(schedule.total) * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -141,17 +195,84 @@ def test_mean_jct_and_literal_model_agree(seed: int):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_schedule_is_a_point_of_the_event_interval_program(seed: int):
+def test_schedules_no_worse_than_the_start_are_points_of_the_event_interval_program(seed: int):
+    """Of the program as it begins and with its limits: the best list schedule, and one that is a little worse."""
     jobs = ElasticArrays.of(elastic_jobs(7, seed, objective="mean-jct").data)
     search = ListSearch(jobs, Stopwatch())
-    best = search.best(search.first())
-    program = EventIntervals(jobs, best)
-    model, x = program.model(set(range(7))), program.values(best)
-    rows = model.matrix @ x
-    assert np.all(rows >= np.asarray(model.row_lower) - 1e-9)
-    assert np.all(rows <= np.asarray(model.row_upper) + 1e-9)
-    assert np.all(x <= np.asarray(model.upper) + 1e-9)
-    assert program.schedule(x).total == best.total
+    first = search.first()
+    best = search.best(first)
+    loose = EventIntervals(jobs, first)
+    limited = tightened(loose, Options(), Stopwatch())
+    for program in (loose, limited):
+        model = program.model(set(range(7)))
+        for schedule in (first, best):
+            x = program.values(schedule)
+            rows = model.matrix @ x
+            assert np.all(rows >= np.asarray(model.row_lower) - 1e-9)
+            assert np.all(rows <= np.asarray(model.row_upper) + 1e-9)
+            assert np.all(x >= np.asarray(model.lower) - 1e-9)
+            assert np.all(x <= np.asarray(model.upper) + 1e-9)
+            assert program.schedule(x).total <= schedule.total
+    assert sum(limited.longest) < sum(loose.longest)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_limits_hold_for_every_list_schedule_no_worse_than_the_start(seed: int):
+    rng = random.Random(seed)
+    jobs = [
+        ElasticJob(
+            id=f"j{i}",
+            min_workers=(least := rng.randint(1, 2)),
+            max_workers=least + rng.randint(0, 2),
+            gpus_per_worker=rng.randint(1, 2),
+            min_running_time=10 ** rng.uniform(-3, 3),
+        )
+        for i in range(rng.randint(1, 4))
+    ]
+    jobs.append(jobs[0].model_copy(update={"id": "twin"}))
+    capacity = rng.randint(4, 4 + sum(job.max_workers for job in jobs))
+    loss = rng.choice([0.0, 0.3, 1.0])
+    data = ArylElastic(capacity_gpus=capacity, jobs=tuple(jobs), objective="mean-jct", scaling_loss=loss)
+    arrays = ElasticArrays.of(data)
+    orders = itertools.islice(itertools.permutations(range(len(jobs))), 30)
+    schedules = sorted((exactly(arrays, list_rule(arrays, o, True)) for o in orders), key=lambda s: s.total)
+    start = rng.choice(schedules)
+    program = tightened(EventIntervals(arrays, start), Options(), Stopwatch())
+    model = program.model(set(range(len(jobs))))
+    for schedule in schedules[: schedules.index(start) + 1]:
+        x = program.values(schedule)
+        rows = model.matrix @ x
+        assert np.all(rows >= np.asarray(model.row_lower) - 1e-9)
+        assert np.all(rows <= np.asarray(model.row_upper) + 1e-9)
+        assert np.all((x >= np.asarray(model.lower) - 1e-9) & (x <= np.asarray(model.upper) + 1e-9))
+
+
+def test_completions_are_not_told_apart_where_all_jobs_have_their_fastest_workers():
+    jobs = tuple(
+        ElasticJob(id=f"j{i}", min_workers=1, max_workers=2, gpus_per_worker=1, min_running_time=1.0 + i)
+        for i in range(4)
+    )
+    for capacity, told in ((8, 0), (6, 1), (4, 2)):
+        data = ArylElastic(capacity_gpus=capacity, jobs=jobs, objective="mean-jct")
+        arrays = ElasticArrays.of(data)
+        search = ListSearch(arrays, Stopwatch())
+        assert EventIntervals(arrays, search.best(search.first())).told == told
+        assert exact(data).objective == pytest.approx(float(best_mean_jct(data)), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_any_prices_bound_a_linear_program_and_the_best_ones_attain_it(seed: int):
+    rng = np.random.default_rng(seed)
+    matrix, point = rng.normal(size=(4, 6)), rng.uniform(size=6)
+    room = np.where(rng.uniform(size=4) < 0.5, np.inf, rng.uniform(size=4))
+    model = LinearModel(rng.normal(size=6), matrix, matrix @ point - 0.1, matrix @ point + room, 0.0, 1.0)
+    solved = solve_arrays(model, Options())
+    assert solved.objective is not None
+    assert solved.duals is not None
+    for prices in rng.normal(size=(20, 4)):
+        assert priced_bound(model, prices) <= solved.objective
+    assert priced_bound(model, solved.duals) == pytest.approx(solved.objective, abs=1e-6)
+    assert priced_bound(model, solved.duals) < solved.objective
 
 
 def test_jobs_that_complete_together_and_jobs_that_wait():
