@@ -7,7 +7,6 @@ so it does where numbers of many digits are rounded in favour of solutions.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -17,8 +16,6 @@ from instances.arrays import FloatArray
 from models.highs import LinearModel
 
 SLACK = 1e-8  # what a row is loosened by, beside a largest coefficient of 1; ten times the tolerance of `TIGHT`
-ROOMY = 128  # the grid of `roomy` limits, in the power of two above each
-FAR = 1e-6  # beside shorter times in units of the longest, HiGHS has cut off better schedules
 KEPT = 20  # binary digits of a row's numbers: beside more of them HiGHS has cut off solutions that fit exactly
 NEAR, SAME = (
     1e-6,
@@ -56,15 +53,6 @@ def in_units(model: LinearModel) -> tuple[LinearModel, FloatArray]:
         upper=upper / unit,
     )
     return scaled, unit
-
-
-def roomy(limit: float) -> float:
-    """A limit of few binary digits that is one to two per cent above `limit`.
-
-    Numbers that differ by a proof's margin only are what HiGHS confounds: it has then cut off points that fit exactly.
-    """
-    share, exponent = math.frexp(limit)
-    return math.ldexp(math.floor(share * ROOMY) + 2, exponent) / ROOMY
 
 
 def short_rows(model: LinearModel) -> LinearModel:

@@ -38,9 +38,11 @@ from instances.aryl.schedule import Schedule
 from models.aryl.list_schedules import from_program
 from models.bounds import real_bound
 from models.highs import LinearModel
-from models.scaling import FAR, SLACK, in_units, roomy
+from models.scaling import SLACK, in_units
 
 TOGETHER = 10 * SLACK  # An interval shorter than this, in units of the longest job, has no length.
+ROOMY = 128  # the grid of `roomy` limits, in the power of two above each
+FAR = 1e-6  # beside shorter times in units of the longest, HiGHS has cut off better schedules
 LEAST = 1e-4  # No limit of a length is less, in these units: a hundredth, its room, is ten times HiGHS's tolerance.
 SPLIT = 1e-6  # A job splits an interval where this share of it or more is spent on each of several numbers of workers.
 
@@ -278,3 +280,12 @@ class EventIntervals:
             beside = alone | (chosen[0] if chosen else {})
             first.append(beside if jobs.fit(beside) else alone)
         return from_program(jobs, [*first, *chosen, *({} for _ in range(n))])
+
+
+def roomy(limit: float) -> float:
+    """A limit of few binary digits that is one to two per cent above `limit`.
+
+    Numbers that differ by a proof's margin only are what HiGHS confounds: it has then cut off points that fit exactly.
+    """
+    share, exponent = math.frexp(limit)
+    return math.ldexp(math.floor(share * ROOMY) + 2, exponent) / ROOMY

@@ -16,9 +16,9 @@ from instances import Options, Stopwatch
 from instances.arrays import FloatArray
 from models.aryl.event_intervals import LEAST, EventIntervals, IntervalLimits
 from models.aryl.parameters import DEFAULTS, LimitsParameters
-from models.bounds import priced_bound
+from models.bounds import DIGITS
 from models.core.linear_program import LinearProgram, Optimum
-from models.highs import SolveFailed
+from models.highs import LinearModel, SolveFailed
 
 SHORTER = 0.99  # An interval whose most length falls by less is none that is found.
 
@@ -130,3 +130,24 @@ class _LimitSearch:
     def _bound(self, columns: list[int], lower: FloatArray, upper: FloatArray) -> None:
         self.lower[columns], self.upper[columns] = lower, upper
         self.lp.bound(columns, lower, upper)
+
+
+def priced_bound(model: LinearModel, prices: FloatArray) -> float:
+    """A lower bound on a linear program whose variables are all bounded, from any `prices` (m,) of its rows.
+
+    For each y, sum_i y_i b_i + sum_j min over x_j of (c - A'y)_j x_j, where b_i is the side of row i that the sign of
+    y_i calls for; a price that calls for none is left out. The bound gives up DIGITS of the sum of its terms' absolute
+    values, for their rounding and that of the coefficients, which are a few units in the sixteenth digit.
+    """
+    matrix = sparse.csr_array(model.matrix)
+    m, n = matrix.shape
+    low, high = (np.broadcast_to(np.asarray(side, dtype=float), (m,)) for side in (model.row_lower, model.row_upper))
+    cost, lower, upper = (
+        np.broadcast_to(np.asarray(part, dtype=float), (n,)) for part in (model.cost, model.lower, model.upper)
+    )
+    side = np.where(prices > 0, low, high)
+    known = np.isfinite(side) & (prices != 0)
+    y, side = np.where(known, prices, 0.0), np.where(known, side, 0.0)
+    net = cost - matrix.T @ y
+    terms = float(abs(y) @ abs(side) + (abs(cost) + abs(matrix).T @ abs(y)) @ np.maximum(abs(lower), abs(upper)))
+    return float(y @ side + np.minimum(net * lower, net * upper).sum()) - DIGITS * terms

@@ -33,14 +33,13 @@ from instances.aryl.schedule import replay
 from models.aryl import build_elastic, build_reclaim, exact, literal
 from models.aryl.annealing import anneal_jobs, anneal_union, greedy_union
 from models.aryl.event_intervals import EventIntervals
-from models.aryl.interval_limits import tightened
+from models.aryl.interval_limits import priced_bound, tightened
 from models.aryl.knapsack import knapsack_items, linear_bound
 from models.aryl.list_schedules import ListSearch, exactly, list_rule
 from models.aryl.mean_jct import total_at_least
 from models.aryl.parameters import AnnealingParameters, ArylParameters, KnapsackParameters, MeanJctParameters
 from models.aryl.server_groups import ServerGroups, combine, is_small, small_trade_off
 from models.aryl.spectral import SpectralBound
-from models.bounds import priced_bound
 from models.highs import LinearModel, solve_arrays
 from models.literal import write_model
 from tests.aryl_cases import best_mean_jct, fewest_preemptions
