@@ -24,6 +24,7 @@ is one on the mean JCT. (To leave out the job and its completion would not do: w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
