@@ -26,7 +26,7 @@ from instances.sia import Job, Pool, SiaLocalOracle, SiaOracle, philly, syntheti
 from instances.sia.arrays import oracle_arrays
 
 LIGHT = (1, 14, 17, 18)  # These seeds of the base workload are proven within a minute.
-LIMIT_S = 120.0
+LIMIT_S = 300.0
 LOCAL_SECONDS = 20.0  # limit of each run with locality
 EXACT, LITERAL = "models.sia:exact", "models.sia:literal"
 
