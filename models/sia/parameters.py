@@ -200,7 +200,7 @@ class OracleParameters:
     most_priced_steps: int = 1_000_000
     price_rounds: int = 3_000
     node_rounds: int = 200
-    priced_starts: int = 600
+    priced_starts: int = 5_000
     price_step: float = 0.1
     price_least_step: float = 1e-4
     price_growth: float = 1.1
