@@ -107,7 +107,7 @@ class OracleParameters:
       fairness at once.
     - `price_rounds`: most rounds with fairness.
     - `node_rounds`: most rounds between two additions of rows and cuts at a node.
-    - `priced_starts`: open starts of a node from which on its bound is sought so, and not by the linear program.
+    - `priced_starts`: open starts a job, on average, from which on a bound is sought so, and not by the linear program.
     - `price_margin`: part of a step by which a bound is to exceed what is enough, before prices are rounded.
     - `least_share`: share in the average from which a start counts.
     - `least_excess`: excess, as a share of a job, from which the average is taken to break a row or a cut.
@@ -200,7 +200,7 @@ class OracleParameters:
     most_priced_steps: int = 1_000_000
     price_rounds: int = 3_000
     node_rounds: int = 200
-    priced_starts: int = 5_000
+    priced_starts: int = 25
     price_step: float = 0.1
     price_least_step: float = 1e-4
     price_growth: float = 1.1

@@ -114,7 +114,7 @@ class StartTree:
         if before is None:
             self._enter(node)
             return
-        if left.sum() >= p.priced_starts and self._by_prices(node):
+        if left.sum() >= p.priced_starts * relaxation.jobs and self._by_prices(node):
             return
         columns.open = left.copy()
         relaxation.take([row for row, _ in node.proof or []], before.support)
