@@ -16,11 +16,11 @@ from instances.arrays import IntArray
 from instances.result import Termination
 from models.sia.parameters import OracleParameters
 from models.sia.presolve import beside
+from models.sia.proof import OracleProof
 from models.sia.relaxation import StartRelaxation
 from models.sia.rows import NOBODY, IntervalRow, Rows, StartColumns, ceiling
 from models.sia.search import advance, in_order
 from models.sia.start_tree import StartTree
-from models.sia.turns import OracleProof
 
 
 @dataclass(frozen=True)

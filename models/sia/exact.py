@@ -18,17 +18,17 @@ import numpy as np
 from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.arrays import IntArray
 from instances.method import method
-from instances.result import Termination, TracePoint
+from instances.result import Termination
 from instances.sia import SiaOracle
 from instances.sia.arrays import OracleArrays, narrowed, oracle_arrays, solution_of
-from models.incumbent import Incumbent
 from models.sia.bounds import initial_solution, trivial_bound
 from models.sia.branching import branch
 from models.sia.parameters import DEFAULTS, OracleParameters
 from models.sia.presolve import alone, presolved
+from models.sia.proof import BestSchedule, OracleProof
 from models.sia.search import construct
 from models.sia.time_indexed import solve_time_indexed
-from models.sia.turns import CuttingTurns, OracleProof
+from models.sia.turns import CuttingTurns
 
 
 @method("exact")
@@ -71,78 +71,40 @@ def exact(
     if arrays.starts > parameters.most_starts:
         return solve_time_indexed(data, options, report, solution_of(data, arrays, best), parameters)
     best = min(best, construct(arrays, best if reserved is None else reserved, clock), key=arrays.delay)
-    proof = PartedProof(data, arrays, options, report, clock, best, parameters)
+    slot = arrays.slot
+
+    def reported(starts: IntArray | None, bound: int | None) -> None:
+        report(None if starts is None else solution_of(data, arrays, starts), float((bound or 0) * slot))
+
+    proof = PartedProof(arrays, options, reported, clock, best, parameters)
     build_s = clock.cpu_s
     termination = proof.run()
     return Answer(
         solution=solution_of(data, arrays, proof.best),
-        bound=float(proof.bound * arrays.slot),
+        bound=float(proof.bound * slot),
         termination=termination,
         build_s=build_s,
         solve_s=clock.cpu_s - build_s,
-        trace=tuple(proof.trace),
+        trace=tuple(
+            (t, float((v or 0) * arrays.slot), float((b or 0) * arrays.slot)) for t, v, b in proof.incumbent.trace
+        ),
         info=proof.info,
     )
 
 
-class PartedProof:
-    """The incumbent of the whole problem, and the proofs of its parts (`presolve`), whose bounds add up.
+class PartedProof(BestSchedule):
+    """The proof of the whole problem by proofs of its parts (`presolve`), whose `bounds` add up, in steps.
 
     `info` adds up what the proofs of the parts say of themselves.
-
-    Parameters:
-
-    - `data`: the problem.
-    - `arrays`: the problem in steps.
-    - `options`: limits, gap, threads and seed.
-    - `report`: given each better solution and bound.
-    - `clock`: the solve's clock.
-    - `best`: a feasible schedule, (J,).
-    - `parameters`: constants of the method.
     """
 
-    def __init__(
-        self,
-        data: SiaOracle,
-        arrays: OracleArrays,
-        options: Options,
-        report: Report,
-        clock: Stopwatch,
-        best: IntArray,
-        parameters: OracleParameters,
-    ) -> None:
-        self.arrays, self.options, self.clock, self.parameters = arrays, options, clock, parameters
-
-        def reported(starts: IntArray | None, bound: int | None) -> None:
-            report(None if starts is None else solution_of(data, arrays, starts), float((bound or 0) * arrays.slot))
-
-        self.incumbent: Incumbent[IntArray, int] = Incumbent("minimize", clock, reported, gap=options.gap, bound=0)
-        self.incumbent.offer(arrays.delay(best), best)
-        self.info: dict[str, float] = {}
-        self.bounds: IntArray = np.zeros(0, dtype=np.int64)  # of the parts, in steps
-        self._limit: Termination = "finished"
-
-    @property
-    def best(self) -> IntArray:
-        """The best schedule (J,)."""
-        assert self.incumbent.solution is not None
-        return self.incumbent.solution
-
-    @property
-    def bound(self) -> int:
-        """The best bound, in steps."""
-        return self.incumbent.bound or 0
-
-    @property
-    def trace(self) -> list[TracePoint]:
-        """The incumbent's trace, in slots."""
-        slot = self.arrays.slot
-        return [(t, float((v or 0) * slot), float((b or 0) * slot)) for t, v, b in self.incumbent.trace]
+    bounds: IntArray
+    _limit: Termination = "finished"
 
     def run(self) -> Termination:
         """Prove parts by all orders of few jobs, small ones by themselves, and all that is left together."""
         arrays, part, best = presolved(self.arrays, self.best)
-        self.incumbent.offer(arrays.delay(best), best)
+        self.offer(best)
         p, effort = self.parameters, self.options.effort
         brief = replace(self.options, effort=p.part_effort if effort is None else min(p.part_effort, effort))
         sizes = np.bincount(part + 1, arrays.cutoff - arrays.submit)[1:]
@@ -150,9 +112,9 @@ class PartedProof:
         left = [name for name in np.argsort(sizes, kind="stable").tolist() if not self._enumerated(arrays, part, name)]
         if len(left) > 1:
             left = [k for k in left if sizes[k] > p.part_starts or not self._proven(arrays, part, [k], brief)]
-        if left and not self.incumbent.closed:
+        if left and not self.closed:
             self._proven(arrays, part, left, self.options)
-        return "finished" if self.incumbent.closed else self._limit
+        return "finished" if self.closed else self._limit
 
     def _enumerated(self, arrays: OracleArrays, part: IntArray, name: int) -> bool:
         """Whether the schedule of a part is proven by all orders of its jobs."""
@@ -161,19 +123,18 @@ class PartedProof:
             return False
         from models.sia.orders import best_order  # compiled at first use, which takes seconds
 
-        own, first = alone(arrays, chosen, self.best)
-        found, proven = best_order(own, len(chosen), first, p.order_looks)
+        found, proven = best_order(arrays, chosen, self.best, p.order_looks)
         self._offer(chosen, found)
         if proven:
-            self.bounds[name] = own.delay(found)
-            self.incumbent.raise_bound(int(self.bounds.sum()))
+            self.bounds[name] = (found - arrays.submit[chosen]).sum()
+            self.raise_bound(int(self.bounds.sum()))
         return proven
 
     def _offer(self, chosen: IntArray, starts: IntArray) -> None:
-        """Take a schedule of the `chosen` jobs (N,), the first ones of `starts`, if no other was as good."""
+        """Take `starts` (N,) of the `chosen` jobs (N,) if no other schedule was as good."""
         found = self.best.copy()
-        found[chosen] = starts[: len(chosen)]
-        self.incumbent.offer(self.arrays.delay(found), found)
+        found[chosen] = starts
+        self.offer(found)
 
     def _proven(self, arrays: OracleArrays, part: IntArray, names: list[int], options: Options) -> bool:
         """Whether the schedule of some parts is proven, together, within the effort of `options`."""
@@ -183,8 +144,8 @@ class PartedProof:
 
         def reported(starts: IntArray | None, bound: int | None) -> None:
             if starts is not None:
-                self._offer(chosen, starts)
-            self.incumbent.raise_bound(others + (bound or 0))
+                self._offer(chosen, starts[: len(chosen)])
+            self.raise_bound(others + (bound or 0))
 
         proof = OracleProof(own, options, reported, self.clock, first, self.parameters)
         proof.raise_bound(int(self.bounds[names].sum()))

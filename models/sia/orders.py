@@ -21,18 +21,20 @@ from instances.arrays import IntArray
 from instances.compiled import compiled
 from instances.sia.arrays import OracleArrays
 from models.sia.kernels import Jobs, jobs_of
+from models.sia.presolve import alone
 
 FAR = 1 << 60  # Behind all steps.
 
 
-def best_order(arrays: OracleArrays, count: int, starts: IntArray, most: int) -> tuple[IntArray, bool]:
-    """The best schedule (J,), and whether it is proven, within `most` looks at a stretch of use, and some.
+def best_order(arrays: OracleArrays, chosen: IntArray, best: IntArray, most: int) -> tuple[IntArray, bool]:
+    """The best starts (N,) of the `chosen` jobs (N,) of a part, and whether they are proven.
 
-    `starts`, feasible, is returned where none is better. The jobs behind the first `count` have a single start each.
+    Those of `best` (J,), feasible, are returned where none are better within `most` looks at a stretch of use, and
+    some. The others hold GPUs wherever they start.
     """
-    best = starts.copy()
-    proven = _enumerate(jobs_of(arrays), count, arrays.delay(starts), most, best)
-    return best, proven
+    own, starts = alone(arrays, chosen, best)
+    proven = _enumerate(jobs_of(own), len(chosen), own.delay(starts), most, starts)
+    return starts[: len(chosen)], proven
 
 
 @compiled

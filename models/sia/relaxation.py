@@ -102,13 +102,12 @@ class StartRelaxation:
         self._ascent = [row for row, price in zip(rows, prices, strict=True) if price > 0], prices[prices > 0]
         return True
 
-    def extend(self, *, cuts: bool = True) -> int:
-        """Add rows, and `cuts`, that the average of the volume algorithm breaks; how many."""
+    def extend(self) -> int:
+        """Add rows and cuts that the average of the volume algorithm breaks; how many."""
         rows, prices = self._ascent
         known, least = {row.key for row in rows}, self.parameters.least_excess
-        new = self._broken_rows(least)
-        if cuts:
-            new += separate(self.columns, *self._shown, replace(self.parameters, least_violation=least))
+        cuts = separate(self.columns, *self._shown, replace(self.parameters, least_violation=least))
+        new = self._broken_rows(least) + cuts
         new = list({row.key: row for row in new if row.key not in known}.values())
         self._ascent = rows + new, np.concatenate([prices, np.zeros(len(new))])
         return len(new)

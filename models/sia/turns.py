@@ -1,4 +1,4 @@
-"""The state of a proof, and turns of cuts, which raise the bound, and of searches, which find better schedules.
+"""Turns of cuts, which raise the bound of a proof, and of searches, which find better schedules.
 
 On heavy workloads the search is among the schedules of the relaxation and the best ones found. It begins with a
 schedule drawn from the relaxation, or with one of the best ones. Of such a one the jobs in some stretch of time are
@@ -10,96 +10,18 @@ long ones: what comes out depends on where a search begins far more than on how 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from instances import Options, Stopwatch
+from instances import Stopwatch
 from instances.arrays import BoolArray, FloatArray, IntArray
 from instances.result import Termination
-from instances.sia.arrays import OracleArrays, coarse
-from models.incumbent import Incumbent
-from models.sia.parameters import OracleParameters
-from models.sia.presolve import alone, presolved
+from models.sia.presolve import presolved
+from models.sia.proof import OracleProof
 from models.sia.relaxation import StartRelaxation
-from models.sia.rows import Rows, StartColumns
+from models.sia.rows import Rows
 from models.sia.search import improve, in_order, settle
-
-
-class OracleProof:
-    """The incumbent, in steps, with `columns`, `info` of the answer, and the effort: `turns` and `nodes`.
-
-    Rows are those of `columns.arrays`, which may be coarser than `arrays`.
-
-    Parameters:
-
-    - `arrays`: the problem in steps.
-    - `options`: limits, gap, threads and seed.
-    - `report`: given each better schedule (J,), or `None`, with the bound, and each better bound, in steps.
-    - `clock`: the solve's clock.
-    - `best`: a feasible schedule, (J,).
-    - `parameters`: constants of the method.
-    """
-
-    def __init__(
-        self,
-        arrays: OracleArrays,
-        options: Options,
-        report: Callable[[IntArray | None, int | None], None],
-        clock: Stopwatch,
-        best: IntArray,
-        parameters: OracleParameters,
-    ) -> None:
-        self.arrays, self.options, self.clock, self.parameters = arrays, options, clock, parameters
-        self.columns = StartColumns(coarse(arrays, parameters.most_units), arrays)
-        self.incumbent: Incumbent[IntArray, int] = Incumbent("minimize", clock, report, gap=options.gap, bound=0)
-        self.offer(best)
-        self.info: dict[str, float] = {}
-        self.rng = np.random.default_rng(options.seed)
-        self.turns = self.nodes = 0
-
-    @property
-    def best(self) -> IntArray:
-        """The best schedule (J,)."""
-        assert self.incumbent.solution is not None
-        return self.incumbent.solution
-
-    @property
-    def delay(self) -> int:
-        """Delay of the best schedule, in steps."""
-        assert self.incumbent.objective is not None
-        return self.incumbent.objective
-
-    @property
-    def bound(self) -> int:
-        """The best bound, in steps."""
-        return self.incumbent.bound or 0
-
-    @property
-    def distance(self) -> int:
-        """Distance from bound to schedule, in steps."""
-        return self.delay - self.bound
-
-    @property
-    def closed(self) -> bool:
-        """Whether the gap asked for is closed."""
-        return self.incumbent.closed
-
-    def offer(self, starts: IntArray) -> None:
-        """Take a feasible schedule (J,) if no other was as good."""
-        self.incumbent.offer(self.arrays.delay(starts), starts.copy())
-
-    def raise_bound(self, bound: int) -> None:
-        """Take a proven bound, in steps, if no other was as good."""
-        self.incumbent.raise_bound(bound)
-
-    def limit(self) -> Termination | None:
-        """The limit that is reached, of time or of effort: turns of cuts and search, or nodes."""
-        if self.clock.expired:
-            return "time_limit"
-        effort = self.options.effort
-        return "effort_limit" if effort is not None and max(self.turns, self.nodes) >= effort else None
 
 
 class EliteSearch:
@@ -280,9 +202,7 @@ class CuttingTurns:
         proven = True
         for name in range(part.max() + 1):
             chosen = np.flatnonzero(part == name)
-            own, first = alone(arrays, chosen, best)
-            found, all_ = best_order(own, len(chosen), first, p.order_looks)
-            best[chosen] = found[: len(chosen)]
+            best[chosen], all_ = best_order(arrays, chosen, best, p.order_looks)
             proven = proven and all_
         proof.offer(best)
         if proven:

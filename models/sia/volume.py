@@ -94,6 +94,7 @@ class StartPrices:
         kept = (low < high) & ~always
         row, job, low, high, weight = row[kept], job[kept], low[kept], high[kept], weight[kept]
         self._scale = np.maximum(np.sqrt(np.bincount(row, weight**2, len(rows))), 1.0)
+        # Rows are divided by their lengths, so that steps of prices are alike in all.
         self._over = -limits / self._scale
         delay = np.zeros(int(first[-1]))
         delay[places] = columns.delay[self.columns]
@@ -110,11 +111,7 @@ class StartPrices:
         def ended(count: int, bound: float) -> bool:
             return count >= parameters.node_rounds or bound >= enough or (count % PATIENCE == 0 and clock.expired)
 
-        return ascend(self, self.scaled(prices), float(max(delay, target)), parameters, ended)[1] / self._scale
-
-    def scaled(self, prices: FloatArray) -> FloatArray:
-        """Prices (R,) of the rows divided by their lengths, so that steps are alike in all rows."""
-        return prices * self._scale
+        return ascend(self, prices * self._scale, float(max(delay, target)), parameters, ended)[1] / self._scale
 
     def average_above(self, least: float) -> tuple[IntArray, FloatArray]:
         """The starts of which the average holds at least that share, columns' numbers, and the shares."""

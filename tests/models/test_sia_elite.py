@@ -16,9 +16,10 @@ from models.sia import exact
 from models.sia.fairness import fairness_of
 from models.sia.kernels import Shares, Timeline, anneal_with_penalties, jobs_of
 from models.sia.parameters import DEFAULTS
+from models.sia.proof import OracleProof
 from models.sia.relaxation import StartRelaxation
 from models.sia.search import construct, settle
-from models.sia.turns import EliteSearch, OracleProof
+from models.sia.turns import EliteSearch
 
 ALWAYS = replace(DEFAULTS, moderate_candidates=0, worth_searching=1, order_jobs=0)
 """Constants with which the search runs on small workloads too."""

@@ -77,5 +77,5 @@ def test_prices_are_charged_as_in_integers():
         relaxation.columns.open[relaxation.columns.of(arrays.cutoff)] = True
         prices = rng.integers(0, SCALE, len(rows))
         problem = StartPrices(rows)
-        found, _ = problem.cheapest(problem.scaled(prices / SCALE))
+        found, _ = problem.cheapest(prices / SCALE * problem._scale)
         assert abs(found - rows.lagrangian(prices)[0] / SCALE) < 1e-6
