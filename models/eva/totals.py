@@ -27,6 +27,7 @@ from instances.proofs.eva.multisets import LARGEST_TOTAL, MOST_ENTRIES, MOST_FOU
 from instances.proofs.eva.totals import Cover, Totals
 from models.core.outcome import APART
 from models.core.rooms import Packed, Rooms
+from models.eva.aggregate_bound import AggregateBound, PriceGroups, TypeCut
 from models.eva.covering import in_usd
 from models.eva.parameters import TotalsParameters
 from models.eva.pattern_covers import pattern_cover
@@ -41,6 +42,7 @@ WEIGHT = 1 << 40  # the sum of the weights of a mix, by totals
 TILTS = (0.5, 2.0)  # what one total is multiplied with, for further mixes
 MOST_SHARED = 40_000  # shares of tasks among types in one linear program
 LOOK = 20_000  # steps that a linear program and a table are worth
+PROPOSALS, PROPOSAL_NODES = 4, 1_000  # multisets that HiGHS proposes where a search finds none; nodes for each
 EFFORT, MOST_TURNS = 4, 12  # times as much in each turn, of so many
 SLICE = 0.25  # the share of what is left of the time that one integer program may take
 SHORT = 1e-7  # the share of all tasks that may seem to be left over
@@ -317,6 +319,8 @@ class _MultisetSearch:
         self.covers = Covers(arrays.price, np.array([-1 if m is None else m for m in self.most]), apart)
         self.bound = 0
         self.written: list[WrittenCover] = []
+        self.asked: list[Cover] = []
+        self.proposals = 0
         first = self.kinds.weights(self.most)
         for weights in first:
             self._add(weights, min(entries, MOST_ENTRIES // 2 // len(first)))
@@ -361,6 +365,8 @@ class _MultisetSearch:
             best, proven = self.incumbent.objective, max(proven, self.bound)
             limit = proven + width if best is None else min(proven + width, best - 1)
             found = self.covers.up_to(limit, steps, proven, many)
+            if not (self.packed or found.complete or len(found.price)):
+                found = self._proposed(found)
             cut = self._look(found)
             if cut is not None:
                 if self._at_length(cuts, self.parameters.cuts) or self.entries == 0:
@@ -399,6 +405,26 @@ class _MultisetSearch:
             if not any(not self._dear(one.price) for one in self.open.values()):
                 break
 
+    def _proposed(self, found: Multisets) -> Multisets:
+        """What a search that found nothing `found`, with a cheapest multiset by HiGHS, each time with more room spare.
+
+        A proposal proves nothing.
+        """
+        if self.proposals == PROPOSALS or not self.arrays.price.all():
+            return found
+        spare = self.parameters.first * (2**self.proposals - 1)
+        self.proposals += 1
+        groups = PriceGroups(tuple(range(len(self.most))), tuple(self.kinds.price), tuple(self.most))
+        limits = replace(self.options, effort=min(self.options.effort or PROPOSAL_NODES, PROPOSAL_NODES))
+        spends = AggregateBound(self.arrays, groups, limits)
+        for cover in self.asked:
+            spends.add(TypeCut(cover.rooms, math.ceil((1 + spare) * cover.amount)))
+        seconds = SLICE * self.clock.remaining_s
+        number = spends.propose(2 * self.bound, None if math.isinf(seconds) else seconds)
+        if number is None:
+            return found
+        return replace(found, found=np.array([number]), price=np.array([spends.cost(number)]))
+
     def _at_length(self, done: int, most: int) -> bool:
         """Whether so much is done that other methods have a turn: until then, or most of a limit of time is over."""
         limit = self.clock.limit_s
@@ -428,6 +454,7 @@ class _MultisetSearch:
             return
         divisor = -(-cover.amount // entries)
         table = self.covers.add(cover, divisor, self.most)
+        self.asked.append(cover)
         self.written.append(WrittenCover(weights=tuple(map(tuple, weights)), divisor=divisor))
         self.bound = max(self.bound, int(table[-1]))
 

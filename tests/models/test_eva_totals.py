@@ -134,6 +134,16 @@ def test_a_price_list_of_60_pods_is_packed():
     assert answer.bound <= verdict.objective <= 1.02 * answer.bound
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_search_too_short_to_find_a_multiset_is_given_some(seed: int):
+    data = price_list(60, seed, cloud="gke").data
+    answer = solve_totals(packing_arrays(data), Options(effort=50), parameters=TotalsParameters(many=0.0, steps=1))
+    assert answer is not None
+    verdict = check(data, answer.solution)
+    assert not verdict.violations
+    assert answer.bound <= verdict.objective <= 1.1 * answer.bound
+
+
 @pytest.mark.parametrize(("pods", "cloud", "seed"), [(20, "gke", 3), (60, "gke", 4)])
 def test_a_search_that_has_time_goes_on(pods: int, cloud: Cloud, seed: int):
     arrays = packing_arrays(price_list(pods, seed, cloud=cloud).data)
