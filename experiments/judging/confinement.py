@@ -56,12 +56,12 @@ class _Attributes(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint64) for name in ("set", "clear", "propagation", "user")]
 
 
-class _Step(ctypes.Structure):
+class _CallStep(ctypes.Structure):
     _fields_ = [("code", ctypes.c_uint16), ("yes", ctypes.c_uint8), ("no", ctypes.c_uint8), ("what", ctypes.c_uint32)]
 
 
-class _Filter(ctypes.Structure):
-    _fields_ = [("length", ctypes.c_ushort), ("steps", ctypes.POINTER(_Step))]
+class _CallFilter(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("steps", ctypes.POINTER(_CallStep))]
 
 
 class _Header(ctypes.Structure):
@@ -148,8 +148,8 @@ def _refuse_calls() -> None:
     steps += [(EQUAL, 0, 1, CLONE3), (RETURN, 0, 0, REFUSE | errno.ENOSYS)]  # whoever hears that takes clone
     steps += [(EQUAL, 0, 3, clone), (LOAD, 0, 0, FLAGS_AT), (ANY_BIT, 1, 0, NEW_THREAD)]
     steps += [(RETURN, 0, 0, REFUSE | errno.EPERM), (RETURN, 0, 0, ALLOW)]
-    program = (_Step * len(steps))(*(_Step(*step) for step in steps))
-    _done(_libc.prctl(SET_SECCOMP, BY_FILTER, ctypes.byref(_Filter(len(steps), program)), 0, 0), "seccomp")
+    program = (_CallStep * len(steps))(*(_CallStep(*step) for step in steps))
+    _done(_libc.prctl(SET_SECCOMP, BY_FILTER, ctypes.byref(_CallFilter(len(steps), program)), 0, 0), "seccomp")
 
 
 def _limit(what: int, most: int) -> None:
