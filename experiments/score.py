@@ -137,14 +137,14 @@ def print_judgement(found: Judgement) -> None:
     """A line a case that is not optimal, and what it comes to."""
     for case in found.cases:
         if case.status != "solved":
-            print_line(f"{case.case}: {case.status}: {case.reason}")
+            print(f"{case.case}: {case.status}: {case.reason}")
         elif case.score < 1:
             far = "" if case.gap is None else f", {percent(case.gap)} from it"
-            print_line(f"{case.case}: {case.objective:g}, optimum {case.optimum:g}{far}")
+            print(f"{case.case}: {case.objective:g}, optimum {case.optimum:g}{far}")
     solved = len(found.cases) - found.failed
     gaps = "" if found.mean_gap is None else f"; mean gap {percent(found.mean_gap)}, worst {percent(found.worst_gap)}"
-    print_line(f"{found.task}: score {found.combined_score:.6f}; {solved} of {len(found.cases)} solved{gaps}")
-    print_line(f"{found.seconds:.2f} CPU s of the program")
+    print(f"{found.task}: score {found.combined_score:.6f}; {solved} of {len(found.cases)} solved{gaps}")
+    print(f"{found.seconds:.2f} CPU s of the program")
 
 
 def print_scores(cards: list[Scorecard], own: str) -> None:

@@ -19,7 +19,6 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 from experiments.harness.host import die_with_parent, used_s
@@ -27,8 +26,9 @@ from experiments.harness.user_functions import resolve
 from experiments.judging.calls import Calls
 from experiments.judging.confinement import CannotConfine, confine, leave
 
+SEEN = "instances"
 HIDDEN = ("models", "heuristics", "experiments", "tests", "docs", ".git")
-"""Folders beside this package that no program sees: exact methods, records, and what is said of them."""
+"""Folders of this project, and all but these: no program sees exact methods, records, and what is said of them."""
 LARGEST_ANSWERS = 1 << 26  # bytes
 LOOK_S = 0.02  # how often it is looked how much CPU a program has used
 WALL = 3.0, 1.0  # wall seconds of a program: its CPU seconds times the first, and the second
@@ -87,7 +87,10 @@ def _judged(
 def _awaited(
     judge: Connection, outside: int, inside: int, answers: int, seconds: float, lines: int
 ) -> tuple[str, bytes]:
-    """Whatever the program writes until it ends, or is ended, and why; every line is given so many CPU seconds."""
+    """Whatever the program writes until it ends, or is ended, and why; every line is given so many CPU seconds.
+
+    A line is the answer of a case, in their order, whatever it says: nobody gets time for a case by writing others.
+    """
     content, left, before, since = bytearray(), lines, 0.0, time.monotonic()
     gone = os.pidfd_open(outside)
     open_still: list[int] = [answers]
@@ -107,7 +110,7 @@ def _awaited(
             why = "size" if len(content) > LARGEST_ANSWERS else "nobody asks" if judge.fileno() in ready else "time"
             if late or why != "time":
                 with suppress(ProcessLookupError):
-                    os.kill(inside, signal.SIGKILL)  # and the system all others of its namespace
+                    os.kill(inside, signal.SIGKILL)
                 return why, bytes(content)
     finally:
         os.close(gone)
@@ -143,7 +146,7 @@ def _run(order: dict[str, Any], calls: Calls, given: Sequence[Any], answers: int
     try:
         die_with_parent()
         try:
-            confine(_hidden(), order["memory_mb"])
+            confine(*_folders(), order["memory_mb"])
         except OSError as error:
             os.write(answers, NOT_CONFINED + str(error).encode()[:SAID])
             return
@@ -160,10 +163,19 @@ def _run(order: dict[str, Any], calls: Calls, given: Sequence[Any], answers: int
         os._exit(0)
 
 
-def _hidden() -> list[str]:
-    """The folders of this project, wherever there is a copy of it on the path, that a program is not to see."""
-    copies = [Path(path) for path in sys.path if Path(path, "instances", "registry.py").is_file()]
-    return [str(copy / name) for copy in copies for name in HIDDEN if (copy / name).is_dir()]
+def _folders() -> tuple[list[str], list[str]]:
+    """The folders that a program is to see, those of Python, and of those the ones that it is not to see.
+
+    Of this project it sees the data, wherever there is a copy of it on the path.
+    """
+    visible, hidden = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix], []
+    for path in filter(None, sys.path):
+        if os.path.isfile(os.path.join(path, SEEN, "registry.py")):
+            visible.append(os.path.join(path, SEEN))
+            hidden += [os.path.join(path, name) for name in HIDDEN]
+        else:
+            visible.append(path)
+    return visible, hidden
 
 
 class _Hidden:
@@ -186,9 +198,9 @@ def _called(order: dict[str, Any], calls: Calls, given: Sequence[Any], answers: 
         try:
             answer = calls.answer(given[i], function(*given[i]))
         except BaseException as error:  # SystemExit too
-            _write(answers, {"i": i, "error": _said(error)})
+            _write(answers, {"error": _said(error)})
         else:
-            _write(answers, {"i": i, "answer": answer})
+            _write(answers, {"answer": answer})
     return None
 
 

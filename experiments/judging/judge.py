@@ -21,7 +21,7 @@ from experiments.harness.sources import ROOT
 from instances import CheckFailed, InputError, MalformedSolution, agree, better
 from instances.fields import Sense
 from instances.reading import read_bytes
-from instances.text import said_by
+from instances.text import said_by, shown
 
 SECONDS, MEMORY_MB = 10.0, 2048
 LARGEST_PROGRAM = 1 << 20  # bytes
@@ -133,15 +133,14 @@ class ProgramJudge:
                 raise InputError(f"task: this machine does not let its users confine a program: {head['said']}")
             seconds += head["cpu_s"]
             before = len(left)
-            for line in lines:
+            for i, line in zip(tuple(left), lines, strict=False):  # a line more than there are cases says nothing
                 said = said or str(line.get("fault") or line.get("error") or "")
-                i = line.get("i")
-                if type(i) is int and i in left:
-                    left.remove(i)
-                    scores[i] = self._scored(self.task.cases[i], line)
-                elif "fault" in line:
+                if "fault" in line:
                     scores |= {i: self._failed(i, "error", str(line["fault"])) for i in left}
                     left = []
+                    break
+                left.remove(i)
+                scores[i] = self._scored(self.task.cases[i], line)
             if left and head["ended"] in ("time", "size"):
                 late = left.pop(0)
                 scores[late] = self._failed(late, head["ended"], f"ended from outside: {head['ended']}")
@@ -175,7 +174,7 @@ class ProgramJudge:
         self.close()
 
     def _run(self, program: str, function: str | None, order: Sequence[int]) -> tuple[dict[str, Any], list[Any]]:
-        """How a run over some cases ended, and the lines that are JSON objects of those that it wrote."""
+        """How a run over some cases ended, and the lines that it wrote, one for each case in turn."""
         asked = {
             "program": program,
             "function": function,
@@ -197,7 +196,7 @@ class ProgramJudge:
             except BaseException:  # an interrupt: what is under way would answer the next call
                 self.close()
                 raise
-        return head, [line for text in content.split(b"\n") if (line := _line(text)) is not None]
+        return head, [_line(text) for text in content.split(b"\n")[:-1]]
 
     def _opened(self) -> Connection:
         if self._orders is not None:
@@ -228,13 +227,14 @@ class ProgramJudge:
 
     def _scored(self, case: JudgedCase, line: Mapping[str, Any]) -> CaseScore:
         if "answer" not in line:
-            return CaseScore(case.name, "error", case.optimum, reason=str(line.get("error", ""))[:1000])
+            status: Status = "error" if "error" in line else "malformed"
+            return CaseScore(case.name, status, case.optimum, reason=_said(str(line.get("error", "is no JSON"))))
         try:
             objective, broken = case.value(line["answer"])
         except MalformedSolution as error:
-            return CaseScore(case.name, "malformed", case.optimum, reason=said_by(error)[:1000])
+            return CaseScore(case.name, "malformed", case.optimum, reason=_said(said_by(error)))
         if objective is None or broken:
-            return CaseScore(case.name, "violates", case.optimum, objective, reason="; ".join(broken)[:1000])
+            return CaseScore(case.name, "violates", case.optimum, objective, reason=_said("; ".join(broken)))
         if better(objective, case.optimum, case.sense):
             raise CheckFailed(f"{case.name}: {objective!r} is better than {case.optimum!r}, which is proven")
         met = agree(objective, case.optimum)
@@ -245,7 +245,7 @@ class ProgramJudge:
 
     def _failed(self, i: int, status: Status, reason: str) -> CaseScore:
         case = self.task.cases[i]
-        return CaseScore(case.name, status, case.optimum, reason=reason[:1000])
+        return CaseScore(case.name, status, case.optimum, reason=_said(reason))
 
     def _judgement(self, scores: Sequence[CaseScore], seconds: float, said: str) -> Judgement:
         gaps = [score.gap for score in scores if score.gap is not None]
@@ -258,8 +258,13 @@ class ProgramJudge:
             failed=sum(score.status != "solved" for score in scores),
             seconds=round(seconds, 4),
             cases=tuple(scores),
-            artifacts={"worst case": _words(worst)} | ({"error": said[:1000]} if said else {}),
+            artifacts={"worst case": _words(worst)} | ({"error": _said(said)} if said else {}),
         )
+
+
+def _said(text: str) -> str:
+    """What a program says, short and in one line that steers no terminal."""
+    return shown(text[:1000])
 
 
 def _words(score: CaseScore) -> str:
@@ -281,13 +286,13 @@ def _text(path: Path) -> str:
         raise InputError(f"{path}: is no text: {error}") from error
 
 
-def _line(text: bytes) -> dict[str, Any] | None:
-    """A line that is a JSON object, without NaN and infinities; `None` for anything else that a program may write."""
+def _line(text: bytes) -> dict[str, Any]:
+    """A line that is a JSON object, without NaN and infinities; without a word for anything else."""
     with suppress(ValueError, RecursionError):
         found = json.loads(text, parse_constant=_refused)
         if isinstance(found, dict):
             return found
-    return None
+    return {}
 
 
 def _refused(name: str) -> Any:

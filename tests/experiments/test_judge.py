@@ -1,4 +1,4 @@
-"""The judge: what programs are worth, and forty ways to fool it."""
+"""The judge: what programs are worth, and the ways to fool it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import json
 import multiprocessing
 import os
+import platform
 import textwrap
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,9 +20,12 @@ import pytest
 from experiments.eva import prism
 from experiments.eva.methods import METHODS
 from experiments.harness import records
+from experiments.harness.sources import ROOT
+from experiments.judging.confinement import MACHINES
 from experiments.judging.judge import JudgedCase, Judgement, JudgeTask, ProgramJudge
 from experiments.judging.problems import task_of
 from experiments.papers import JUDGED
+from experiments.score import print_judgement
 from instances import CheckFailed, InputError, Options, Result
 from instances.eva import table_3, table_7
 from instances.tables import packaged
@@ -88,7 +92,11 @@ BEFORE = {  # what a program does before it answers honestly: of no use
     "everybody is killed": "import os, signal\ntry:\n    os.kill(-1, signal.SIGKILL)\nexcept OSError:\n    pass",
     "signals are ignored": "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)",
     "a limit is raised": LIMIT,
-    "a child that stays": "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(600)",
+    "what is done at the end": "import atexit, os\natexit.register(os.abort)",
+    "it traces whoever runs it": "import sys\nsys.settrace(lambda *a: None)\nsys.setprofile(lambda *a: None)",
+    "its environment": "import os\nos.environ.update(PYTHONPATH='/tmp', LD_PRELOAD='/tmp/x.so')",
+    "modules of the same name": "import sys\nopen('/tmp/json.py', 'w').write('1/0')\nsys.path.insert(0, '/tmp')",
+    "its builtins": "import builtins\nbuiltins.float = builtins.sum = lambda *a: 0.0",
 }
 
 
@@ -97,6 +105,8 @@ def test_what_a_program_does_to_itself_changes_no_score(judge: ProgramJudge, hon
     assert judge.of_text(BEFORE[name] + "\n" + HONEST).cases == honest.cases
 
 
+ADD_KEY = {"x86_64": 248}.get(platform.machine(), 217)
+CLONE = MACHINES.get(platform.machine(), (0, 0))[1]
 FORBIDDEN = {  # what ends in an exception, or else in `got it` among the reasons
     "the exact method": "from models.eva import exact\nexact(data)",
     "this project's heuristics": "from heuristics.eva import full_reconfiguration",
@@ -116,6 +126,15 @@ FORBIDDEN = {  # what ends in an exception, or else in `got it` among the reason
     "the reference of the instance": "data.reference",
     "the optimum of its seed": "from instances.eva import table_7\nassert table_7(8, 0).reference.objective",
     "memory": "x = bytearray(1 << 31)",
+    "memory of no process": "import os\nos.memfd_create('x')",
+    "memory that outlives it": "import ctypes\nassert ctypes.CDLL(None).shmget(0, 1 << 20, 0o1600) >= 0",
+    "a process": "import os\nos.fork()",
+    "another program": "import subprocess\nsubprocess.run(['true'])",
+    "a process of no libc": f"import ctypes\nassert ctypes.CDLL(None).syscall({CLONE}, 17, 0, 0, 0, 0) >= 0",
+    "what lies beside the data": f"import os\nassert set(os.listdir({str(ROOT)!r})) > {{'instances'}}",
+    "devices": "import os\nassert len(os.listdir('/dev')) > 6",
+    "the settings of the system": "open('/proc/sys/vm/drop_caches', 'w')",
+    "the keys of the system": "open('/proc/sysrq-trigger', 'w')",
 }  # fmt: skip
 
 
@@ -139,6 +158,11 @@ ANSWERS = {
     "no end": (OF % "float('inf')", "malformed"),
     "less than nothing": (OF % "-5", "malformed"),
     "a huge number": (OF % "10**5000", "error"),
+    "no bottom": ("eval('[' * 90 + ']' * 90) * 2", "malformed"),
+    "what runs where it is unpacked": (
+        "type('R', (dict,), {'__reduce__': lambda self: (exec, ('1/0',))})()",
+        "malformed",
+    ),
     "a dict that says it is empty": ("type('D', (dict,), {'__len__': lambda self: 0})()", "malformed"),
     "an objective of its own": ("{'objective': 0.0, 'instances': []}", "violates"),
 }
@@ -160,13 +184,10 @@ def test_what_is_no_solution_is_none(judge: ProgramJudge, name: str):
         ("import os; os._exit(0)", {"no answer"}),
         ("import sys; sys.exit('done')", {"error"}),
         ("import os; os.abort()", {"no answer"}),
+        ("import ctypes; ctypes.string_at(0)", {"no answer"}),
         ("import os; os.closerange(0, 4096)", {"no answer"}),
         ("return {'instances': 'x' * (80 << 20)}", {"size", "time", "malformed", "error"}),
-        ("import os\n    while True: os.fork()", {"time", "error", "no answer"}),
-        (
-            "import os, time\n    while os.fork(): pass\n    time.sleep(600)",
-            {"time", "error", "no answer", "malformed"},
-        ),
+        ("import os\n    while True: os.fork()", {"error"}),
     ],
 )
 def test_a_program_that_does_not_answer_fails_and_hinders_nobody(
@@ -185,38 +206,79 @@ def test_one_case_on_which_it_hangs_costs_no_other(judge: ProgramJudge, honest: 
     assert found.cases[1] == honest.cases[1]
 
 
-def test_the_parent_counts_the_time_of_a_program_and_of_its_children(judge: ProgramJudge):
-    burn = "import os, time\ndef burn():\n    x = 0\n    for i in range(1_500_000): x += i\n"
+def test_the_parent_counts_the_time_of_a_program_and_of_its_threads(judge: ProgramJudge):
+    burn = "import threading, time\ndef burn():\n    x = 0\n    for i in range(1_500_000): x += i\n"
     own = judge.of_text(burn + "time.process_time = lambda: 0.0\nburn()\n" + HONEST).seconds
-    child = "pid = os.fork()\nif pid == 0:\n    burn()\n    os._exit(0)\nos.waitpid(pid, 0)\n"
+    thread = "one = threading.Thread(target=burn)\none.start()\none.join()\n"
     assert own > 0.02
-    assert judge.of_text(burn + child + HONEST).seconds > 0.02
+    assert judge.of_text(burn + thread + HONEST).seconds > 0.02
+
+
+def test_threads_are_to_be_had_and_what_is_installed(judge: ProgramJudge, honest: Judgement):
+    uses = "import threading, numpy, scipy.optimize\none = threading.Thread(target=print)\none.start()\none.join()\n"
+    assert judge.of_text(uses + HONEST).cases == honest.cases
 
 
 def test_nothing_of_one_call_reaches_the_next(judge: ProgramJudge):
     leave = "import builtins, sys\nopen('/tmp/left', 'w').write('x')\nbuiltins.left = sys.left = True\n"
+    leave += f"import ctypes\nctypes.CDLL(None).syscall({ADD_KEY}, b'user', b'left', b'x', 1, -3)\n"
     judge.of_text(leave + HONEST)
     seen = """import builtins, os, sys
+assert "left" not in open("/proc/keys").read()
 assert not (os.path.exists("/tmp/left") or hasattr(builtins, "left") or hasattr(sys, "left"))
 """
     assert judge.of_text(seen + HONEST).failed == 0
     assert not Path("/tmp/left").exists()
 
 
-def test_lines_that_a_program_writes_itself_are_checked_like_any_other(judge: ProgramJudge, honest: Judgement):
-    """It finds the pipe of its answers, and says things: whatever is no answer of a case is not heard."""
-    lies = [b"[1", b'{"i": 7, "answer": {}}', b'{"i": true, "answer": {}}', b'{"score": 1.0}', b"\xff", b"[" * 100_000]
-    lies += [b'{"i": 0, "answer": {"instances": []}}']
-    wrote = f"""import os
-for handle in range(3, 64):
-    try:
-        os.write(handle, {b"".join(lie + b"!" for lie in lies)!r}.replace(b"!", bytes([10])))
-    except OSError:
-        pass
+WROTE = """import os
+def write(text):
+    for handle in range(3, 64):
+        try:
+            os.write(handle, text)
+        except OSError:
+            pass
 """
-    found = judge.of_text(wrote + HONEST)
-    assert found.cases[0].status == "violates"  # its own first word on the first case
-    assert found.cases[1] == honest.cases[1]
+
+
+@pytest.mark.parametrize(
+    ("lie", "status"),
+    [
+        (b"", "malformed"),
+        (b"[1", "malformed"),
+        (b'{"i": 7, "score": 1.0}', "malformed"),
+        (b'{"answer": NaN}', "malformed"),
+        (b"\xff", "malformed"),
+        (b"[" * 100_000, "malformed"),
+        (b'{"answer": {"instances": []}}', "violates"),
+        (b'{"answer": ' + b'{"a":' * 900 + b"0" + b"}" * 901, "malformed"),
+    ],
+)
+def test_a_line_that_a_program_writes_itself_is_its_answer(judge: ProgramJudge, lie: bytes, status: str):
+    """It finds the pipe of its answers, and says things: the line is of the case at hand, whatever it says."""
+    found = judge.of_text(f"{WROTE}write({lie!r} + bytes([10]))\n{HONEST}")
+    assert status in {case.status for case in found.cases}
+    assert found.failed > 0
+
+
+def test_nobody_gets_time_for_a_case_by_writing_lines(judge: ProgramJudge):
+    """Neither by those for other cases, nor by leaving and having the others asked again."""
+    burn = (
+        "import time\ndef burn():\n    since = time.process_time()\n    while time.process_time() < since + 0.3: pass\n"
+    )
+    late = HONEST.replace(
+        "rented = []", "rented = []\n    for _ in range(3):\n        burn()\n        write(bytes([10]))"
+    )
+    found = judge.of_text(WROTE + burn + late)
+    assert found.failed == 2
+
+
+def test_what_a_program_says_steers_no_terminal(judge: ProgramJudge, capsys: pytest.CaptureFixture[str]):
+    found = judge.of_text("def solve(data):\n    raise ValueError('\\x1b[2J\\ud800' + chr(10) + 'solved')\n")
+    assert found.cases[0].reason == "ValueError: \\x1b[2J\\ud800\\nsolved"
+    assert found.artifacts["error"] == found.cases[0].reason
+    print_judgement(found)
+    assert f"error: {found.cases[0].reason}\n" in capsys.readouterr().out
 
 
 def test_a_program_that_is_no_file_is_refused_and_not_waited_for(judge: ProgramJudge, tmp_path: Path):
