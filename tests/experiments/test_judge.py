@@ -214,9 +214,10 @@ def test_the_parent_counts_the_time_of_a_program_and_of_its_threads(judge: Progr
     assert judge.of_text(burn + thread + HONEST).seconds > 0.02
 
 
-def test_threads_are_to_be_had_and_what_is_installed(judge: ProgramJudge, honest: Judgement):
+def test_threads_are_to_be_had_and_what_is_installed(honest: Judgement):
     uses = "import threading, numpy, scipy.optimize\none = threading.Thread(target=print)\none.start()\none.join()\n"
-    assert judge.of_text(uses + HONEST).cases == honest.cases
+    with ProgramJudge(small(), seconds=60.0, memory_mb=1024) as patient:  # an import alone may take half a second
+        assert patient.of_text(uses + HONEST).cases == honest.cases
 
 
 def test_nothing_of_one_call_reaches_the_next(judge: ProgramJudge):
