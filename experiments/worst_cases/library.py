@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from experiments.harness.records import recorded, write_records
 from experiments.harness.run import apply
 from experiments.harness.user_functions import resolve
 from experiments.papers import CERTIFIERS, METHODS, PAPERS, SPACES, library_sets
+from experiments.worst_cases.case import Case
 from experiments.worst_cases.space import Chosen
 from experiments.worst_cases.study import CASE
 from instances import Instance, Options, Result
@@ -56,12 +58,27 @@ class KnownCase:
         assert found is not None
         return found
 
+    @property
+    def place(self) -> tuple[str, str, str, int]:
+        """What it is the worst case of."""
+        return self.problem, self.space, self.method, self.size
 
-def known_cases() -> list[KnownCase]:
-    """All of them."""
-    text = (FOLDER / TABLE).read_text(encoding="utf-8")
-    return [
-        KnownCase(
+    @property
+    def gap(self) -> float:
+        """How far the heuristic is from the optimum, as a share of it."""
+        sense = self.instance.data.sense
+        return Case(chosen=self.chosen, heuristic=self.heuristic, best=self.optimum, sense=sense).gap
+
+    @property
+    def row(self) -> list[str]:
+        """Its row in the table of cases."""
+        chosen, over_all = " ".join(map(str, self.chosen)), "yes" if self.over_all else "no"
+        return [*map(str, self.place), chosen, repr(self.heuristic), repr(self.optimum), over_all]
+
+    @classmethod
+    def of(cls, row: Mapping[str, str]) -> KnownCase:
+        """The case of a row."""
+        return cls(
             problem=row["problem"],
             space=row["space"],
             method=row["method"],
@@ -71,8 +88,12 @@ def known_cases() -> list[KnownCase]:
             optimum=float(row["optimum"]),
             over_all=row["over_all"] == "yes",
         )
-        for row in csv.DictReader(io.StringIO(text))
-    ]
+
+
+def known_cases() -> list[KnownCase]:
+    """All of them."""
+    text = (FOLDER / TABLE).read_text(encoding="utf-8")
+    return [KnownCase.of(row) for row in csv.DictReader(io.StringIO(text))]
 
 
 def worst_sets() -> list[InstanceSet]:
@@ -99,16 +120,35 @@ def certificate_of(instance: Instance[Any]) -> Path | None:
     return None
 
 
-def cases_of_records(folder: Path = EVIDENCE) -> list[list[str]]:
-    """The rows of the table of cases as the records of all papers have them."""
+def cases_of_records(folder: Path = EVIDENCE) -> list[KnownCase]:
+    """The cases that the records of all papers have."""
     found = [read(f"{paper}/worst", folder) for paper in PAPERS]
-    return [list(row) for record in found if record is not None for row in record.tables[-1].rows]
+    rows = [row for record in found if record is not None for row in record.tables[-1].rows]
+    return [KnownCase.of(dict(zip(CASE, row, strict=True))) for row in rows]
+
+
+def as_bad(found: Sequence[KnownCase], known: Sequence[KnownCase]) -> list[KnownCase]:
+    """The cases that were found; of those of a search, the known one in its place that is as bad or worse.
+
+    A search of another version goes other ways, and what an earlier one has found stays true for as long as the
+    heuristic gives that value.
+    """
+    before = {case.place: case for case in known}
+    return [_worse(case, before.get(case.place)) for case in found]
+
+
+def _worse(found: KnownCase, known: KnownCase | None) -> KnownCase:
+    if known is None or found.over_all or known.over_all or known.gap < found.gap - 1e-9:
+        return found
+    (entry,) = [entry for entry in METHODS[known.problem] if entry.name == known.method]
+    value = apply(entry, known.instance, Options()).objective
+    return known if value is not None and abs(value - known.heuristic) <= 1e-9 * abs(value) else found
 
 
 def keep(options: Options) -> None:
     """Put the cases of the records in the library: the table, certificates, and records of their optima."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([CASE, *cases_of_records()])
+    text, cases = io.StringIO(), as_bad(cases_of_records(), known_cases())
+    csv.writer(text, lineterminator="\n").writerows([CASE, *(case.row for case in cases)])
     write_whole(FOLDER / TABLE, text.getvalue().encode())
     worst = worst_sets()
     results = [_certified(instance, options) for s in worst for instance in s.instances]
