@@ -7,6 +7,7 @@ missing, full or read-only costs time and never a run.
 
 from __future__ import annotations
 
+import dis
 import hashlib
 import os
 from collections.abc import Callable, Iterator
@@ -167,7 +168,7 @@ def _said(function: FunctionType, seen: set[FunctionType]) -> Iterator[str]:
     for code in _codes(function.__code__):
         constants = [c for c in code.co_consts if not isinstance(c, CodeType)]
         yield f"{code.co_code.hex()} {constants!r} {code.co_names} {code.co_varnames}"
-        for name in code.co_names:
+        for name in sorted({i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}):
             if name in function.__globals__:
                 yield from _value(name, function.__globals__[name], seen)
 
@@ -183,6 +184,8 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 def _value(name: str, value: Any, seen: set[FunctionType]) -> Iterator[str]:
     if isinstance(value, Dispatcher):
         yield from _said(value.py_func, seen)
+    elif isinstance(value, FunctionType):  # its `repr` contains an address, which differs in every process
+        yield f"{name} {value.__module__}.{value.__qualname__}"
     elif isinstance(value, ModuleType):
         yield f"{name} {value.__name__} {getattr(value, '__version__', '')}"
     elif isinstance(value, np.ndarray):
