@@ -93,7 +93,12 @@ class Stopwatch:
 
 T = TypeVar("T")
 
+SHORTEST_S = 1e-3  # a timer of 0 would never expire
 AGAIN_S = 0.25  # the signal comes again at this interval: an exception in a finaliser is swallowed
+
+
+class BrokenOff(TimeoutError):
+    """Work that was broken off at its limit."""
 
 
 class _Expired(BaseException):
@@ -101,26 +106,32 @@ class _Expired(BaseException):
 
 
 def within(limit_s: float | None, work: Callable[[], T]) -> T:
-    """`work()`, broken off after `limit_s` CPU seconds (`None`: never).
+    """Return `work()`, or break it off after `limit_s` CPU seconds (`None`: never).
 
-    Raises TimeoutError where it was broken off. Outside the main thread, where no signal arrives, work is never
-    broken off; neither is a call into compiled code before it returns.
+    A call into compiled code is broken off when it returns. Outside the main thread, and on systems without SIGPROF,
+    no signal arrives and nothing is broken off.
+
+    Raises BrokenOff if the limit ended the work.
     """
-    if limit_s is None or limit_s > threading.TIMEOUT_MAX or threading.current_thread() is not threading.main_thread():
+    main = threading.current_thread() is threading.main_thread()
+    if limit_s is None or limit_s > threading.TIMEOUT_MAX or not main or not hasattr(signal, "SIGPROF"):
         return work()
 
     expired, clock = False, Stopwatch(limit_s)
 
     def expire(signum: int, frame: FrameType | None) -> None:
         nonlocal expired
-        if clock.expired:  # the signal counts compilation, too
+        if clock.expired:
             expired = True
             raise _Expired
+        signal.setitimer(
+            signal.ITIMER_PROF, max(clock.remaining_s, SHORTEST_S), AGAIN_S
+        )  # the timer counts compilation
 
     before = signal.signal(signal.SIGPROF, expire)
     try:
         try:
-            signal.setitimer(signal.ITIMER_PROF, max(limit_s, 1e-6), AGAIN_S)
+            signal.setitimer(signal.ITIMER_PROF, max(limit_s, SHORTEST_S), AGAIN_S)
             return work()
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
@@ -128,7 +139,7 @@ def within(limit_s: float | None, work: Callable[[], T]) -> T:
         if not expired:
             raise
         signal.setitimer(signal.ITIMER_PROF, 0)  # where the signal came again in the line above
-        raise TimeoutError(f"broken off after {limit_s:g} s") from error  # some libraries make another exception of it
+        raise BrokenOff(f"broken off after {limit_s:g} s") from error  # some libraries make another exception of it
     finally:
         signal.signal(signal.SIGPROF, before)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
-from instances.clock import Stopwatch
+from instances.clock import BrokenOff, Stopwatch, within
 from instances.errors import CheckFailed, InputError, MalformedSolution
 from instances.fields import ProblemData
 from instances.gaps import ahead
@@ -27,6 +27,7 @@ PARAMETERS = ("options", "report", "start")
 PLAIN = Options()
 ANY = frozenset({"time_limit"})  # every method is ended at the time limit
 SEEDED = ANY | {"seed"}
+OVERRUN = 1.1  # a heuristic that watches the clock may end so many times the limit later; any other is broken off then
 
 
 class Solve(Protocol[D_contra]):
@@ -61,25 +62,56 @@ class Method(Generic[D]):
     def answer(
         self, data: D, options: Options = PLAIN, report: Report | None = None, start: Solution | None = None
     ) -> Answer:
-        """The unchecked answer, with its CPU seconds where the function did not measure them itself.
+        """Run the function and return its unchecked answer, with all CPU seconds that the function used.
 
-        A `start` is checked, reported at once, and the answer's solution where the function finds none that is better.
-        Raises InputError for a start that is no solution, CheckFailed where it refutes what the function says, and
-        TypeError where that returns neither an Answer nor a solution.
+        A heuristic that does not watch the clock is ended at the time limit. Its last reported solution is the answer.
+
+        - `data`: the instance.
+        - `options`: limits, gap, threads and seed.
+        - `report`: receives each new incumbent and each better bound.
+        - `start`: a feasible solution. It is checked and reported first. The answer is never worse.
+
+        Raises InputError if `start` is not a feasible solution, CheckFailed if `start` refutes the answer, and
+        TypeError if the function returns neither an Answer nor a solution.
         """
         listen = ignore if report is None else report
         known = None if start is None else _objective(data, start)
         if start is not None:
             listen(start, None)
-        given = {"options": options, "report": listen, "start": start}
         with Stopwatch() as clock:
-            found = self.function(data, **{name: given[name] for name in self.takes})
-        if not isinstance(found, Answer):
-            if not (found is None or isinstance(found, Mapping)):
-                raise TypeError(f"method {self.name} must return a solution, got {type(found).__name__}")
-            found = Answer(found)
-        found = found if found.solve_s is not None else replace(found, solve_s=clock.cpu_s)
+            if self.kind == "exact":  # watches the clock itself, and loses its bound if it is broken off
+                found = self._call(data, options, listen, start)
+            else:
+                found = self._call_within_limit(data, options, listen, start)
+        if self.kind == "exact":
+            found = replace(found, solve_s=max(0.0, clock.cpu_s - (found.build_s or 0.0)))
+        elif found.solve_s is None:  # a user's heuristic may have measured a solver that runs elsewhere
+            found = replace(found, solve_s=clock.cpu_s)
         return found if known is None else self._with_start(data, found, start, known)
+
+    def _call(self, data: D, options: Options, report: Report, start: Solution | None) -> Answer:
+        given = {"options": options, "report": report, "start": start}
+        found = self.function(data, **{name: given[name] for name in self.takes})
+        if isinstance(found, Answer):
+            return found
+        if not (found is None or isinstance(found, Mapping)):
+            raise TypeError(f"method {self.name} must return a solution, got {type(found).__name__}")
+        return Answer(found)
+
+    def _call_within_limit(self, data: D, options: Options, report: Report, start: Solution | None) -> Answer:
+        latest = start
+
+        def report_and_keep(solution: Solution | None, bound: float | None) -> None:
+            nonlocal latest
+            latest = solution if solution is not None else latest
+            report(solution, bound)
+
+        limit = None if options.time_limit is None else OVERRUN * options.time_limit
+        try:
+            return within(limit, lambda: self._call(data, options, report_and_keep, start))
+        except BrokenOff:
+            reason = f"ended at the time limit of {options.time_limit:g} s"
+            return Answer(latest, termination="time_limit", reason=reason)
 
     def _with_start(self, data: D, found: Answer, start: Solution | None, known: float) -> Answer:
         if found.termination == "infeasible":

@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from instances import Answer, CheckFailed, InputError, Options, Result
+from instances import Answer, CheckFailed, InputError, Options, Result, Stopwatch
 from instances.eva import table_3
 from instances.method import ANY, SEEDED, Method, method
 
@@ -104,3 +104,45 @@ def test_a_start_is_never_lost_and_a_false_one_refused():
         finds_nothing(DATA, start={"instances": []})
     with pytest.raises(InputError, match="start: must be an object"):
         finds_nothing(DATA, start={"nothing": 1})
+
+
+def test_the_seconds_of_an_exact_method_are_all_that_it_used():
+    """A method that adds up the seconds of its parts forgets the parts that found nothing."""
+
+    @method("exact")
+    def forgets(data):
+        with Stopwatch() as building:
+            _work_for(0.1)
+        _work_for(0.2)
+        return Answer(alone(data), 1.0, build_s=building.cpu_s, solve_s=0.0)
+
+    with Stopwatch() as clock:
+        result = forgets(DATA)
+    assert result.build_s >= 0.1
+    assert result.solve_s >= 0.2
+    assert result.cpu_s <= clock.cpu_s
+
+
+def test_a_heuristic_ends_at_the_time_limit_with_what_it_has_reported():
+    @method("heuristic", ANY)
+    def endless(data, report):
+        report(alone(data), None)
+        _work_for(60)
+
+    result = endless(DATA, Options(time_limit=0.2))
+    assert (result.status, result.termination, result.objective) == ("feasible", "time_limit", 48.0)
+    assert result.reason == "ended at the time limit of 0.2 s"
+    assert result.solve_s < 1
+
+    @method("heuristic", ANY)
+    def silent(data):
+        _work_for(60)
+
+    result = silent(DATA, Options(time_limit=0.2))
+    assert (result.status, result.termination) == ("no_solution", "time_limit")
+
+
+def _work_for(cpu_s: float) -> None:
+    clock = Stopwatch(cpu_s)
+    while not clock.expired:
+        pass
