@@ -18,6 +18,7 @@ except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
 LATE = 1.5  # where a limit of wall seconds stands on an idle machine, as a multiple of the one in CPU seconds
+SHORTEST_S = 1e-3  # the shortest time limit and timer: a timer of 0 never expires
 _uncounted_s = 0.0  # what has been spent so far and no clock counts
 
 
@@ -86,6 +87,14 @@ class Stopwatch:
         return float("inf") if self.limit_s is None else max(0.0, self.limit_s - self.spent_s)
 
     @property
+    def limit_left_s(self) -> float | None:
+        """The time limit in CPU seconds of a further step, `None` if there is none. A step gets a millisecond at least.
+
+        A solver refuses a limit of 0, and reads the millisecond as "stop at once".
+        """
+        return None if self.limit_s is None else max(self.remaining_s, SHORTEST_S)
+
+    @property
     def expired(self) -> bool:
         """Whether the limit is reached."""
         return self.remaining_s <= 0
@@ -93,7 +102,6 @@ class Stopwatch:
 
 T = TypeVar("T")
 
-SHORTEST_S = 1e-3  # a timer of 0 would never expire
 AGAIN_S = 0.25  # the signal comes again at this interval: an exception in a finaliser is swallowed
 
 

@@ -30,7 +30,6 @@ from instances.result import TracePoint
 from instances.text import shown
 
 SHARE = 0.1  # of the time limit for all heuristics: on large instances the exact method has better starts of its own
-LEAST_S = 1e-3  # of the time limit for the exact method, and for each heuristic that begins
 
 Heuristic = tuple[str, Callable[[float | None], Result]]
 """A name, and a call with a time limit in CPU seconds."""
@@ -57,7 +56,7 @@ def best_start(
         if clock.expired:
             break
         with suppress(Exception):
-            result = run(None if limit_s is None else max(clock.remaining_s, LEAST_S))
+            result = run(clock.limit_left_s)
             if result.solved and result.objective is not None and result.solution is not None:
                 found = GivenStart(name, result.solution, result.objective)
                 best = found if best is None or ahead(found.objective, best.objective, sense) else best
@@ -82,7 +81,7 @@ def from_start(
         report(given.solution, None)
     start = best_start(heuristics, data.sense, None if limit is None else SHARE * limit, given)
     started_s, wall_s = clock.cpu_s, clock.wall_s
-    left = options if limit is None else replace(options, time_limit=max(clock.remaining_s, LEAST_S))
+    left = replace(options, time_limit=clock.limit_left_s)
     answer = method.answer(data, left, report, None if start is None else start.solution)
     trace: list[TracePoint] = [(when + wall_s, found, bound) for when, found, bound in answer.trace]
     info = dict(answer.info)
