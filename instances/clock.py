@@ -18,6 +18,9 @@ except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
 LATE = 1.5  # where a limit of wall seconds stands on an idle machine, as a multiple of the one in CPU seconds
+ANNOUNCE = (
+    "GAPWISE_ANNOUNCE_COMPILATION"  # this environment variable makes a run say on standard error that it compiles
+)
 SHORTEST_S = 1e-3  # the shortest time limit and timer: a timer of 0 never expires
 _uncounted_s = 0.0  # what has been spent so far and no clock counts
 

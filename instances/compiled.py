@@ -10,6 +10,7 @@ from __future__ import annotations
 import dis
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property
@@ -21,7 +22,7 @@ import numpy as np
 from numba.core import caching, event
 from numba.core.dispatcher import Dispatcher
 
-from instances.clock import charge_to_nobody, cpu_seconds, resume_end, suspend_end
+from instances.clock import ANNOUNCE, charge_to_nobody, cpu_seconds, resume_end, suspend_end
 from instances.private import private_folder
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -63,10 +64,12 @@ class _Kept(caching.NullCache):
         return isinstance(cache, _Cache) and not cache.has(sig, codegen)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        try:
-            return self._cache.load_overload(sig, target_context)
-        except Exception:  # whatever a damaged file makes of itself
-            return None
+        found = None
+        with suppress(Exception):  # whatever a damaged file makes of itself
+            found = self._cache.load_overload(sig, target_context)
+        if found is None and os.environ.pop(ANNOUNCE, None):  # once per process
+            print("compiling more functions for this instance, once", file=sys.stderr, flush=True)
+        return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
         with suppress(OSError):

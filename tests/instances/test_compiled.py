@@ -211,6 +211,17 @@ def test_a_process_is_ended_after_its_cpu_seconds_and_compilation_is_none(compil
     assert os.waitstatus_to_exitcode(status) == (-signal.SIGXCPU if compiling_s == 0 else 0)
 
 
+def test_a_run_says_once_that_it_compiles(
+    kept: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """No clock counts compilation, so without a word a run seems to hang."""
+    monkeypatch.setenv(clock.ANNOUNCE, "1")
+    assert loaded(3) == (1116, False)
+    assert capsys.readouterr().err == "compiling more functions for this instance, once\n"
+    assert loaded(3.5) == (1117.0, False)
+    assert capsys.readouterr().err == ""
+
+
 DIGESTS = """
 import importlib, json, pkgutil
 import experiments.simulator, heuristics, instances, models
