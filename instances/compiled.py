@@ -67,7 +67,7 @@ class _Kept(caching.NullCache):
         found = None
         with suppress(Exception):  # whatever a damaged file makes of itself
             found = self._cache.load_overload(sig, target_context)
-        if found is None and os.environ.pop(ANNOUNCE, None):  # once per process
+        if found is None and os.environ.pop(ANNOUNCE, ""):  # once per process
             print("compiling more functions for this instance, once", file=sys.stderr, flush=True)
         return found
 

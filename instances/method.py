@@ -10,12 +10,14 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar, get_type_hints
 
 from instances.clock import BrokenOff, Stopwatch, within
 from instances.errors import CheckFailed, InputError, MalformedSolution
 from instances.fields import ProblemData
 from instances.gaps import ahead
+from instances.log import ProgressLog
 from instances.options import OPTION_NAMES, Options, Report, Solution, ignore
 from instances.registry import check
 from instances.result import Answer, Kind, Result, conclude
@@ -41,7 +43,9 @@ class Solve(Protocol[D_contra]):
         options: Options = PLAIN,
         report: Report | None = None,
         start: Solution | None = None,
-        **own: Any,
+        *,
+        display: bool = False,
+        **keywords: Any,
     ) -> Result: ...
 
 
@@ -146,6 +150,7 @@ def method(
 
     def decorate(function: Callable[..., Answer | Solution | None]) -> Solve[Any]:
         parameters = list(inspect.signature(function).parameters.values())[1:]
+        own = {p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
         takes = tuple(p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY)
         if unknown := [given for given in takes if given not in PARAMETERS]:
             raise TypeError(f"{function.__name__} takes {unknown[0]}, which is none of {', '.join(PARAMETERS)}")
@@ -157,10 +162,24 @@ def method(
             options: Options = PLAIN,
             report: Report | None = None,
             start: Solution | None = None,
-            **own: Any,
+            *,
+            display: bool = False,
+            **keywords: Any,
         ) -> Result:
-            here = replace(spec, function=functools.partial(function, **own)) if own else spec
-            return here.result(data, here.answer(data, options, report, start), options)
+            options = Options.of(options, keywords)
+            if unknown := keywords.keys() - own:
+                known = ", ".join(sorted(OPTION_NAMES | own | {"report", "start", "display"}))
+                raise TypeError(f"{spec.name} takes {known}, got {min(unknown)}")
+            if not isinstance(data, wanted := _wanted_data(function)):
+                hint = ": read a file with instances.load(path).data" if isinstance(data, str | Path) else ""
+                hint = ": give its .data" if isinstance(getattr(data, "data", None), wanted) else hint
+                raise TypeError(f"data must be {wanted.__name__}, got {type(data).__name__}{hint}")
+            here = replace(spec, function=functools.partial(function, **keywords)) if keywords else spec
+            log = ProgressLog(data) if display else None
+            result = here.result(data, here.answer(data, options, _both(report, log), start), options)
+            if log is not None:
+                log.end(result)
+            return result
 
         solve.__annotations__ = {**function.__annotations__, "return": Result}
         solve.__signature__ = inspect.signature(function).replace(return_annotation=Result)  # type: ignore[attr-defined]
@@ -168,3 +187,26 @@ def method(
         return solve  # type: ignore[return-value]
 
     return decorate
+
+
+def _wanted_data(function: Callable[..., Any]) -> type[ProblemData]:
+    """Return the data class that a function declares for its first parameter, or that of all problems."""
+    try:
+        hints = get_type_hints(function)
+        wanted = hints[next(iter(inspect.signature(function).parameters))]
+    except (NameError, KeyError, StopIteration, TypeError):  # no annotation, or one that cannot be resolved
+        return ProblemData
+    return wanted if isinstance(wanted, type) and issubclass(wanted, ProblemData) else ProblemData
+
+
+def _both(report: Report | None, log: ProgressLog | None) -> Report | None:
+    """Return a report that passes everything to `report` and to the log, `None` if there is neither."""
+    if report is None or log is None:
+        return report if log is None else log
+    first, second = report, log
+
+    def report_to_both(solution: Solution | None, bound: float | None) -> None:
+        first(solution, bound)
+        second(solution, bound)
+
+    return report_to_both
