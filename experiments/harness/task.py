@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import sysconfig
 import time
+import traceback
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -16,6 +18,7 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 from pydantic import Field
 
 from experiments.harness.user_functions import resolve, source_digest
+from experiments.harness.user_modules import NAMES
 from instances import CheckFailed, InputError, Instance, Options, Solution, Stopwatch
 from instances.fields import Frozen
 from instances.online import RuleBroken
@@ -161,6 +164,9 @@ class HarnessTask(Protocol[R]):
         """The names of what is run on what: instance and method, workload and policy."""
 
 
+PACKAGES = Path(__file__).resolve().parents[2]
+
+
 class Failure:
     """An exception of a task as a line of text, whatever its class and its message are."""
 
@@ -173,7 +179,18 @@ class Failure:
         said = said_by(error)
         if not isinstance(error, InputError | CheckFailed | RuleBroken):
             said = f"{name}: {said}" if said else name
+            said += _place_in_user_code(error)
         return cls(" ".join(said.split()), reported)
+
+
+def _place_in_user_code(error: BaseException) -> str:
+    """Return the file, line and function of the last frame that is the user's, as text; "" if there is none."""
+    libraries = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    others = ("<frozen ", *(f"{folder}{os.sep}" for folder in (*libraries, *(PACKAGES / name for name in NAMES))))
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if not frame.filename.startswith(others):
+            return f" ({Path(frame.filename).name}, line {frame.lineno}, in {frame.name})"
+    return ""
 
 
 class Whole(Frozen):

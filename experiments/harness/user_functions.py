@@ -205,11 +205,21 @@ def source_digest(target: str, code: bytes | None = None) -> str:
     return digest.hexdigest()
 
 
+def takes_data(function: Callable[..., Any]) -> bool:
+    """Whether a user's own function, or the constructor of a class, has a positional parameter for the data."""
+    return _positional(function) != 0
+
+
 def _takes_options(function: Callable[..., Any]) -> bool:
     """Whether a user's own function has a second positional parameter, for the options."""
+    return (_positional(function) or 0) > 1
+
+
+def _positional(function: Callable[..., Any]) -> int | None:
+    """Return the number of positional parameters, `None` if Python does not know them, as of compiled functions."""
     places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # of some functions that are compiled Python knows no parameters
-        return False
-    return sum(p.kind in places for p in parameters) > 1
+        return None
+    return sum(p.kind in places for p in parameters)

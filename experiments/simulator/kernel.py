@@ -354,6 +354,9 @@ def simulate(world: World[Any], policy: Policy[Any, Decision], *, until: Time | 
         calendar.now = moment
         quiet = happened == 1 and woken and not calendar  # the wake-up was all that was left
         decision = policy.decide(world.view())
+        if not isinstance(decision, Decision):
+            wanted = type(world).apply.__annotations__["decision"]
+            raise RuleBroken(f"decide(view) must return {wanted}, got {type(decision).__name__} at {calendar.now}")
         world.apply(decision)
         if wake is not None:
             wake.cancel()

@@ -18,7 +18,7 @@ import pandas as pd
 from experiments.harness.entry import Entry
 from experiments.harness.run import apply
 from experiments.harness.task import Digests, ReportFile, Whole, WholeTask
-from experiments.harness.user_functions import user_function
+from experiments.harness.user_functions import takes_data, user_function
 from experiments.harness.user_modules import users_first
 from experiments.papers import METHODS, ONLINE
 from experiments.simulator.kernel import simulate
@@ -149,7 +149,10 @@ class Simulation(WholeTask[Simulated]):
         make = user_function(self.policy, self.code, "policy")
         with users_first():
             given = callable(getattr(make, "decide", None)) and not isclass(make)
-            made = deepcopy(make) if given else make(data.model_copy(deep=True))
+            if given:
+                made = deepcopy(make)
+            else:
+                made = make(data.model_copy(deep=True)) if takes_data(make) else make()
         if isinstance(made, Mapping | Answer | Result):
             entries = dict.fromkeys(online.problems, Entry(self.policy, self.policy, code=self.code))
             return self._replanned(online, entries, online.fallback(), solving)

@@ -108,7 +108,8 @@ def test_bad_input_is_one_line_and_status_2(arguments, line):
             "return Start(list(view.queues['p0']) + list(view.queues['p1']))",
             "job j1 is started at 0 on 1 GPUs, 0 are idle",
         ),
-        ("return 1 / 0", "ZeroDivisionError: division by zero"),
+        ("return 1 / 0", "ZeroDivisionError: division by zero (own.py, line 4, in decide)"),
+        ("return None", "decide(view) must return Start, got NoneType at 0"),
     ],
 )
 def test_a_policy_of_ones_own_that_breaks_a_rule_loses_its_own_run_only(own, body, line):
@@ -138,6 +139,21 @@ def _own(five, tmp_path, body, *arguments):
         "def make(data):\n    return P()\n"
     )
     return simulate(five, "--policy", "own:make", "--quiet", *arguments)
+
+
+def test_a_policy_may_be_a_class_with_or_without_data(five, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "classes.py").write_text(
+        "from instances.sia.online import Start\n"
+        "class Alone:\n    def decide(self, view):\n        return Start(list(view.queues['p0'])[:1])\n"
+        "class WithData(Alone):\n    def __init__(self, data):\n        self.data = data\n"
+    )
+    policies = "--policy", "classes:Alone", "--policy", "classes:WithData"
+    run = simulate(five, *policies, "--quiet", "--format", "json")
+    rows = {row["policy"]: row for row in map(json.loads, run.stdout.splitlines())}
+    errors = [rows[f"classes:{name}"]["error"] for name in ("Alone", "WithData")]
+    assert errors == ["job j1 is left waiting at 7 with nothing to come"] * 2  # so both have decided
+    sys.modules.pop("classes", None)
 
 
 def test_a_policy_that_is_woken_for_ever_is_an_error_that_names_job_policy_and_time(own):
