@@ -14,8 +14,9 @@ from experiments.harness.records import compared, unlike
 from experiments.output.csv import results_csv
 from experiments.output.folder import files_first
 from experiments.output.report import write_study
-from experiments.output.results import print_tables
+from experiments.output.results import print_first_screen, print_tables
 from experiments.output.terminal import as_json, err, line
+from experiments.papers import overview
 from experiments.plan import sets_at, study_runs
 from experiments.session import Session
 from instances.text import shown
@@ -50,6 +51,7 @@ def gap_study(
             "--set", help="Only this instance set, as in the table; `*` stands for anything.", show_default="all"
         ),
     ] = None,
+    tables: Annotated[bool, typer.Option("--tables", help="Print a table for each problem, too.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer instances of each reference set.")] = False,
 ) -> None:
     """Solve instances exactly, run the heuristics on them, and print the true gaps."""
@@ -67,7 +69,10 @@ def gap_study(
             for fault in faults:
                 err.print(f"error: {shown(fault)}")
             if session.format == "table":
-                print_tables(rows, scored)
+                if tables:
+                    print_tables(rows, scored)
+                reference = not (paths or problem or instance_set)
+                print_first_screen(rows, list(overview().values()) if reference else [], folder)
             elif session.format == "csv":
                 print(results_csv(scored), end="")
         if not session.quiet:

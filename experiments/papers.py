@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from experiments.harness.entry import Entry
     from experiments.harness.experiment import Experiment
     from experiments.harness.instance_set import InstanceSet
+    from experiments.harness.overview import OverviewRow
 
 PAPERS = ("eva", "boa", "aryl", "sia", "kubernetes")
 """What has folders of its own: the four papers, and what Kubernetes does."""
@@ -258,6 +259,12 @@ def reference_sets_of(paper: str, quick: bool = False) -> Sequence[InstanceSet]:
     """Those of one paper."""
     found: Sequence[InstanceSet] = _part(paper, "reference").instance_sets(quick)
     return found
+
+
+def overview() -> dict[str, OverviewRow]:
+    """Return the row of each paper in the table that a newcomer sees first, by the name of the paper's folder."""
+    found = {paper: getattr(_part(paper, "reference"), "OVERVIEW", None) for paper in PAPERS}
+    return {paper: row for paper, row in found.items() if row is not None}
 
 
 def library_sets() -> tuple[InstanceSet, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from experiments.harness.instance_set import InstanceSet
+from experiments.harness.overview import OverviewRow
 from instances.aryl import (
     elastic_jobs,
     figure_5,
@@ -27,6 +28,16 @@ RULES = (
 )
 ORDERS = ("reclaim-greedy", "reclaim-literal-order", "reclaim-gpu-fraction", "reclaim-scf", "reclaim-random")
 FILLS = {"best fit": 0.0, "35% random": 0.35, "70% random": 0.7, "random": 1.0}
+
+OVERVIEW = OverviewRow(
+    "Aryl (Lyra, EuroSys'23)",
+    "which borrowed servers to return",
+    "aryl-reclaim",
+    "600 servers, random",
+    "600 servers, workers at random",
+    "reclaim-greedy",
+    "Algorithm 1",
+)
 
 
 def instance_sets(quick: bool = False) -> list[InstanceSet]:

@@ -6,11 +6,22 @@ The random sets differ in the ratio of the rescaling time to the length of an ep
 from __future__ import annotations
 
 from experiments.harness.instance_set import InstanceSet
+from experiments.harness.overview import OverviewRow
 from instances.boa import figure_1, newtrace, random_allocation
 
 FIGURE_1_BUDGETS = (1.0, 1.5, 2.0, 3.0)
 NEWTRACE_BUDGETS = (1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0)
 COMPARED = ("exact", "width-calculator", "width-calculator-whole-job", "one-width", "equal-share")
+
+OVERVIEW = OverviewRow(
+    "BOA",
+    "how many GPUs each job gets",
+    "boa-allocation",
+    "newTrace, 1.1 to 5 x load",
+    "5 applications, 42 epochs",
+    "width-calculator",
+    "Width Calculator",
+)
 
 
 def instance_sets(quick: bool = False) -> list[InstanceSet]:

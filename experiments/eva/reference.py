@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from experiments.harness.instance_set import InstanceSet
+from experiments.harness.overview import OverviewRow
 from instances.eva import random_round, table_3, table_3_round, table_7
 
 HEURISTICS = (
@@ -12,6 +13,16 @@ HEURISTICS = (
     "full-reconfiguration-first",
 )
 CHOICES = ("stay", "full", "partial", "eva-choice")
+
+OVERVIEW = OverviewRow(
+    "Eva, EuroSys'25",
+    "which instances to rent",
+    "eva-packing",
+    "200 tasks",
+    "200 tasks",
+    "full-reconfiguration",
+    "Full Reconfiguration",
+)
 
 
 def instance_sets(quick: bool = False) -> list[InstanceSet]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 
 from rich.table import Table
 
+from experiments.harness.experiment import TextTable
 from experiments.harness.gaps import MethodSummary, Scored
+from experiments.harness.overview import OverviewRow, overview_of_study
 from experiments.harness.user_functions import resolve
 from experiments.output.folder import result_file
 from experiments.output.summary import COMMON, NAMED, answers, measured
@@ -99,6 +102,49 @@ def print_tables(rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> Non
         f"{common if any(row.partial for row in rows) else ''}"
         "proven: solutions that meet the best bound, to 1e-6; CPU s: mean a run"
     )
+
+
+def print_first_screen(rows: Sequence[MethodSummary], overview: Sequence[OverviewRow], folder: Path) -> None:
+    """Print one row per paper of the reference study, or one row per set and method of other instances.
+
+    - `rows`: the summary of the study.
+    - `overview`: the rows of the reference study, empty for other instances.
+    - `folder`: the folder with the report.
+    """
+    content = overview_of_study(overview, rows) if overview else _by_set(rows)
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2 if out.width >= NARROW else 1, 0, 0))
+    for name, *cells in zip(content.head, *content.rows, strict=True):
+        if name in NUMBERS:
+            table.add_column(name.replace(", ", ",\n"), justify="right", no_wrap=True)
+        else:  # wrapped between words only
+            words = [word for cell in (name, *cells) for word in cell.split()]
+            table.add_column(name, min_width=min(max(map(len, words)), out.width // 4), overflow="fold")
+    for cells in content.rows:
+        table.add_row(*cells)
+    print_rich(table)
+    out.print()
+    print_rich(f"The report is {folder / 'report.html'}. All tables: {folder / 'summary.csv'}, or --resume --tables.")
+
+
+NUMBERS = ("instances", "proven", "CPU s, mean", "gap, mean", "gap, worst", "to bound, worst")
+
+
+def _by_set(rows: Sequence[MethodSummary]) -> TextTable:
+    """Return the table of sets and methods. The gap to the best bound of unproven instances has its own column."""
+    head = ["instance set", "method", *NUMBERS[:2], *NUMBERS[3:], NUMBERS[2]]
+    content = [_set_and_method(row) for row in rows]
+    if all(cells[6] == "-" for cells in content):
+        del head[6]
+        content = [[*cells[:6], *cells[7:]] for cells in content]
+    return TextTable(head, content)
+
+
+def _set_and_method(row: MethodSummary) -> list[str]:
+    gaps, open_gaps = (row.measure_gaps, row.measure_gaps_to_bound) if row.measure else (row.gaps, row.gaps_to_bound)
+    mean, worst = (percent(fmean(gaps)), percent(max(gaps))) if gaps else ("-", "-")
+    to_bound = percent(max(open_gaps)) if open_gaps else "-"
+    seconds = f"{fmean(row.cpu_s):.3f}" if row.cpu_s else "-"
+    return [shown(row.instance_set), shown(row.method), str(row.runs), str(row.proven), mean, worst, to_bound, seconds]
 
 
 def _print_table(rows: Sequence[MethodSummary], narrow: bool) -> None:

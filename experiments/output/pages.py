@@ -4,8 +4,8 @@
 - `<!-- paper -->30<!--/-->`, `<!-- given -->5<!--/-->`: a figure of a paper, or a parameter that somebody has set.
 - `<!-- table RECORD; PLACE | rows: LIKE; LIKE | columns: NAME; NAME -->`, a table, `<!--/table-->`: a table of a
   record, or of its claims if the record has no table. `RECORD, RECORD` joins the rows of several records.
-- `<!-- table of open instances -->`, `<!-- table of reproductions -->`: the library's open instances, and the command
-  of each reproduced figure.
+- `<!-- table of papers -->`, `<!-- table of open instances -->`, `<!-- table of reproductions -->`: the first table of
+  README, the library's open instances, and the command of each reproduced figure.
 
 `renewed` writes the figures that the records have now. The build refuses a page that differs from this.
 """
@@ -19,8 +19,10 @@ from pathlib import Path
 
 from experiments.harness.evidence import FOLDER, Evidence, Value, path_of, read, recorded, shown
 from experiments.harness.experiment import TextTable
+from experiments.harness.overview import overview_of_records
 from experiments.harness.records import Record, read_records
 from experiments.harness.sources import ROOT
+from experiments.papers import overview
 from instances import InputError
 from instances.files import write_whole
 from instances.gaps import gap
@@ -87,6 +89,10 @@ def _table_of(said: str, folder: Path) -> str:
         open_ones = [_open(record) for record in read_records().values() if not record.proven]
         head = ["problem", "instance", "best known", "by", "bound", "proved by", "gap"]
         return _markdown(TextTable(head, open_ones))
+    if said == "of papers":
+        rows = overview()
+        records = [record for paper in rows if (record := read(f"{paper}/gap-study", folder)) is not None]
+        return _markdown(overview_of_records(list(rows.values()), records))
     if said == "of reproductions":
         return _markdown(_reproductions(folder))
     places, *choices = (part.strip() for part in said.split("|"))
