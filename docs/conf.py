@@ -53,7 +53,7 @@ def _show_figures(app: Any, name: str, source: list[str]) -> None:
     """Check the figures of a page against the records, and explain on the site where each comes from."""
     from sphinx.errors import ExtensionError
 
-    from experiments.output.pages import explained, renewed
+    from experiments.pages import explained, renewed
     from instances import InputError
 
     try:

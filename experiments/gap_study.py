@@ -16,7 +16,7 @@ from experiments.output.folder import files_first
 from experiments.output.report import write_study
 from experiments.output.results import print_first_screen, print_tables
 from experiments.output.terminal import as_json, err, line
-from experiments.papers import overview
+from experiments.papers import OVERVIEW
 from experiments.plan import sets_at, study_runs
 from experiments.session import Session
 from instances.text import shown
@@ -72,7 +72,7 @@ def gap_study(
                 if tables:
                     print_tables(rows, scored)
                 reference = not (paths or problem or instance_set)
-                print_first_screen(rows, list(overview().values()) if reference else [], folder)
+                print_first_screen(rows, list(OVERVIEW.values()) if reference else [], folder)
             elif session.format == "csv":
                 print(results_csv(scored), end="")
         if not session.quiet:

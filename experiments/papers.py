@@ -153,6 +153,15 @@ JUDGED: Loaded[Callable[[int], Any]] = Loaded(
     }
 )
 """The tasks of the judge: what makes each, by the seed of its instances."""
+OVERVIEW: Loaded[OverviewRow] = Loaded(
+    {
+        "eva": "experiments.eva.reference:OVERVIEW_ROW",
+        "boa": "experiments.boa.reference:OVERVIEW_ROW",
+        "aryl": "experiments.aryl.reference:OVERVIEW_ROW",
+        "sia": "experiments.sia.reference:OVERVIEW_ROW",
+    }
+)
+"""The row of each paper in the table that a newcomer sees first."""
 STUDIES = {
     "eva-benchmark": "experiments.eva.benchmark:benchmarks",
     "eva-moments": "experiments.eva.moments:moments",
@@ -259,12 +268,6 @@ def reference_sets_of(paper: str, quick: bool = False) -> Sequence[InstanceSet]:
     """Those of one paper."""
     found: Sequence[InstanceSet] = _part(paper, "reference").instance_sets(quick)
     return found
-
-
-def overview() -> dict[str, OverviewRow]:
-    """Return the row of each paper in the table that a newcomer sees first, by the name of the paper's folder."""
-    found = {paper: getattr(_part(paper, "reference"), "OVERVIEW", None) for paper in PAPERS}
-    return {paper: row for paper, row in found.items() if row is not None}
 
 
 def library_sets() -> tuple[InstanceSet, ...]:

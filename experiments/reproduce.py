@@ -17,8 +17,8 @@ from experiments.harness.sources import ROOT, digest_of
 from experiments.harness.task import HarnessTask, TaskOutcome
 from experiments.output.claims import Reproduction, claims_csv, print_claims, record, write_claims
 from experiments.output.folder import files_first
-from experiments.output.pages import renew_pages
 from experiments.output.terminal import err, print_line
+from experiments.pages import renew_pages
 from experiments.papers import PAPERS, experiments_of, others
 from experiments.recorded import Recorded, recorded_of
 from experiments.session import Session

@@ -11,7 +11,7 @@ import pytest
 from experiments.harness.evidence import read, recorded
 from experiments.harness.records import read_records
 from experiments.harness.sample import ENOUGH_SEEDS
-from experiments.output.pages import DOCS, FIGURE, GIVEN, PAPERS_OWN, README, TABLE, explained, pages, renewed
+from experiments.pages import DOCS, FIGURE, GIVEN, PAPERS_OWN, README, TABLE, explained, pages, renewed
 from instances import InputError
 from tests.commands import ROOT
 

@@ -29,7 +29,7 @@ RULES = (
 ORDERS = ("reclaim-greedy", "reclaim-literal-order", "reclaim-gpu-fraction", "reclaim-scf", "reclaim-random")
 FILLS = {"best fit": 0.0, "35% random": 0.35, "70% random": 0.7, "random": 1.0}
 
-OVERVIEW = OverviewRow(
+OVERVIEW_ROW = OverviewRow(
     "Aryl (Lyra, EuroSys'23)",
     "which borrowed servers to return",
     "aryl-reclaim",

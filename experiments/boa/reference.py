@@ -13,7 +13,7 @@ FIGURE_1_BUDGETS = (1.0, 1.5, 2.0, 3.0)
 NEWTRACE_BUDGETS = (1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0)
 COMPARED = ("exact", "width-calculator", "width-calculator-whole-job", "one-width", "equal-share")
 
-OVERVIEW = OverviewRow(
+OVERVIEW_ROW = OverviewRow(
     "BOA",
     "how many GPUs each job gets",
     "boa-allocation",

@@ -14,7 +14,7 @@ HEURISTICS = (
 )
 CHOICES = ("stay", "full", "partial", "eva-choice")
 
-OVERVIEW = OverviewRow(
+OVERVIEW_ROW = OverviewRow(
     "Eva, EuroSys'25",
     "which instances to rent",
     "eva-packing",

@@ -113,11 +113,12 @@ def print_first_screen(rows: Sequence[MethodSummary], overview: Sequence[Overvie
     """
     content = overview_of_study(overview, rows) if overview else _by_set(rows)
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2 if out.width >= NARROW else 1, 0, 0))
-    for name, *cells in zip(content.head, *content.rows, strict=True):
+    for k, name in enumerate(content.head):
+        column = [row[k] for row in content.rows]
         if name in NUMBERS:
             table.add_column(name.replace(", ", ",\n"), justify="right", no_wrap=True)
         else:  # wrapped between words only
-            words = [word for cell in (name, *cells) for word in cell.split()]
+            words = [word for cell in (name, *column) for word in cell.split()]
             table.add_column(name, min_width=min(max(map(len, words)), out.width // 4), overflow="fold")
     for cells in content.rows:
         table.add_row(*cells)

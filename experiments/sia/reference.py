@@ -13,7 +13,7 @@ THREE_DAYS = (18,)
 LOCAL_POLICIES = ("fcfs", "hived", "sia-vc", "safe-ssf", "sia-perfect", "sia-sliding")
 QUARTER_DAYS = (0, 3, 6, 7, 9)
 
-OVERVIEW = OverviewRow(
+OVERVIEW_ROW = OverviewRow(
     "SIA, SoCC'23",
     "when each job starts",
     "sia-oracle",

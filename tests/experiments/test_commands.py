@@ -289,6 +289,9 @@ def test_the_study_of_a_folder(tmp_path: Path):
         save(table_7(40, seed), folder / f"{seed}.json.gz")
     done = call("gap_study", folder, "--out", out, "--method", "full-reconfiguration")
     assert done.returncode == 0
+    assert re.search(r"mine\s+exact\s+3\s+3\s+0\.00%\s+0\.00%\s+0\.\d+\n", done.stdout)
+    assert len(done.stdout.splitlines()) < 10
+    done = call("gap_study", folder, "--out", out, "--method", "full-reconfiguration", "--resume", "--tables")
     assert re.search(r"mine\s+exact\s+0\.00%\s+0\.00%\s+0\.00%\s+3/3\s+-\s+3/3", done.stdout)
     rows = list(csv.DictReader((out / "results.csv").open()))
     assert len(rows) == 6

@@ -15,7 +15,7 @@ from experiments.harness.experiment import Claim, Experiment, SharedTasks
 from experiments.harness.sample import Sample
 from experiments.harness.sources import behind, files
 from experiments.harness.store import Store
-from experiments.output.pages import renewed
+from experiments.pages import renewed
 from experiments.papers import PAPERS, others
 from experiments.simulator.simulation import Simulation
 from instances import InputError

@@ -22,7 +22,7 @@ from experiments.harness.experiment import TextTable
 from experiments.harness.overview import overview_of_records
 from experiments.harness.records import Record, read_records
 from experiments.harness.sources import ROOT
-from experiments.papers import overview
+from experiments.papers import OVERVIEW
 from instances import InputError
 from instances.files import write_whole
 from instances.gaps import gap
@@ -90,9 +90,8 @@ def _table_of(said: str, folder: Path) -> str:
         head = ["problem", "instance", "best known", "by", "bound", "proved by", "gap"]
         return _markdown(TextTable(head, open_ones))
     if said == "of papers":
-        rows = overview()
-        records = [record for paper in rows if (record := read(f"{paper}/gap-study", folder)) is not None]
-        return _markdown(overview_of_records(list(rows.values()), records))
+        records = [record for paper in OVERVIEW if (record := read(f"{paper}/gap-study", folder)) is not None]
+        return _markdown(overview_of_records(list(OVERVIEW.values()), records))
     if said == "of reproductions":
         return _markdown(_reproductions(folder))
     places, *choices = (part.strip() for part in said.split("|"))
