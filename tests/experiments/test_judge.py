@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import platform
+import sys
 import textwrap
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -107,6 +108,8 @@ def test_what_a_program_does_to_itself_changes_no_score(judge: ProgramJudge, hon
 
 ADD_KEY = {"x86_64": 248}.get(platform.machine(), 217)
 CLONE = MACHINES.get(platform.machine(), (0, 0))[1]
+ENVIRONMENT = next(iter(Path(sys.prefix).relative_to(ROOT).parts), "") if ROOT in Path(sys.prefix).parents else ""
+"""The folder of this clone that holds Python's environment, as README makes it."""
 FORBIDDEN = {  # what ends in an exception, or else in `got it` among the reasons
     "the exact method": "from models.eva import exact\nexact(data)",
     "this project's heuristics": "from heuristics.eva import full_reconfiguration",
@@ -131,7 +134,7 @@ FORBIDDEN = {  # what ends in an exception, or else in `got it` among the reason
     "a process": "import os\nos.fork()",
     "another program": "import subprocess\nsubprocess.run(['true'])",
     "a process of no libc": f"import ctypes\nassert ctypes.CDLL(None).syscall({CLONE}, 17, 0, 0, 0, 0) >= 0",
-    "what lies beside the data": f"import os\nassert set(os.listdir({str(ROOT)!r})) > {{'instances'}}",
+    "what lies beside the data": f"import os\nassert set(os.listdir({str(ROOT)!r})) - {{'instances', {ENVIRONMENT!r}}}",
     "devices": "import os\nassert len(os.listdir('/dev')) > 6",
     "the settings of the system": "open('/proc/sys/vm/drop_caches', 'w')",
     "the keys of the system": "open('/proc/sysrq-trigger', 'w')",
