@@ -349,6 +349,8 @@ def _run(work: Work, order: bytes, names_to: int | None = None) -> None:
         code = 0
         if names_to is not None:
             os.write(names_to, " ".join(filter(_ours, set(sys.modules) - before)).encode()[:MOST_NAMES])
+    except SystemExit as end:
+        code = int(end.code or 0)
     finally:
         if os.getpid() == me:  # not what the work has forked
             with suppress(Exception):
