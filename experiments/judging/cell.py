@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -32,7 +33,7 @@ from experiments.judging.confinement import SYSTEM, THREADS, CannotConfine, conf
 SEEN = "instances"
 HIDDEN = ("models", "heuristics", "experiments", "tests", "docs", ".git")
 """Folders of this project: no program sees exact methods, records, and pages, but the types of data alone."""
-OF_PREFIX = ("bin", "lib", "lib32", "lib64", "share", "pyvenv.cfg")  # the folders in which an environment keeps Python
+OF_PREFIX = ("lib", "lib32", "lib64", "share", "pyvenv.cfg")  # parts of an environment that Python needs once it runs
 INSTALLED = "python*/*-packages"  # the folders below `lib` in which each Python keeps packages
 LARGEST_ANSWER, LARGEST_ANSWERS = 1 << 22, 1 << 26  # bytes of a line, and of all: reading takes 20 times the memory
 CPU_LAST_RESORT = 2, 10  # a program's own limit of CPU seconds: those of all cases times the first, and the second
@@ -54,6 +55,7 @@ def serve(handle: int) -> None:
             given = [calls.arguments(content) for content in about["contents"]]
         except Exception as error:
             return judge.send_bytes(_said(error).encode())
+        _folders()  # which the copies need not search again
         gc.collect()
         gc.freeze()
         judge.send_bytes(b"")
@@ -178,6 +180,7 @@ def _run(order: dict[str, Any], calls: Calls, given: Sequence[Any], answers: int
         os._exit(0)
 
 
+@cache
 def _folders() -> tuple[list[str], list[str]]:
     """The folders of Python that a program sees, and those in them that it does not see.
 
@@ -186,7 +189,8 @@ def _folders() -> tuple[list[str], list[str]]:
     """
     prefixes = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}
     visible = [os.path.join(prefix, name) for prefix in sorted(prefixes) for name in OF_PREFIX]
-    packages = [found for folder in (*SYSTEM, *visible) for found in glob.glob(os.path.join(folder, INSTALLED))]
+    libraries = [folder for folder in (*SYSTEM, *visible) if os.path.basename(folder).startswith("lib")]
+    packages = [found for folder in libraries for found in glob.glob(os.path.join(folder, INSTALLED))]
     hidden = []
     for path in dict.fromkeys([*filter(None, sys.path), *packages]):
         if os.path.isfile(os.path.join(path, SEEN, "registry.py")):

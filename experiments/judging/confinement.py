@@ -30,14 +30,11 @@ NO_NEW_PRIVILEGES, DROP_FROM_BOUNDING_SET, SET_SECCOMP, BY_FILTER = 38, 24, 22, 
 CAPABILITIES_V3, MOST_CAPABILITIES = 0x20080522, 64
 NEW_ROOT = "/sys"  # where it is put together: a folder that every system has, and no program needs
 SYSTEM = (
-    *("/bin", "/lib", "/lib32", "/lib64", "/nix/store", "/sbin"),
-    *(f"/usr/{name}" for name in ("bin", "lib", "lib32", "lib64", "libexec", "sbin", "share")),
-    *(f"/usr/local/{name}" for name in ("bin", "lib", "lib64", "share")),
-    *("/etc/alternatives", "/etc/fonts", "/etc/group", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d"),
-    *("/etc/localtime", "/etc/mime.types", "/etc/nsswitch.conf", "/etc/os-release", "/etc/passwd", "/etc/ssl/certs"),
-    "/etc/timezone",
+    *("/lib", "/lib32", "/lib64", "/nix/store", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/share"),
+    *("/usr/local/lib", "/usr/local/lib64", "/usr/local/share"),
+    *("/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/etc/nsswitch.conf", "/etc/passwd"),
 )
-"""A program needs no more of the system. The rest of /usr and /etc holds sources, services, settings and secrets."""
+"""Libraries and their data. The rest of /usr and /etc holds programs, sources, settings and secrets."""
 DEVICES = ("/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero")
 OWN_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm", "/run")
 OWN_MB, OWN_FILES = (
@@ -136,7 +133,7 @@ def confine(visible: Iterable[str], hidden: Iterable[str], memory_mb: int, cpu_s
     for name in os.listdir("/proc/sys/user"):
         with suppress(OSError):
             Path("/proc/sys/user", name).write_text("0")  # no namespaces within
-    limit_process_ids(platform.release())
+    limit_process_ids(os.uname().release)
     _set_read_only("/proc")  # what the system is set to, which is root's to change, whatever it has given up
     _set_read_only("/")
     _limit(resource.RLIMIT_AS, memory_mb << 20)
@@ -165,16 +162,21 @@ def limit_process_ids(release: str) -> None:
 
 
 def _see(visible: Iterable[str], hidden: Iterable[str]) -> None:
-    """Change to a new root with the visible folders, a few devices, processes, and empty folders."""
-    _mount("tmpfs", NEW_ROOT, "tmpfs", NO_SUID | NO_DEVICES, "size=1m,mode=0755")
+    """Change to a new root with the visible folders, a few devices, processes, and empty folders.
+
+    The empty folders are parts of the file system of the root, so that its limits hold for all of them together.
+    """
+    about = f"size={OWN_MB}m,nr_inodes={OWN_FILES},mode=0755"
+    _mount("tmpfs", NEW_ROOT, "tmpfs", NO_SUID | NO_DEVICES, about)
     seen = {os.path.abspath(name) for path in visible for name in (path, os.path.realpath(path))} - {"/"}
     covers = {os.path.abspath(path) for path in hidden} - seen
-    _make_own_folders()
+    for path in OWN_FOLDERS:  # mounts of their own, because the mount of the root becomes read-only
+        _mount(_made(path), NEW_ROOT + path, None, BIND)
     _mount("proc", _made("/proc"), "proc", NO_SUID | NO_DEVICES)
     shown, covered = set[str](), set[str]()
     for path in sorted({*DEVICES, *SYSTEM, *seen, *covers}):  # folders before what is in them
         there = NEW_ROOT + path
-        nearest = next((p for p in map(str, Path(path).parents) if p in shown or p in covered), "")
+        nearest = max((p for p in (*shown, *covered) if path.startswith(f"{p}/")), key=len, default="")
         if path in covers:
             if nearest in shown and os.path.isdir(there):
                 _mount("tmpfs", there, "tmpfs", NO_SUID | NO_DEVICES, "size=4k,mode=0500")
@@ -197,18 +199,6 @@ def _see(visible: Iterable[str], hidden: Iterable[str]) -> None:
     _done(_libc.pivot_root(b".", b"."), "pivot_root")
     _done(_libc.umount2(b".", DETACH), "umount2")
     os.chdir("/")
-
-
-def _make_own_folders() -> None:
-    """Make the empty folders of the new root in one file system, whose limits hold for all of them together."""
-    whole = _made("/own")
-    _mount("tmpfs", whole, "tmpfs", NO_SUID | NO_DEVICES, f"size={OWN_MB}m,nr_inodes={OWN_FILES},mode=0700")
-    for path in OWN_FOLDERS:
-        part = f"{whole}/{path.replace('/', '-')}"
-        os.mkdir(part, 0o700)
-        _mount(part, _made(path), None, BIND)
-    _done(_libc.umount2(whole.encode(), DETACH), "umount2")
-    os.rmdir(whole)
 
 
 def _made(path: str) -> str:

@@ -408,7 +408,7 @@ def test_copies_of_the_project_are_found(tmp_path: Path, monkeypatch: pytest.Mon
     (source / "pyproject.toml").write_text("")
     monkeypatch.setattr(cell, "SYSTEM", (str(tmp_path / "lib"),))
     monkeypatch.setattr(sys, "path", [*sys.path, str(source)])
-    visible, hidden = cell._folders()
+    visible, hidden = cell._folders.__wrapped__()
     assert {str(source / "instances"), str(installed / "instances")} <= set(visible)
     assert {str(source), str(installed / "models"), str(installed / "experiments")} <= set(hidden)
     assert not {str(source), str(installed)} & set(visible)
