@@ -280,8 +280,9 @@ def test_a_process_name_that_is_no_text_hides_no_time():
     with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        assert host._used_by_group_s(process.pid) >= 0.2
+        used_s = host._used_by_group_s(process.pid)
         process.kill()
+    assert used_s > 0.1  # it has used 0.2, which the system counts in ticks
 
 
 @pytest.mark.skipif(not host.CAN_COPY, reason="no limit of the size of files")
