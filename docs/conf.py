@@ -49,6 +49,21 @@ def _escape_bars(app: Any, what: str, name: str, obj: Any, options: Any, lines: 
     ]
 
 
+def _show_figures(app: Any, name: str, source: list[str]) -> None:
+    """Check the figures of a page against the records, and explain on the site where each comes from."""
+    from sphinx.errors import ExtensionError
+
+    from experiments.harness.pages import explained, renewed
+    from instances import InputError
+
+    try:
+        if renewed(source[0]) != source[0]:
+            raise ExtensionError(f"{name}: its figures are not those of the records: gapwise reproduce --renew")
+    except InputError as error:
+        raise ExtensionError(f"{name}: {error}") from None
+    source[0] = explained(source[0])
+
+
 def _draw(app: Any) -> None:
     """Draw the pictures, for pages anew, for other builders those that are not there; then make the notebooks."""
     import made
@@ -71,9 +86,7 @@ id of an equation stands once.
 
 def setup(app: Any) -> None:
     """Called by Sphinx."""
-    import measured
-
-    measured.setup(app)
+    app.connect("source-read", _show_figures)
     app.add_js_file(None, body=FOCUS)
     app.connect("builder-inited", _draw)
     app.connect("autodoc-process-docstring", _escape_bars)

@@ -15,7 +15,7 @@ HERE = Path(__file__).resolve().parent
 TUTORIALS = HERE / "tutorials"
 BLOCK = re.compile(r"^```\{(?P<kind>[a-z]+)\} ?(?P<of>.*)\n(?P<body>(?:.*\n)*?)```\n", re.MULTILINE)
 LINK = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<page>[^)#:]*\.md)[^)]*\)")
-ROLE = re.compile(r"\{given\}`(?P<text>[^`]*)`")
+GIVEN = re.compile(r"<!-- given -->(?P<text>.*?)<!--/-->")
 DOWNLOAD = re.compile(r"^\{download\}.*\n\n", re.MULTILINE)
 CHECKED = re.compile(r" *# doctest: .*")
 Cell = dict[str, Any]
@@ -60,7 +60,7 @@ def _words(text: str, page: Path) -> Iterator[Cell]:
         return link["text"] or (page.parent / link["page"]).read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
 
     if text.strip():
-        yield _markdown(ROLE.sub(r"\g<text>", LINK.sub(said, text)).strip())
+        yield _markdown(GIVEN.sub(r"\g<text>", LINK.sub(said, text)).strip())
 
 
 def _examples(body: str) -> Iterator[Cell]:

@@ -11,8 +11,9 @@ import typer
 
 from experiments import flags
 from experiments.entry import FAILED, run
-from experiments.harness.evidence import FOLDER, code_of, recorded, renewed, write
+from experiments.harness.evidence import FOLDER, code_of, recorded, write
 from experiments.harness.experiment import Context, Experiment, SharedTasks
+from experiments.harness.pages import renew_pages
 from experiments.harness.sources import ROOT, digest_of
 from experiments.harness.task import HarnessTask, TaskOutcome
 from experiments.output.claims import Reproduction, claims_csv, print_claims, record, write_claims
@@ -22,7 +23,6 @@ from experiments.papers import PAPERS, experiments_of, others
 from experiments.recorded import Recorded, recorded_of
 from experiments.session import Session
 from instances import InputError, Options
-from instances.files import write_whole
 from instances.text import meant, shown
 
 N = TypeVar("N", Experiment, Recorded)
@@ -145,8 +145,8 @@ def _renew(session: Session, wanted: Sequence[tuple[Recorded, Context]], folder:
             if not session.quiet:
                 seconds = "" if evidence.cpu_s is None else f", {evidence.cpu_s:.1f} CPU s"
                 err.print(f"wrote {path}: {len(evidence.values)} values{seconds}")
-    if folder == FOLDER and README.is_file():
-        write_whole(README, renewed(README.read_text(encoding="utf-8")).encode())
+    if folder == FOLDER:
+        renew_pages()
     return FAILED if failed or (store is not None and store.fault) else 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from experiments.harness.warmup import compile_first
 from experiments.output.folder import ready_folder, remove_interrupted, write_result_files
 from experiments.output.terminal import err, follow, print_line
 from instances import Options, Result
+from instances.clock import ANNOUNCE
 
 
 def finished(
@@ -98,6 +100,8 @@ class Session:
         try:
             if self.cluster is None:
                 compile_first(tasks, self.quiet)
+                if not (self.quiet or err.is_terminal):  # on a terminal the clock of the progress line runs
+                    os.environ[ANNOUNCE] = "1"
             for i, outcome in follow(runs, len(tasks), describe, self.quiet):
                 found[i] = outcome
                 if self.folder is not None and isinstance(outcome, Result):

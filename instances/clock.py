@@ -18,6 +18,10 @@ except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
 LATE = 1.5  # where a limit of wall seconds stands on an idle machine, as a multiple of the one in CPU seconds
+ANNOUNCE = (
+    "GAPWISE_ANNOUNCE_COMPILATION"  # this environment variable makes a run say on standard error that it compiles
+)
+SHORTEST_S = 1e-3  # the shortest time limit and timer: a timer of 0 never expires
 _uncounted_s = 0.0  # what has been spent so far and no clock counts
 
 
@@ -86,6 +90,14 @@ class Stopwatch:
         return float("inf") if self.limit_s is None else max(0.0, self.limit_s - self.spent_s)
 
     @property
+    def limit_left_s(self) -> float | None:
+        """The time limit in CPU seconds of a further step, `None` if there is none. A step gets a millisecond at least.
+
+        A solver refuses a limit of 0, and reads the millisecond as "stop at once".
+        """
+        return None if self.limit_s is None else max(self.remaining_s, SHORTEST_S)
+
+    @property
     def expired(self) -> bool:
         """Whether the limit is reached."""
         return self.remaining_s <= 0
@@ -96,31 +108,41 @@ T = TypeVar("T")
 AGAIN_S = 0.25  # the signal comes again at this interval: an exception in a finaliser is swallowed
 
 
+class BrokenOff(TimeoutError):
+    """Work that was broken off at its limit."""
+
+
 class _Expired(BaseException):
     """Raised by the signal; no `except Exception` on the way holds it up."""
 
 
 def within(limit_s: float | None, work: Callable[[], T]) -> T:
-    """`work()`, broken off after `limit_s` CPU seconds (`None`: never).
+    """Return `work()`, or break it off after `limit_s` CPU seconds (`None`: never).
 
-    Raises TimeoutError where it was broken off. Outside the main thread, where no signal arrives, work is never
-    broken off; neither is a call into compiled code before it returns.
+    A call into compiled code is broken off when it returns. Outside the main thread, and on systems without SIGPROF,
+    no signal arrives and nothing is broken off.
+
+    Raises BrokenOff if the limit ended the work.
     """
-    if limit_s is None or limit_s > threading.TIMEOUT_MAX or threading.current_thread() is not threading.main_thread():
+    main = threading.current_thread() is threading.main_thread()
+    if limit_s is None or limit_s > threading.TIMEOUT_MAX or not main or not hasattr(signal, "SIGPROF"):
         return work()
 
     expired, clock = False, Stopwatch(limit_s)
 
     def expire(signum: int, frame: FrameType | None) -> None:
         nonlocal expired
-        if clock.expired:  # the signal counts compilation, too
+        if clock.expired:
             expired = True
             raise _Expired
+        signal.setitimer(
+            signal.ITIMER_PROF, max(clock.remaining_s, SHORTEST_S), AGAIN_S
+        )  # the timer counts compilation
 
     before = signal.signal(signal.SIGPROF, expire)
     try:
         try:
-            signal.setitimer(signal.ITIMER_PROF, max(limit_s, 1e-6), AGAIN_S)
+            signal.setitimer(signal.ITIMER_PROF, max(limit_s, SHORTEST_S), AGAIN_S)
             return work()
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
@@ -128,7 +150,7 @@ def within(limit_s: float | None, work: Callable[[], T]) -> T:
         if not expired:
             raise
         signal.setitimer(signal.ITIMER_PROF, 0)  # where the signal came again in the line above
-        raise TimeoutError(f"broken off after {limit_s:g} s") from error  # some libraries make another exception of it
+        raise BrokenOff(f"broken off after {limit_s:g} s") from error  # some libraries make another exception of it
     finally:
         signal.signal(signal.SIGPROF, before)
 

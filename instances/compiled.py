@@ -7,8 +7,10 @@ missing, full or read-only costs time and never a run.
 
 from __future__ import annotations
 
+import dis
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property
@@ -20,7 +22,7 @@ import numpy as np
 from numba.core import caching, event
 from numba.core.dispatcher import Dispatcher
 
-from instances.clock import charge_to_nobody, cpu_seconds, resume_end, suspend_end
+from instances.clock import ANNOUNCE, charge_to_nobody, cpu_seconds, resume_end, suspend_end
 from instances.private import private_folder
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -62,10 +64,12 @@ class _Kept(caching.NullCache):
         return isinstance(cache, _Cache) and not cache.has(sig, codegen)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        try:
-            return self._cache.load_overload(sig, target_context)
-        except Exception:  # whatever a damaged file makes of itself
-            return None
+        found = None
+        with suppress(Exception):  # whatever a damaged file makes of itself
+            found = self._cache.load_overload(sig, target_context)
+        if found is None and os.environ.pop(ANNOUNCE, ""):  # once per process
+            print("compiling more functions for this instance, once", file=sys.stderr, flush=True)
+        return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
         with suppress(OSError):
@@ -167,7 +171,7 @@ def _said(function: FunctionType, seen: set[FunctionType]) -> Iterator[str]:
     for code in _codes(function.__code__):
         constants = [c for c in code.co_consts if not isinstance(c, CodeType)]
         yield f"{code.co_code.hex()} {constants!r} {code.co_names} {code.co_varnames}"
-        for name in code.co_names:
+        for name in sorted({i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}):
             if name in function.__globals__:
                 yield from _value(name, function.__globals__[name], seen)
 
@@ -183,6 +187,8 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 def _value(name: str, value: Any, seen: set[FunctionType]) -> Iterator[str]:
     if isinstance(value, Dispatcher):
         yield from _said(value.py_func, seen)
+    elif isinstance(value, FunctionType):  # its `repr` contains an address, which differs in every process
+        yield f"{name} {value.__module__}.{value.__qualname__}"
     elif isinstance(value, ModuleType):
         yield f"{name} {value.__name__} {getattr(value, '__version__', '')}"
     elif isinstance(value, np.ndarray):

@@ -10,12 +10,14 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar, get_type_hints
 
-from instances.clock import Stopwatch
+from instances.clock import BrokenOff, Stopwatch, within
 from instances.errors import CheckFailed, InputError, MalformedSolution
 from instances.fields import ProblemData
 from instances.gaps import ahead
+from instances.log import ProgressLog
 from instances.options import OPTION_NAMES, Options, Report, Solution, ignore
 from instances.registry import check
 from instances.result import Answer, Kind, Result, conclude
@@ -27,6 +29,7 @@ PARAMETERS = ("options", "report", "start")
 PLAIN = Options()
 ANY = frozenset({"time_limit"})  # every method is ended at the time limit
 SEEDED = ANY | {"seed"}
+OVERRUN = 1.1  # a heuristic that watches the clock may end so many times the limit later; any other is broken off then
 
 
 class Solve(Protocol[D_contra]):
@@ -40,7 +43,9 @@ class Solve(Protocol[D_contra]):
         options: Options = PLAIN,
         report: Report | None = None,
         start: Solution | None = None,
-        **own: Any,
+        *,
+        display: bool = False,
+        **keywords: Any,
     ) -> Result: ...
 
 
@@ -61,25 +66,56 @@ class Method(Generic[D]):
     def answer(
         self, data: D, options: Options = PLAIN, report: Report | None = None, start: Solution | None = None
     ) -> Answer:
-        """The unchecked answer, with its CPU seconds where the function did not measure them itself.
+        """Run the function and return its unchecked answer, with all CPU seconds that the function used.
 
-        A `start` is checked, reported at once, and the answer's solution where the function finds none that is better.
-        Raises InputError for a start that is no solution, CheckFailed where it refutes what the function says, and
-        TypeError where that returns neither an Answer nor a solution.
+        A heuristic that does not watch the clock is ended at the time limit. Its last reported solution is the answer.
+
+        - `data`: the instance.
+        - `options`: limits, gap, threads and seed.
+        - `report`: receives each new incumbent and each better bound.
+        - `start`: a feasible solution. It is checked and reported first. The answer is never worse.
+
+        Raises InputError if `start` is not a feasible solution, CheckFailed if `start` refutes the answer, and
+        TypeError if the function returns neither an Answer nor a solution.
         """
         listen = ignore if report is None else report
         known = None if start is None else _objective(data, start)
         if start is not None:
             listen(start, None)
-        given = {"options": options, "report": listen, "start": start}
         with Stopwatch() as clock:
-            found = self.function(data, **{name: given[name] for name in self.takes})
-        if not isinstance(found, Answer):
-            if not (found is None or isinstance(found, Mapping)):
-                raise TypeError(f"method {self.name} must return a solution, got {type(found).__name__}")
-            found = Answer(found)
-        found = found if found.solve_s is not None else replace(found, solve_s=clock.cpu_s)
+            if self.kind == "exact":  # watches the clock itself, and loses its bound if it is broken off
+                found = self._call(data, options, listen, start)
+            else:
+                found = self._call_within_limit(data, options, listen, start)
+        if self.kind == "exact":
+            found = replace(found, solve_s=max(0.0, clock.cpu_s - (found.build_s or 0.0)))
+        elif found.solve_s is None:  # a user's heuristic may have measured a solver that runs elsewhere
+            found = replace(found, solve_s=clock.cpu_s)
         return found if known is None else self._with_start(data, found, start, known)
+
+    def _call(self, data: D, options: Options, report: Report, start: Solution | None) -> Answer:
+        given = {"options": options, "report": report, "start": start}
+        found = self.function(data, **{name: given[name] for name in self.takes})
+        if isinstance(found, Answer):
+            return found
+        if not (found is None or isinstance(found, Mapping)):
+            raise TypeError(f"method {self.name} must return a solution, got {type(found).__name__}")
+        return Answer(found)
+
+    def _call_within_limit(self, data: D, options: Options, report: Report, start: Solution | None) -> Answer:
+        latest = start
+
+        def report_and_keep(solution: Solution | None, bound: float | None) -> None:
+            nonlocal latest
+            latest = solution if solution is not None else latest
+            report(solution, bound)
+
+        limit = None if options.time_limit is None else OVERRUN * options.time_limit
+        try:
+            return within(limit, lambda: self._call(data, options, report_and_keep, start))
+        except BrokenOff:
+            reason = f"ended at the time limit of {options.time_limit:g} s"
+            return Answer(latest, termination="time_limit", reason=reason)
 
     def _with_start(self, data: D, found: Answer, start: Solution | None, known: float) -> Answer:
         if found.termination == "infeasible":
@@ -114,6 +150,7 @@ def method(
 
     def decorate(function: Callable[..., Answer | Solution | None]) -> Solve[Any]:
         parameters = list(inspect.signature(function).parameters.values())[1:]
+        own = {p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
         takes = tuple(p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY)
         if unknown := [given for given in takes if given not in PARAMETERS]:
             raise TypeError(f"{function.__name__} takes {unknown[0]}, which is none of {', '.join(PARAMETERS)}")
@@ -125,10 +162,24 @@ def method(
             options: Options = PLAIN,
             report: Report | None = None,
             start: Solution | None = None,
-            **own: Any,
+            *,
+            display: bool = False,
+            **keywords: Any,
         ) -> Result:
-            here = replace(spec, function=functools.partial(function, **own)) if own else spec
-            return here.result(data, here.answer(data, options, report, start), options)
+            options = Options.of(options, keywords)
+            if unknown := keywords.keys() - own:
+                known = ", ".join(sorted(OPTION_NAMES | own | {"report", "start", "display"}))
+                raise TypeError(f"{spec.name} takes {known}, got {min(unknown)}")
+            if not isinstance(data, wanted := _wanted_data(function)):
+                hint = ": read a file with instances.load(path).data" if isinstance(data, str | Path) else ""
+                hint = ": give its .data" if isinstance(getattr(data, "data", None), wanted) else hint
+                raise TypeError(f"data must be {wanted.__name__}, got {type(data).__name__}{hint}")
+            here = replace(spec, function=functools.partial(function, **keywords)) if keywords else spec
+            log = ProgressLog(data) if display else None
+            result = here.result(data, here.answer(data, options, _both(report, log), start), options)
+            if log is not None:
+                log.end(result)
+            return result
 
         solve.__annotations__ = {**function.__annotations__, "return": Result}
         solve.__signature__ = inspect.signature(function).replace(return_annotation=Result)  # type: ignore[attr-defined]
@@ -136,3 +187,26 @@ def method(
         return solve  # type: ignore[return-value]
 
     return decorate
+
+
+def _wanted_data(function: Callable[..., Any]) -> type[ProblemData]:
+    """Return the data class that a function declares for its first parameter, or that of all problems."""
+    try:
+        hints = get_type_hints(function)
+        wanted = hints[next(iter(inspect.signature(function).parameters))]
+    except (NameError, KeyError, StopIteration, TypeError):  # no annotation, or one that cannot be resolved
+        return ProblemData
+    return wanted if isinstance(wanted, type) and issubclass(wanted, ProblemData) else ProblemData
+
+
+def _both(report: Report | None, log: ProgressLog | None) -> Report | None:
+    """Return a report that passes everything to `report` and to the log, `None` if there is neither."""
+    if report is None or log is None:
+        return report if log is None else log
+    first, second = report, log
+
+    def report_to_both(solution: Solution | None, bound: float | None) -> None:
+        first(solution, bound)
+        second(solution, bound)
+
+    return report_to_both

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
+from numbers import Integral, Real
 from typing import Any
 
 from instances.errors import InputError
@@ -19,6 +20,9 @@ A process that is ended from outside leaves behind what it reported last.
 
 def ignore(solution: Solution | None, bound: float | None) -> None:
     """A report that nobody listens to."""
+
+
+UNLIMITED = ("time_limit", "effort")  # `None` means that there is no limit
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,11 @@ class Options:
     effort: int | None = None
 
     def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            kind = Real if name in ("time_limit", "gap") else Integral
+            is_number = isinstance(value, kind) and not isinstance(value, bool)
+            if not is_number and not (value is None and name in UNLIMITED):
+                raise InputError(f"{name.replace('_', ' ')}: must be a number, got {value!r}")
         if self.time_limit is not None and not (math.isfinite(self.time_limit) and self.time_limit > 0):
             raise InputError(f"time limit: must be > 0 seconds, got {self.time_limit}")
         if not (math.isfinite(self.gap) and 0 <= self.gap < 1):
@@ -52,6 +61,17 @@ class Options:
             raise InputError(f"seed: must be in [0, 2^31), got {self.seed}")
         if self.effort is not None and self.effort < 1:
             raise InputError(f"effort: must be >= 1, got {self.effort}")
+
+    @classmethod
+    def of(cls, options: Options, keywords: dict[str, Any]) -> Options:
+        """Return `options` with the values that keywords of the same names give, and take these from `keywords`.
+
+        Raises TypeError if `options` is something else, and InputError if a value is out of range.
+        """
+        if not isinstance(options, Options):
+            given = type(options).__name__
+            raise TypeError(f"options must be Options, got {given}: give time_limit=10, gap=1e-4 and so on by name")
+        return replace(options, **{name: keywords.pop(name) for name in OPTION_NAMES.intersection(keywords)})
 
     def only(self, names: frozenset[str]) -> dict[str, Any]:
         """The options of these names, as a plain dictionary: what was in effect for a method that honours them."""

@@ -23,6 +23,7 @@ from instances.text import shown
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 Status = Literal["optimal", "feasible", "violates", "no_solution", "infeasible", "error"]
 Termination = Literal["finished", "time_limit", "effort_limit", "killed", "interrupted", "infeasible", "error"]
@@ -94,6 +95,21 @@ class Result(Frozen):
         """The solution as a table: one row for each thing that is decided; empty without a solution."""
         return solution_table(self.solution)
 
+    def plot(self) -> Axes:
+        """Plot incumbent and bound against seconds, and return the axes of matplotlib."""
+        import matplotlib.pyplot as plt
+
+        axes = plt.figure(figsize=(6, 4)).add_subplot()
+        final = (self.cpu_s or 0.0, self.objective, self.bound)
+        end = max([final[0], *(when for when, _, _ in self.trace)])
+        for place, name in ((1, "incumbent"), (2, "bound")):
+            points = [(point[0], point[place]) for point in (*self.trace, (end, *final[1:]))]
+            known = [(when, value) for when, value in points if value is not None]
+            axes.step([when for when, _ in known], [value for _, value in known], where="post", label=name)
+        axes.set(xlabel="seconds", ylabel=self.unit, title=f"{self.method} {self.instance}".strip())
+        axes.legend()
+        return axes
+
     @property
     def summary(self) -> str:
         """The result in one line: what was found, in its unit, and what is proven of it."""
@@ -109,6 +125,9 @@ class Result(Frozen):
             parts.append(f"{self.cpu_s:.3f} CPU s")
         said = self.reason or next(iter(self.violations), None)
         return f"{what}: {', '.join(parts)}" + (f" ({shown(said)})" if said else "")
+
+    def __repr__(self) -> str:
+        return f"<Result {self.summary}>"
 
     def __str__(self) -> str:
         table = self.to_frame()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
 import subprocess
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -25,13 +24,9 @@ from instances.validation import input_errors
 FOLDER = ROOT / "docs" / "evidence"
 FIGURES = 10  # of a number
 SEPARATOR = ";"  # in what names a value, so in no name
-PATTERN = re.compile(r"<!-- (?P<said>[^>]+?) -->(?P<shown>.*?)<!--/-->", re.DOTALL)
-"""A figure in a page that no build reads: what is to be shown, and what is."""
 ENDLESS = "no finite number"
 LISTS = ("experiments.papers", "instances.registry")
 """The lists of all papers: what a run asks them for is the paper's own."""
-PAPERS_OWN, GIVEN = "paper", "given"
-"""What is no measurement of ours: a figure of the paper, and a parameter that somebody has set."""
 
 
 class Value(Frozen):
@@ -215,17 +210,6 @@ def shown(said: str, folder: Path = FOLDER) -> str:
         return found.value(name).shown(form)
     except InputError as error:
         raise InputError(f"{record}: {name}: {error}") from None
-
-
-def renewed(page: str, folder: Path = FOLDER) -> str:
-    """A page that no build reads, with the figures that its records have now. Raises InputError."""
-
-    def figure(match: re.Match[str]) -> str:
-        said = match["said"]
-        text = match["shown"] if said in (PAPERS_OWN, GIVEN) else shown(said, folder)
-        return f"<!-- {said} -->{text}<!--/-->"
-
-    return PATTERN.sub(figure, page)
 
 
 def _rounded(number: float) -> float:

@@ -60,7 +60,11 @@ def answer(
     if not entry.starts and given is None:
         return method.answer(instance.data, options, report)
     fitting = [start for start in entry.starts if start.unfit(instance.data) is None]
-    heuristics = [(start.name, partial(apply, start, instance, options)) for start in fitting]
+
+    def heuristic(entry: Entry, time_limit: float | None) -> Result:
+        return apply(entry, instance, replace(options, time_limit=time_limit))
+
+    heuristics = [(start.name, partial(heuristic, start)) for start in fitting]
     return from_start(method, instance.data, heuristics, options, report, given)
 
 

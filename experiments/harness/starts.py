@@ -21,7 +21,6 @@ from instances import (
     Stopwatch,
     check,
 )
-from instances.clock import within
 from instances.fields import Sense
 from instances.files import read_json
 from instances.gaps import ahead
@@ -30,10 +29,10 @@ from instances.reading import is_folder
 from instances.result import TracePoint
 from instances.text import shown
 
-SHARE = 0.5  # of the time limit is the most that the heuristics may take
-LEAST_S = 1e-3  # of the time limit is left to the exact method in any case
+SHARE = 0.1  # of the time limit for all heuristics: on large instances the exact method has better starts of its own
 
-Heuristic = tuple[str, Callable[[], Result]]
+Heuristic = tuple[str, Callable[[float | None], Result]]
+"""A name, and a call with a time limit in CPU seconds."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +47,16 @@ class GivenStart:
 def best_start(
     heuristics: Iterable[Heuristic], sense: Sense, limit_s: float | None, given: GivenStart | None = None
 ) -> GivenStart | None:
-    """The best of a start that is given and of the solutions of the heuristics, each a name and a call.
+    """Return the best of the given start and of the heuristics' solutions, `None` if there is none.
 
-    One that fails or is too slow is passed over.
+    A heuristic that fails is skipped. All heuristics together have `limit_s` CPU seconds.
     """
     clock, best = Stopwatch(limit_s), given
     for name, run in heuristics:
         if clock.expired:
             break
         with suppress(Exception):
-            result = within(None if limit_s is None else clock.remaining_s, run)
+            result = run(clock.limit_left_s)
             if result.solved and result.objective is not None and result.solution is not None:
                 found = GivenStart(name, result.solution, result.objective)
                 best = found if best is None or ahead(found.objective, best.objective, sense) else best
@@ -72,9 +71,9 @@ def from_start(
     report: Report | None,
     given: GivenStart | None = None,
 ) -> Answer:
-    """What an exact method finds from the best start, which it is given and never falls behind.
+    """Run the heuristics, then an exact method from the best start. The answer is never worse than the start.
 
-    The heuristics are part of the time limit, and their CPU seconds of `build_s`.
+    The heuristics have a share of the time limit. Their CPU seconds are part of `build_s`.
     """
     limit = options.time_limit
     clock = Stopwatch(limit)
@@ -82,7 +81,7 @@ def from_start(
         report(given.solution, None)
     start = best_start(heuristics, data.sense, None if limit is None else SHARE * limit, given)
     started_s, wall_s = clock.cpu_s, clock.wall_s
-    left = options if limit is None else replace(options, time_limit=max(clock.remaining_s, LEAST_S))
+    left = replace(options, time_limit=clock.limit_left_s)
     answer = method.answer(data, left, report, None if start is None else start.solution)
     trace: list[TracePoint] = [(when + wall_s, found, bound) for when, found, bound in answer.trace]
     info = dict(answer.info)

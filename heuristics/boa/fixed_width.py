@@ -85,13 +85,10 @@ def _take_steps(at: IntArray, steps: Segments, cost: FloatArray, budget: float) 
         order, run, end = order[fits], run[fits], end[fits]
         if not len(order):
             return
-        # Each step goes on from the step of the same class before; where ends are out of order the farthest counts.
+        # A step begins at the end of the previous step of the same class. Ends of one class rise along the order.
         by_run = np.lexsort((np.arange(len(run)), run))
         first = np.concatenate([[True], run[by_run][1:] != run[by_run][:-1]])
         reached = end[by_run]
-        starts = np.flatnonzero(first)
-        for a, b in zip(starts, [*starts[1:], len(reached)], strict=True):
-            np.maximum.accumulate(reached[a:b], out=reached[a:b])
         before = np.where(first, at[run[by_run]], np.concatenate([[0], reached[:-1]]))
         extra = np.empty(len(run))
         extra[by_run] = cost[run[by_run], reached] - cost[run[by_run], before]

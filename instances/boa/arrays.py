@@ -149,6 +149,8 @@ def merged_segments(time: FloatArray, cost: FloatArray) -> Segments:
         loss = np.maximum(rise, 0.0)  # Past the least cost a fall is rounding; a free segment comes first.
         slope = gain / loss
     used = (np.arange(cost.shape[1] - 1) >= cheapest[:, None]) & (gain > 0) & np.isfinite(rise)
+    # Rounding must not put collinear segments of one curve out of order: each segment begins where the last one ends.
+    slope = np.minimum.accumulate(np.where(used, slope, np.inf), axis=1)
     curve, start = np.nonzero(used)
     order = np.argsort(-slope[curve, start], kind="stable")
     curve, start = curve[order], start[order]

@@ -260,12 +260,17 @@ def _job_prices(data: EvaPacking, cheapest: IntArray) -> IntArray:
 
 
 def _pairs(data: EvaPacking, workloads: Sequence[str]) -> tuple[FloatArray, FloatArray]:
-    """Throughput of each workload beside each, and the loss of throughput, to the last digit of a float."""
+    """Return the throughput of each workload next to each other one, and 1 less it, rounded once to a float."""
     throughput = data.throughput or Throughput()
-    listed = {(workload, beside): value for workload, beside, value in throughput.pairwise}
-    short = {value: float(1 - Fraction(repr(value))) for value in {throughput.default, *listed.values()}}
-    pair = [[listed.get((w, o), throughput.default) for o in workloads] for w in workloads]
-    return np.array(pair, dtype=float), np.array([[short[value] for value in row] for row in pair], dtype=float)
+    places: dict[str, list[int]] = {}
+    for place, workload in enumerate(workloads):
+        places.setdefault(workload, []).append(place)
+    pair = np.full((len(workloads), len(workloads)), throughput.default)
+    loss = np.full_like(pair, float(1 - Fraction(repr(throughput.default))))
+    for workload, other, value in throughput.pairwise:
+        both = np.ix_(places.get(workload, []), places.get(other, []))
+        pair[both], loss[both] = value, float(1 - Fraction(repr(value)))
+    return pair, loss
 
 
 LARGEST_AMOUNT = 4 * 10**9  # Beyond so many units HiGHS, at its finest tolerance of 1e-10, misses a whole one.

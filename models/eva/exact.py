@@ -53,7 +53,9 @@ def exact(
     - `start`: a valid solution to begin from; the result is never worse.
     - `parameters`: the constants of the method.
     """
+    clock = Stopwatch(options.time_limit)
     arrays = packing_arrays(data)
+    options = replace(options, time_limit=clock.limit_left_s)
     if arrays.limited and data.objective == "net-saving":
         return solve_limited_saving(arrays, options, report, start, parameters)
     answer = _solved(arrays, options, report, start, parameters)
@@ -165,8 +167,7 @@ class _Turns:
     @property
     def left(self) -> Options:
         """The options of the next method."""
-        limit = None if self.options.time_limit is None else max(self.clock.remaining_s, 1e-3)
-        return replace(self.options, time_limit=limit)
+        return replace(self.options, time_limit=self.clock.limit_left_s)
 
     @property
     def known(self) -> Sequence[Group] | None:

@@ -323,6 +323,8 @@ class _MultisetSearch:
         self.proposals = 0
         first = self.kinds.weights(self.most)
         for weights in first:
+            if self.written and clock.expired:  # fewer covers prove less, and nothing false
+                break
             self._add(weights, min(entries, MOST_ENTRIES // 2 // len(first)))
 
         def told(found: list[Group] | None, bound: int | None) -> None:

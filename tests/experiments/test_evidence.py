@@ -10,8 +10,9 @@ import pytest
 
 from experiments import recorded, reproduce
 from experiments.harness import evidence, sources
-from experiments.harness.evidence import Evidence, Value, code_of, read, renewed, shown
+from experiments.harness.evidence import Evidence, Value, code_of, read, shown
 from experiments.harness.experiment import Claim, Experiment, SharedTasks
+from experiments.harness.pages import renewed
 from experiments.harness.sample import Sample
 from experiments.harness.sources import behind, files
 from experiments.harness.store import Store

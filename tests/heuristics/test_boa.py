@@ -13,7 +13,7 @@ from heuristics.boa import (
     width_calculator_artifact,
     width_calculator_whole_job,
 )
-from heuristics.boa.epoch_arrays import epoch_arrays
+from heuristics.boa.epoch_arrays import epoch_arrays, hull_hours
 from heuristics.boa.fixed_width import _equal_shares
 from heuristics.boa.width_calculator import (
     ConvexRelaxation,
@@ -24,7 +24,7 @@ from heuristics.boa.width_calculator import (
     up_to_a_tenth,
 )
 from instances import Options, check
-from instances.boa import figure_1, least_budget, newtrace, random_allocation
+from instances.boa import figure_1, least_budget, merged_segments, newtrace, random_allocation
 from models.boa import exact
 from models.boa.convex.convex_dual import ConvexDual, solve_convex
 from models.boa.convex.curves import curves
@@ -83,6 +83,44 @@ def test_segments_solve_the_convex_problem(share: float):
     assert (~settled).sum() <= 1
     spent = float((p.price * width * _hours_at(p.hours, width)).sum())
     assert spent == pytest.approx(budget, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_line_16_is_the_optimum_of_a_linear_program_on_hulls_with_wide_edges(seed: int):
+    """Rounding must not shuffle the collinear segments of an edge that spans several widths."""
+    random = np.random.default_rng(seed)
+    runs, widths = 5, 24
+    speedup = np.ones((runs, widths))
+    for row in speedup:
+        corners = np.sort(random.choice(np.arange(2, widths + 1), 2, replace=False))
+        row[corners - 1] = np.sort(random.uniform(1, corners))  # a measured speedup that rises at two widths only
+        np.maximum.accumulate(row, out=row)
+    size, value, price = random.uniform(0.5, 2, (3, runs))
+    hours, _ = hull_hours(size[:, None] / speedup)
+    grid = np.arange(1.0, widths + 1)
+    relaxation = ConvexRelaxation(hours, grid, value, price)
+    time, cost = (value[:, None] * hours).ravel(), (price[:, None] * hours * grid).ravel()
+    one_mix_per_run = np.kron(np.eye(runs), np.ones(widths))
+    for share in (0.1, 0.3, 0.5, 0.7, 0.9):
+        budget = float((1 - share) * relaxation.segments.cost[0] + share * relaxation.segments.cost[-1])
+        optimum = linprog(time, A_ub=cost[None], b_ub=[budget], A_eq=one_mix_per_run, b_eq=np.ones(runs))
+        width = relaxation.solve(budget)
+        run_time = _hours_at(hours, width)
+        assert (price * width * run_time).sum() == pytest.approx(budget, rel=1e-9)
+        assert (value * run_time).sum() == pytest.approx(optimum.fun, rel=1e-8)
+
+
+def test_line_16_of_one_class_with_one_wide_edge():
+    """The smallest case: one speedup of 4.5 at eight GPUs, and a budget 5% above the least cost."""
+    k = np.arange(1.0, 9)
+    speedup = 1 + (k - 1) / 2  # the hull of 1, 1, 1, 1, 1, 1, 1, 4.5
+    assert merged_segments((1 / speedup)[None], (k / speedup)[None]).end.tolist() == [1, 2, 3, 4, 5, 6, 7]
+    width = ConvexRelaxation((1 / speedup)[None], k, np.ones(1), np.ones(1)).solve(1.05)
+    assert width / _speed(speedup, width) == pytest.approx(1.05)
+
+
+def _speed(speedup: np.ndarray, width: np.ndarray) -> np.ndarray:
+    return np.interp(width, np.arange(1, len(speedup) + 1), speedup)
 
 
 def _hours_at(hours: np.ndarray, width: np.ndarray) -> np.ndarray:

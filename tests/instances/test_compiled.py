@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import json
 import os
 import shutil
 import signal
@@ -208,3 +209,50 @@ def test_a_process_is_ended_after_its_cpu_seconds_and_compilation_is_none(compil
         os._exit(0 if left > 3500 else 1)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == (-signal.SIGXCPU if compiling_s == 0 else 0)
+
+
+def test_a_run_says_once_that_it_compiles(
+    kept: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """No clock counts compilation, so without a word a run seems to hang."""
+    monkeypatch.setenv(clock.ANNOUNCE, "1")
+    assert loaded(3) == (1116, False)
+    assert capsys.readouterr().err == "compiling more functions for this instance, once\n"
+    assert loaded(3.5) == (1117.0, False)
+    assert capsys.readouterr().err == ""
+
+
+DIGESTS = """
+import importlib, json, pkgutil
+import experiments.simulator, heuristics, instances, models
+from numba.core.dispatcher import Dispatcher
+from instances.compiled import _digest
+
+found = {}
+for root in (models, heuristics, instances, experiments.simulator):
+    for module in pkgutil.walk_packages(root.__path__, f"{root.__name__}."):
+        try:
+            content = vars(importlib.import_module(module.name))
+        except ImportError:  # an optional package is missing
+            continue
+        for name, value in content.items():
+            if isinstance(value, Dispatcher) and value.py_func.__module__ == module.name:
+                assert value.py_func.__closure__ is None, f"{name}: the digest does not cover captured values"
+                found[f"{module.name}:{name}"] = _digest(value.py_func)
+print(json.dumps(found))
+"""
+
+
+def test_the_digest_of_each_kernel_is_the_same_in_every_process():
+    """A digest that contains the address of an object makes each process compile the kernel again."""
+
+    def digests(seed: str) -> dict[str, str]:
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(instances.__file__).parents[1])}
+        run = subprocess.run(
+            [sys.executable, "-c", DIGESTS], env=environment, capture_output=True, text=True, check=True
+        )
+        return json.loads(run.stdout)
+
+    first, second = digests("1"), digests("2")
+    assert len(first) > 100
+    assert [name for name, digest in first.items() if second[name] != digest] == []

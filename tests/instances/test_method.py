@@ -6,7 +6,8 @@ import inspect
 
 import pytest
 
-from instances import Answer, CheckFailed, InputError, Options, Result
+from heuristics.eva import full_reconfiguration
+from instances import Answer, CheckFailed, InputError, Options, Result, Stopwatch
 from instances.eva import table_3
 from instances.method import ANY, SEEDED, Method, method
 
@@ -104,3 +105,101 @@ def test_a_start_is_never_lost_and_a_false_one_refused():
         finds_nothing(DATA, start={"instances": []})
     with pytest.raises(InputError, match="start: must be an object"):
         finds_nothing(DATA, start={"nothing": 1})
+
+
+def test_the_seconds_of_an_exact_method_are_all_that_it_used():
+    """A method that adds up the seconds of its parts forgets the parts that found nothing."""
+
+    @method("exact")
+    def forgets(data):
+        with Stopwatch() as building:
+            _work_for(0.1)
+        _work_for(0.2)
+        return Answer(alone(data), 1.0, build_s=building.cpu_s, solve_s=0.0)
+
+    with Stopwatch() as clock:
+        result = forgets(DATA)
+    assert result.build_s >= 0.1
+    assert result.solve_s >= 0.2
+    assert result.cpu_s <= clock.cpu_s
+
+
+def test_a_heuristic_ends_at_the_time_limit_with_what_it_has_reported():
+    @method("heuristic", ANY)
+    def endless(data, report):
+        report(alone(data), None)
+        _work_for(60)
+
+    result = endless(DATA, Options(time_limit=0.2))
+    assert (result.status, result.termination, result.objective) == ("feasible", "time_limit", 48.0)
+    assert result.reason == "ended at the time limit of 0.2 s"
+    assert result.solve_s < 1
+
+    @method("heuristic", ANY)
+    def silent(data):
+        _work_for(60)
+
+    result = silent(DATA, Options(time_limit=0.2))
+    assert (result.status, result.termination) == ("no_solution", "time_limit")
+
+
+def test_options_are_given_by_name_too():
+    @method("heuristic", SEEDED)
+    def drawn(data, options):
+        return Answer(alone(data), info={"seed": options.seed, "limit": options.time_limit})
+
+    assert drawn(DATA, time_limit=9, seed=4).info == {"seed": 4, "limit": 9}
+    assert drawn(DATA, Options(seed=3, time_limit=2.0), seed=4).info == {"seed": 4, "limit": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "sentence"),
+    [
+        (lambda solve: solve(table_3()), TypeError, "data must be EvaPacking, got Instance: give its .data"),
+        (lambda solve: solve("x.json"), TypeError, "data must be EvaPacking, got str: read a file with instances.load"),
+        (lambda solve: solve({"resources": []}), TypeError, "data must be EvaPacking, got dict"),
+        (lambda solve: solve(DATA, {"seed": 1}), TypeError, "options must be Options, got dict: give time_limit=10"),
+        (lambda solve: solve(DATA, time_limits=3), TypeError, "takes display, effort, .*, time_limit, got time_limits"),
+        (lambda solve: solve(DATA, time_limit="3"), InputError, "time limit: must be a number, got '3'"),
+        (lambda solve: solve(DATA, seed=1.5), InputError, "seed: must be a number, got 1.5"),
+        (lambda solve: solve(DATA, gap=None), InputError, "gap: must be a number, got None"),
+    ],
+)
+def test_a_wrong_argument_gets_one_sentence(call, error, sentence):
+    with pytest.raises(error, match=sentence):
+        call(full_reconfiguration)
+
+
+def test_display_prints_a_line_for_each_report_and_a_summary(capsys: pytest.CaptureFixture[str]):
+    @method("exact")
+    def improves(data, report):
+        report(alone(data), None)
+        report(None, 12.0)
+        return Answer(alone(data), bound=24.0)
+
+    result = improves(DATA, display=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["CPU", "s", "incumbent", "bound", "gap"]
+    assert [line.split()[1:] for line in lines[1:4]] == [
+        ["48", "-", "-"],
+        ["48", "12", "75.0000%"],
+        ["48", "24", "50.0000%"],
+    ]
+    assert lines[4] == result.summary
+    assert repr(result) == f"<Result {result.summary}>"
+    improves(DATA)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_result_plots_its_incumbents_and_bounds():
+    trace = [(0.1, 16.2, None), (0.2, None, 10.0), (0.3, 12.8, 12.8)]
+    result = method("exact", name="plotted")(lambda data: Answer(alone(data), 12.8, trace=trace))(DATA)
+    incumbent, bound = result.plot().get_lines()
+    assert incumbent.get_ydata().tolist() == [16.2, 12.8, 48.0]
+    assert bound.get_ydata().tolist() == [10.0, 12.8, 12.8]
+
+
+def _work_for(cpu_s: float) -> None:
+    clock = Stopwatch(cpu_s)
+    while not clock.expired:
+        pass

@@ -201,6 +201,7 @@ class BranchAndPriceParameters:
     Patterns:
 
     - `listed_patterns`: maximal patterns up to which they are listed; beyond it they are priced.
+    - `listed_numbers`: the same limit on patterns times classes, which bounds memory: 80 MB in two bytes each.
     - `listing_steps`: most steps of the search for the patterns of one type.
     - `splits`: ways to split a pattern in two that are looked at, to see whether two cheaper instances hold it.
     - `columns_each_type`: most columns that one pricing gives of a type.
@@ -225,6 +226,7 @@ class BranchAndPriceParameters:
     """
 
     listed_patterns: int = 400_000
+    listed_numbers: int = 40_000_000
     listing_steps: int = 5_000_000
     splits: int = 2_000
     columns_each_type: int = 10

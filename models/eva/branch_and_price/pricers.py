@@ -194,7 +194,7 @@ def list_patterns(arrays: PackingArrays, parameters: BranchAndPriceParameters) -
     held: list[IntArray] = []
     small = int(arrays.count.max()) <= np.iinfo(np.int16).max
     kept_as = np.zeros((arrays.classes, 0), dtype=np.int16 if small else np.int64)
-    left = parameters.listed_patterns
+    left = min(parameters.listed_patterns, parameters.listed_numbers // max(1, arrays.classes))
     fitting = np.flatnonzero(arrays.fits.any(axis=1))
     for k in fitting[np.lexsort((fitting, arrays.family[fitting]))].tolist():
         demand, room = arrays.demand_of_type[k], arrays.capacity[k]
