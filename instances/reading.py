@@ -42,7 +42,7 @@ def read_bytes(path: str | Path) -> bytes:
         with gzip.GzipFile(fileobj=io.BytesIO(raw)) as packed:
             raw = packed.read(LARGEST_FILE + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise _unreadable(path, error) from error
+        raise InputError(f"{path}: must be a complete gzip file, because {_why_packed(path)}") from error
     _refuse_large(path, raw)
     return raw
 
@@ -63,6 +63,10 @@ def is_folder(path: Path) -> bool:
         return path.is_dir()
     except OSError:
         return False
+
+
+def _why_packed(path: Path) -> str:
+    return "its name ends in .gz" if path.suffix == ".gz" else "it begins like one"
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:

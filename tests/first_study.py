@@ -14,26 +14,12 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from tests.commands import ROOT
+from tests.readme_commands import busy
 
 TIMES = ("build_s", "solve_s", "trace")
-BUSY = "while True: pass"
-
-
-@contextmanager
-def busy(processes: int) -> Iterator[None]:
-    """Others that use the machine."""
-    others = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(processes)]
-    try:
-        yield
-    finally:
-        for other in others:
-            other.kill()
-            other.wait()
 
 
 def study(cache: str, *flags: str) -> dict[tuple[str, str, str], dict[str, Any]]:

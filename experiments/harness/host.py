@@ -215,11 +215,12 @@ class Host:
             return code
 
 
-def used_s(process: int) -> float:
-    """CPU seconds of a process and of those that it has waited for; 0 where the system does not say."""
-    with suppress(OSError, ValueError):
-        return _ticks(_stat(Path(f"/proc/{process}/stat"))) / os.sysconf("SC_CLK_TCK")
-    return 0.0
+def cpu_and_threads(process: int) -> tuple[float, int] | None:
+    """Return the CPU seconds of a process, with those that it has waited for, and its threads; None if unknown."""
+    with suppress(OSError, ValueError, IndexError):
+        fields = _stat(Path(f"/proc/{process}/stat"))
+        return _ticks(fields) / os.sysconf("SC_CLK_TCK"), int(fields[17])
+    return None
 
 
 def _used_by_group_s(group: int | None) -> float:
@@ -233,12 +234,12 @@ def _used_by_group_s(group: int | None) -> float:
     return ticks / os.sysconf("SC_CLK_TCK") if ticks else 0.0
 
 
-def _stat(file: Path) -> list[str]:
-    """What proc(5) tells of a process, from its state on."""
-    return file.read_text().rpartition(")")[2].split()
+def _stat(file: Path) -> list[bytes]:
+    """Read the fields of proc(5) from the state on; the name before them may be any bytes that the process chooses."""
+    return file.read_bytes().rpartition(b")")[2].split()
 
 
-def _ticks(fields: list[str]) -> int:
+def _ticks(fields: list[bytes]) -> int:
     return sum(map(int, fields[11:15]))
 
 
@@ -348,6 +349,8 @@ def _run(work: Work, order: bytes, names_to: int | None = None) -> None:
         code = 0
         if names_to is not None:
             os.write(names_to, " ".join(filter(_ours, set(sys.modules) - before)).encode()[:MOST_NAMES])
+    except SystemExit as end:
+        code = int(end.code or 0)
     finally:
         if os.getpid() == me:  # not what the work has forked
             with suppress(Exception):

@@ -79,7 +79,7 @@ def _told_apart(folders: Iterable[Path]) -> dict[Path, str]:
         for folder in left:
             end = folder.parts[-length:]
             if times[end] == 1 or length >= len(folder.parts):
-                names[folder] = str(Path(*end))
+                names[folder] = shown(str(Path(*end)))  # a name may be no UTF-8
         left = [folder for folder in left if folder not in names]
         length += 1
     return names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import queue
@@ -20,6 +21,7 @@ from instances.clock import OVERRUN, ended_after
 from instances.result import Termination
 
 GRACE = 1.5, 2.0  # a process is ended at the time limit times the first plus the second, CPU seconds
+UNWRITTEN = 100  # plus an errno: the exit status of a process that could not write down its outcome
 WAIT = 5.0, 2.0  # the same in wall seconds, the last resort: a process may wait for a core, sleep, or for another one
 
 
@@ -96,6 +98,9 @@ class HostPool:
         if ended.at_limit or (task.time_limit is not None and ended.exitcode == OVERRUN):
             reason = f"ended from outside: overran the time limit of {task.time_limit:g} s"
             return Handover(reported=reported, termination="killed", reason=reason)
+        if ended.exitcode is not None and ended.exitcode - UNWRITTEN in errno.errorcode:
+            reason = f"the temporary folder {self.folder}: {os.strerror(ended.exitcode - UNWRITTEN)}"
+            return Handover(reported=reported, reason=reason)
         return Handover(reported=reported, reason=f"the process died with exit code {ended.exitcode}")
 
     def interrupted(self, i: int) -> Handover | None:
@@ -150,7 +155,10 @@ def _work(order: bytes) -> None:
     except BaseException as error:  # a user's function may raise SystemExit, or what it has made up itself
         content = pickle.dumps(Failure.of(error, Reported(about=report.reported.about)))
     if os.getpid() == me:  # and not what the work has forked
-        _hand_over(content, _handed_over(report.path))
+        try:
+            _hand_over(content, _handed_over(report.path))
+        except OSError as error:
+            raise SystemExit(UNWRITTEN + (error.errno or 0)) from error
 
 
 def _hand_over(content: bytes, path: Path) -> None:

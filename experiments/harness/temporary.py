@@ -11,7 +11,9 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from contextlib import suppress
+from multiprocessing.util import Finalize
 from pathlib import Path
 
 from instances.private import private_folder
@@ -44,6 +46,7 @@ PREFIX = "run-"
 NAME = re.compile(PREFIX + "[a-z0-9_]{8}")  # as `tempfile` makes them
 MARK = "made-by-gapwise"
 SIGNED = b"Gapwise keeps here what its runs have found. The folder is removed once its command has ended.\n"
+TRIES, PAUSE_S = 40, 0.05  # a process that has just been killed may still create a file in the folder
 AS_IT_IS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # no link, and no wait for a pipe
 
 
@@ -54,6 +57,7 @@ class TemporaryFolder:
         place = private_folder()
         remove_abandoned(place)
         self._lock: int | None = None
+        self._at_exit = Finalize(None, self.remove, exitpriority=0)  # an interrupt may come before anybody removes it
         while True:
             # where somebody else's folder has our name, a folder of no family: nobody will ever remove it but we
             self.path = Path(tempfile.mkdtemp(prefix="gapwise-" if place is None else PREFIX, dir=place))
@@ -68,7 +72,14 @@ class TemporaryFolder:
 
     def remove(self) -> None:
         """Remove it, with all that is in it."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        self._at_exit.cancel()
+        path: Path | None = getattr(self, "path", None)  # None if it could not be made
+        for _ in range(TRIES):
+            if path is None or not path.exists():
+                break
+            shutil.rmtree(path, ignore_errors=True)
+            if path.exists():
+                time.sleep(PAUSE_S)
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None

@@ -8,28 +8,35 @@ from __future__ import annotations
 
 import array
 import gc
+import glob
 import importlib.util
 import json
+import math
 import os
 import random
 import select
 import signal
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from multiprocessing.connection import Connection
 from typing import Any
 
-from experiments.harness.host import die_with_parent, used_s
+from experiments.harness.host import cpu_and_threads, die_with_parent
 from experiments.harness.user_functions import resolve
 from experiments.judging.calls import Calls
-from experiments.judging.confinement import CannotConfine, confine, leave
+from experiments.judging.confinement import SYSTEM, THREADS, CannotConfine, confine, leave
 
 SEEN = "instances"
 HIDDEN = ("models", "heuristics", "experiments", "tests", "docs", ".git")
-"""Folders of this project, and all but these: no program sees exact methods, records, and what is said of them."""
-LARGEST_ANSWERS = 1 << 26  # bytes
+"""Folders of this project: no program sees exact methods, records, and pages, but the types of data alone."""
+OF_PREFIX = ("lib", "lib32", "lib64", "share", "pyvenv.cfg")  # parts of an environment that Python needs once it runs
+INSTALLED = "python*/*-packages"  # the folders below `lib` in which each Python keeps packages
+LARGEST_ANSWER, LARGEST_ANSWERS = 1 << 22, 1 << 26  # bytes of a line, and of all: reading takes 20 times the memory
+CPU_LAST_RESORT = 2, 10  # a program's own limit of CPU seconds: those of all cases times the first, and the second
 LOOK_S = 0.02  # how often it is looked how much CPU a program has used
 WALL = 3.0, 1.0  # wall seconds of a program: its CPU seconds times the first, and the second
 SAID = 1000  # characters of an error
@@ -48,6 +55,7 @@ def serve(handle: int) -> None:
             given = [calls.arguments(content) for content in about["contents"]]
         except Exception as error:
             return judge.send_bytes(_said(error).encode())
+        _folders()  # which the copies need not search again
         gc.collect()
         gc.freeze()
         judge.send_bytes(b"")
@@ -91,24 +99,32 @@ def _awaited(
 
     A line is the answer of a case, in their order, whatever it says: nobody gets time for a case by writing others.
     """
-    content, left, before, since = bytearray(), lines, 0.0, time.monotonic()
+    content, left, line, before, since = bytearray(), lines, 0, 0.0, time.monotonic()
+    used, threads = 0.0, 1
     gone = os.pidfd_open(outside)
     open_still: list[int] = [answers]
     try:
         while True:
             ready, _, _ = select.select([*open_still, gone, judge.fileno()], [], [], LOOK_S)
+            used, threads = cpu_and_threads(inside) or (used, threads)
             if answers in ready:
                 part = os.read(answers, 1 << 16)
                 content += part
                 if not part:
                     open_still = []
-                if left > 0 and b"\n" in part:
-                    left, before, since = left - part.count(b"\n"), used_s(inside), time.monotonic()
+                if b"\n" in part:
+                    left, line = left - part.count(b"\n"), content.rfind(b"\n") + 1
+                    before, since = used, time.monotonic()
             elif gone in ready:
                 return "ended", bytes(content)
-            late = time.monotonic() - since > seconds * WALL[0] + WALL[1] or used_s(inside) - before > seconds
-            why = "size" if len(content) > LARGEST_ANSWERS else "nobody asks" if judge.fileno() in ready else "time"
-            if late or why != "time":
+            reasons = {
+                "ended": left <= 0,  # a further line would say nothing
+                "size": len(content) > LARGEST_ANSWERS or len(content) - line > LARGEST_ANSWER,
+                "threads": threads > THREADS,
+                "nobody asks": judge.fileno() in ready,
+                "time": used - before > seconds or time.monotonic() - since > seconds * WALL[0] + WALL[1],
+            }
+            for why in (why for why, holds in reasons.items() if holds):
                 with suppress(ProcessLookupError):
                     os.kill(inside, signal.SIGKILL)
                 return why, bytes(content)
@@ -146,7 +162,8 @@ def _run(order: dict[str, Any], calls: Calls, given: Sequence[Any], answers: int
     try:
         die_with_parent()
         try:
-            confine(*_folders(), order["memory_mb"])
+            cpu_s = CPU_LAST_RESORT[0] * order["seconds"] * len(order["order"]) + CPU_LAST_RESORT[1]
+            confine(*_folders(), order["memory_mb"], math.ceil(min(cpu_s, threading.TIMEOUT_MAX)))
         except OSError as error:
             os.write(answers, NOT_CONFINED + str(error).encode()[:SAID])
             return
@@ -163,17 +180,24 @@ def _run(order: dict[str, Any], calls: Calls, given: Sequence[Any], answers: int
         os._exit(0)
 
 
+@cache
 def _folders() -> tuple[list[str], list[str]]:
-    """The folders that a program is to see, those of Python, and of those the ones that it is not to see.
+    """The folders of Python that a program sees, and those in them that it does not see.
 
-    Of this project it sees the data, wherever there is a copy of it on the path.
+    Of this project a program sees the types of data. Every copy is hidden that lies on the path of modules or among the
+    packages of any Python whose folders can be seen.
     """
-    visible, hidden = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix], []
-    for path in filter(None, sys.path):
+    prefixes = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}
+    visible = [os.path.join(prefix, name) for prefix in sorted(prefixes) for name in OF_PREFIX]
+    libraries = [folder for folder in (*SYSTEM, *visible) if os.path.basename(folder).startswith("lib")]
+    packages = [found for folder in libraries for found in glob.glob(os.path.join(folder, INSTALLED))]
+    hidden = []
+    for path in dict.fromkeys([*filter(None, sys.path), *packages]):
         if os.path.isfile(os.path.join(path, SEEN, "registry.py")):
             visible.append(os.path.join(path, SEEN))
-            hidden += [os.path.join(path, name) for name in HIDDEN]
-        else:
+            installed = not os.path.isfile(os.path.join(path, "pyproject.toml"))
+            hidden += [os.path.join(path, name) for name in HIDDEN] if installed else [path]
+        elif path in sys.path:
             visible.append(path)
     return visible, hidden
 

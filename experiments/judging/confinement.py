@@ -11,10 +11,13 @@ import ctypes
 import errno
 import os
 import platform
+import re
 import resource
+import socket
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 NEW_FILES, NEW_NAME, NEW_MESSAGES, NEW_USER, NEW_PROCESSES, NEW_NETWORK = (
     0x00020000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000,
@@ -26,12 +29,22 @@ MOUNT_SETATTR, HERE, WITH_ALL_BELOW = 442, -100, 0x8000  # of mount_setattr(2), 
 NO_NEW_PRIVILEGES, DROP_FROM_BOUNDING_SET, SET_SECCOMP, BY_FILTER = 38, 24, 22, 2  # of prctl(2)
 CAPABILITIES_V3, MOST_CAPABILITIES = 0x20080522, 64
 NEW_ROOT = "/sys"  # where it is put together: a folder that every system has, and no program needs
-SYSTEM = ("/bin", "/etc", "/lib", "/lib32", "/lib64", "/nix/store", "/sbin", "/usr")
+SYSTEM = (
+    *("/lib", "/lib32", "/lib64", "/nix/store", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/share"),
+    *("/usr/local/lib", "/usr/local/lib64", "/usr/local/share"),
+    *("/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/etc/nsswitch.conf", "/etc/passwd"),
+)
+"""Libraries and their data. The rest of /usr and /etc holds programs, sources, settings and secrets."""
 DEVICES = ("/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero")
 OWN_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm", "/run")
-OWN_MB = 64  # that files of a confined process take
+OWN_MB, OWN_FILES = (
+    64,
+    4096,
+)  # the files of a confined process in all its folders; each takes 1 kB of the kernel's memory
 THREADS, FILES = 64, 256
-LAST_THREAD = 320  # the least number that the system takes; it holds for root too, whose threads nobody counts
+LAST_THREAD = 320  # the smallest number that the system takes; it holds for root too, whose RLIMIT_NPROC is ignored
+PID_MAX = "/proc/sys/kernel/pid_max"
+PID_MAX_OF_NAMESPACE = 6, 14  # since this Linux the number belongs to a namespace, and to the whole machine before
 NOBODY = 65534
 
 LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # instructions of a filter, see seccomp(2)
@@ -39,10 +52,41 @@ NUMBER_AT, MACHINE_AT, FLAGS_AT = 0, 4, 16  # in what it looks at: the call, who
 ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050000, 0x80000000
 NEW_THREAD = 0x00010000  # CLONE_THREAD of clone(2)
 OTHER_CALLS = 0x40000000  # from this number on: x86's calls of another kind
-IO_URING_SETUP, CLONE3, MEMFD_SECRET = 425, 435, 447  # which have one number on all machines
-MACHINES = {  # AUDIT_ARCH; clone; fork and vfork, where it has them, memfd_create, shmget, add_key, request_key, keyctl
-    "x86_64": (0xC000003E, 56, (57, 58, 319, 29, 248, 249, 250)),
-    "aarch64": (0xC00000B7, 220, (279, 194, 217, 218, 219)),
+DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
+NEWER_CALLS = 424
+"""From this number on, all machines number their calls alike. A C library takes an older call if it hears ENOSYS."""
+ALLOWED_NEWER = {
+    "close_range": 436, "openat2": 437, "faccessat2": 439, "epoll_pwait2": 441, "futex_waitv": 449, "fchmodat2": 452,
+    "map_shadow_stack": 453, "futex_wake": 454, "futex_wait": 455, "futex_requeue": 456,
+}  # fmt: skip
+
+
+class Machine(NamedTuple):
+    """The numbers of a machine: AUDIT_ARCH, the calls that depend on their first argument, and all that are refused."""
+
+    arch: int
+    clone: int
+    prctl: int
+    socket: int
+    socketpair: int
+    refused: tuple[int, ...]
+
+
+REFUSED = {  # name of a call: its numbers on x86_64 and aarch64; None if the machine has no such call
+    "fork": (57, None), "vfork": (58, None),  # other processes
+    "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271), "kcmp": (312, 272),
+    "memfd_create": (319, 279), "shmget": (29, 194), "semget": (64, 190), "msgget": (68, 186), "mq_open": (240, 180),
+    "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219),  # memory that no process owns
+    "inotify_init": (253, None), "inotify_init1": (294, 26), "fanotify_init": (300, 262),
+    "io_setup": (206, 0), "userfaultfd": (323, 282), "bpf": (321, 280), "perf_event_open": (298, 241),  # large code
+    "modify_ldt": (154, None), "unshare": (272, 97), "setns": (308, 268),
+    "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265),
+}  # fmt: skip
+MACHINES = {
+    name: Machine(*numbers, tuple(found for both in REFUSED.values() if (found := both[i]) is not None))
+    for i, (name, numbers) in enumerate(
+        {"x86_64": (0xC000003E, 56, 157, 41, 53), "aarch64": (0xC00000B7, 220, 167, 198, 199)}.items()
+    )
 }
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -78,21 +122,18 @@ def leave() -> None:
     Path("/proc/self/gid_map").write_text(f"{NOBODY} {group} 1")
 
 
-def confine(visible: Iterable[str], hidden: Iterable[str], memory_mb: int) -> None:
-    """In the first process of new namespaces: it sees the system and `visible`, read-only, but of them not `hidden`.
+def confine(visible: Iterable[str], hidden: Iterable[str], memory_mb: int, cpu_s: int) -> None:
+    """Confine the first process of new namespaces for good: it sees the system and `visible`, read-only.
 
-    Folders of its own are empty. It gets so much memory. Nothing that is taken can be had again. Raises CannotConfine.
+    Folders in `hidden` are empty but for the parts that `visible` names. Folders of its own are empty, too. The process
+    gets `memory_mb` of memory and `cpu_s` CPU seconds. Raises CannotConfine.
     """
     _mount(None, "/", None, RECURSIVE | PRIVATE)
-    _see(visible)
-    for folder in hidden:
-        if os.path.isdir(folder):
-            _mount("tmpfs", folder, "tmpfs", NO_SUID | NO_DEVICES | READ_ONLY, "size=4k,mode=0500")
+    _see(visible, hidden)
     for name in os.listdir("/proc/sys/user"):
         with suppress(OSError):
             Path("/proc/sys/user", name).write_text("0")  # no namespaces within
-    with suppress(OSError):  # before Linux 6.14 it is of the whole machine, and not ours to set
-        Path("/proc/sys/kernel/pid_max").write_text(str(LAST_THREAD))
+    limit_process_ids(os.uname().release)
     _set_read_only("/proc")  # what the system is set to, which is root's to change, whatever it has given up
     _set_read_only("/")
     _limit(resource.RLIMIT_AS, memory_mb << 20)
@@ -100,6 +141,7 @@ def confine(visible: Iterable[str], hidden: Iterable[str], memory_mb: int) -> No
     _limit(resource.RLIMIT_NPROC, THREADS)
     _limit(resource.RLIMIT_NOFILE, FILES)
     _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_CPU, cpu_s)
     for capability in range(MOST_CAPABILITIES):
         _libc.prctl(DROP_FROM_BOUNDING_SET, capability, 0, 0, 0)  # those that the kernel does not know fail
     _done(_libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0), "prctl")
@@ -108,52 +150,91 @@ def confine(visible: Iterable[str], hidden: Iterable[str], memory_mb: int) -> No
     _refuse_calls()
 
 
-def _see(visible: Iterable[str]) -> None:
-    """Another root: what is to be seen, a few devices, processes, and empty folders."""
-    _mount("tmpfs", NEW_ROOT, "tmpfs", NO_SUID | NO_DEVICES, "size=1m,mode=0755")
+def limit_process_ids(release: str) -> None:
+    """Limit the numbers of processes in this namespace, if the Linux of this `release` keeps the limit per namespace.
+
+    An older Linux has one limit for the whole machine, and root may write it.
+    """
+    version = re.match(r"(\d+)\.(\d+)", release)
+    if version is not None and (int(version[1]), int(version[2])) >= PID_MAX_OF_NAMESPACE:
+        with suppress(OSError):
+            Path(PID_MAX).write_text(str(LAST_THREAD))
+
+
+def _see(visible: Iterable[str], hidden: Iterable[str]) -> None:
+    """Change to a new root with the visible folders, a few devices, processes, and empty folders.
+
+    The empty folders are parts of the file system of the root, so that its limits hold for all of them together.
+    """
+    about = f"size={OWN_MB}m,nr_inodes={OWN_FILES},mode=0755"
+    _mount("tmpfs", NEW_ROOT, "tmpfs", NO_SUID | NO_DEVICES, about)
     seen = {os.path.abspath(name) for path in visible for name in (path, os.path.realpath(path))} - {"/"}
-    ours = dict.fromkeys(OWN_FOLDERS, "tmpfs") | {"/proc": "proc"}
-    bound: list[str] = []
-    for path in sorted({*ours, *DEVICES, *SYSTEM, *seen}):  # folders before what is in them
+    covers = {os.path.abspath(path) for path in hidden} - seen
+    for path in OWN_FOLDERS:  # mounts of their own, because the mount of the root becomes read-only
+        _mount(_made(path), NEW_ROOT + path, None, BIND)
+    _mount("proc", _made("/proc"), "proc", NO_SUID | NO_DEVICES)
+    shown, covered = set[str](), set[str]()
+    for path in sorted({*DEVICES, *SYSTEM, *seen, *covers}):  # folders before what is in them
         there = NEW_ROOT + path
-        if path in ours:
-            os.makedirs(there, exist_ok=True)
-            data = f"size={OWN_MB}m,mode=0700" if ours[path] == "tmpfs" else None
-            _mount(ours[path], there, ours[path], NO_SUID | NO_DEVICES, data)
+        nearest = max((p for p in (*shown, *covered) if path.startswith(f"{p}/")), key=len, default="")
+        if path in covers:
+            if nearest in shown and os.path.isdir(there):
+                _mount("tmpfs", there, "tmpfs", NO_SUID | NO_DEVICES, "size=4k,mode=0500")
+                covered.add(path)
         elif os.path.islink(path) and path in SYSTEM:
             os.makedirs(os.path.dirname(there), exist_ok=True)
             os.symlink(os.readlink(path), there)
-        elif os.path.exists(path) and not any(path.startswith(f"{folder}/") for folder in bound):
-            os.makedirs(there if os.path.isdir(path) else os.path.dirname(there), exist_ok=True)
-            if not os.path.isdir(path):
+        elif os.path.exists(path) and nearest not in shown:
+            if os.path.isdir(path):
+                _made(path)
+            else:
+                _made(os.path.dirname(path))
                 Path(there).touch()
             _mount(path, there, None, BIND | RECURSIVE)
             _set_read_only(there)
-            bound.append(path)
+            shown.add(path)
+    for path in covered:
+        _set_read_only(NEW_ROOT + path)
     os.chdir(NEW_ROOT)
     _done(_libc.pivot_root(b".", b"."), "pivot_root")
     _done(_libc.umount2(b".", DETACH), "umount2")
     os.chdir("/")
 
 
+def _made(path: str) -> str:
+    """Make a folder of the new root, and return its path of now."""
+    os.makedirs(NEW_ROOT + path, exist_ok=True)
+    return NEW_ROOT + path
+
+
 def _refuse_calls() -> None:
-    """Refuse other processes, but not threads; keys and memory that belong to none; and work that the system does."""
-    machine, clone, refused = MACHINES.get(platform.machine(), (0, 0, ()))
-    if not machine:
+    """Refuse other processes, but not threads; keys and memory that no process owns; sockets but those within."""
+    machine = MACHINES.get(platform.machine())
+    if machine is None:
         raise CannotConfine(errno.ENOSYS, f"system calls of this machine: {platform.machine()}")
-    steps = [(LOAD, 0, 0, MACHINE_AT), (EQUAL, 1, 0, machine), (RETURN, 0, 0, KILL), (LOAD, 0, 0, NUMBER_AT)]
-    for number in (*refused, IO_URING_SETUP, MEMFD_SECRET):
-        steps += [(EQUAL, 0, 1, number), (RETURN, 0, 0, REFUSE | errno.EPERM)]
-    steps += [(AT_LEAST, 0, 1, OTHER_CALLS), (RETURN, 0, 0, REFUSE | errno.EPERM)]
-    steps += [(EQUAL, 0, 1, CLONE3), (RETURN, 0, 0, REFUSE | errno.ENOSYS)]  # whoever hears that takes clone
-    steps += [(EQUAL, 0, 3, clone), (LOAD, 0, 0, FLAGS_AT), (ANY_BIT, 1, 0, NEW_THREAD)]
-    steps += [(RETURN, 0, 0, REFUSE | errno.EPERM), (RETURN, 0, 0, ALLOW)]
+    refuse = RETURN, 0, 0, REFUSE | errno.EPERM
+    steps = [(LOAD, 0, 0, MACHINE_AT), (EQUAL, 1, 0, machine.arch), (RETURN, 0, 0, KILL), (LOAD, 0, 0, NUMBER_AT)]
+    for number in machine.refused:
+        steps += [(EQUAL, 0, 1, number), refuse]
+    steps += [(AT_LEAST, 0, 1, OTHER_CALLS), refuse]
+    for number in ALLOWED_NEWER.values():
+        steps += [(EQUAL, 0, 1, number), (RETURN, 0, 0, ALLOW)]
+    steps += [(AT_LEAST, 0, 1, NEWER_CALLS), (RETURN, 0, 0, REFUSE | errno.ENOSYS)]
+    steps += [(EQUAL, 0, 3, machine.clone), (LOAD, 0, 0, FLAGS_AT), (ANY_BIT, 1, 0, NEW_THREAD), refuse]
+    steps += [(LOAD, 0, 0, NUMBER_AT)]
+    steps += [(EQUAL, 0, 3, machine.prctl), (LOAD, 0, 0, FLAGS_AT), (EQUAL, 0, 1, DEATH_SIGNAL), refuse]
+    steps += [(LOAD, 0, 0, NUMBER_AT), (EQUAL, 1, 0, machine.socket), (EQUAL, 0, 3, machine.socketpair)]
+    steps += [(LOAD, 0, 0, FLAGS_AT), (EQUAL, 1, 0, socket.AF_UNIX), (RETURN, 0, 0, REFUSE | errno.EAFNOSUPPORT)]
+    steps += [(RETURN, 0, 0, ALLOW)]
     program = (_CallStep * len(steps))(*(_CallStep(*step) for step in steps))
     _done(_libc.prctl(SET_SECCOMP, BY_FILTER, ctypes.byref(_CallFilter(len(steps), program)), 0, 0), "seccomp")
 
 
 def _limit(what: int, most: int) -> None:
-    resource.setrlimit(what, (most, most))
+    """Set a limit, which nobody can raise above the one that this process has been given."""
+    given = resource.getrlimit(what)[1]
+    least = most if given == resource.RLIM_INFINITY else min(most, given)
+    resource.setrlimit(what, (least, least))
 
 
 def _set_read_only(path: str) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import random
+import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from multiprocessing import Pipe
@@ -18,6 +19,7 @@ from statistics import fmean
 from typing import Any, Literal, Self
 
 from experiments.harness.sources import ROOT
+from experiments.judging.confinement import THREADS
 from instances import CheckFailed, InputError, MalformedSolution, agree, better
 from instances.fields import Sense
 from instances.reading import read_bytes
@@ -25,11 +27,18 @@ from instances.text import said_by, shown
 
 SECONDS, MEMORY_MB = 10.0, 2048
 LARGEST_PROGRAM = 1 << 20  # bytes
+END_S = 2.0  # the process of the programs gets so long to end by itself
 CELL = """import sys
 sys.path.insert(0, sys.argv[1])
 from experiments.judging.cell import serve
 serve(int(sys.argv[2]))"""
 Status = Literal["solved", "violates", "malformed", "error", "time", "size", "no answer"]
+
+ENDED: Mapping[str, tuple[Status, str]] = {
+    "time": ("time", "ended from outside: time"),
+    "size": ("size", "ended from outside: size"),
+    "threads": ("error", f"ended from outside: more than {THREADS} threads"),
+}
 
 
 @dataclass(frozen=True)
@@ -124,7 +133,7 @@ class ProgramJudge:
     def of_text(self, program: str, function: str | None = None) -> Judgement:
         """The judgement on the text of a program. Raises as a call does."""
         left = list(range(len(self.task.cases)))
-        random.Random(program).shuffle(left)  # the same for the same program, and nothing to learn from
+        random.Random(program).shuffle(left)  # the same for the same program; no program knows its place
         scores: dict[int, CaseScore] = {}
         seconds, said = 0.0, ""
         while left:
@@ -133,7 +142,7 @@ class ProgramJudge:
                 raise InputError(f"task: this machine does not let its users confine a program: {head['said']}")
             seconds += head["cpu_s"]
             before = len(left)
-            for i, line in zip(tuple(left), lines, strict=False):  # a line more than there are cases says nothing
+            for i, line in zip(tuple(left), lines, strict=False):
                 said = said or str(line.get("fault") or line.get("error") or "")
                 if "fault" in line:
                     scores |= {i: self._failed(i, "error", str(line["fault"])) for i in left}
@@ -141,9 +150,9 @@ class ProgramJudge:
                     break
                 left.remove(i)
                 scores[i] = self._scored(self.task.cases[i], line)
-            if left and head["ended"] in ("time", "size"):
+            if left and head["ended"] in ENDED:
                 late = left.pop(0)
-                scores[late] = self._failed(late, head["ended"], f"ended from outside: {head['ended']}")
+                scores[late] = self._failed(late, *ENDED[head["ended"]])
             elif left and len(left) == before:  # it has ended by itself, and would again
                 late = left.pop(0)
                 scores[late] = self._failed(late, "no answer", f"the program ended with exit code {head['code']}")
@@ -160,12 +169,20 @@ class ProgramJudge:
         """End the process; the next call begins another."""
         if self._owner != os.getpid():
             return
-        if self._orders is not None:
-            self._orders.close()
-        if self._cell is not None:
-            self._cell.kill()
-            self._cell.wait()
-        self._cell = self._orders = None
+        orders, cell, self._orders, self._cell = self._orders, self._cell, None, None
+        if orders is not None:
+            # the process ends its program once nobody asks; a fork or a thread may still hold the connection
+            with suppress(OSError), socket.socket(fileno=os.dup(orders.fileno())) as both:
+                both.shutdown(socket.SHUT_RDWR)
+            orders.close()
+        if cell is not None:
+            try:
+                cell.wait(END_S)
+            except subprocess.TimeoutExpired:
+                pass
+            finally:
+                cell.kill()
+                cell.wait()
 
     def __enter__(self) -> Self:
         return self
@@ -173,7 +190,7 @@ class ProgramJudge:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _run(self, program: str, function: str | None, order: Sequence[int]) -> tuple[dict[str, Any], list[Any]]:
+    def _run(self, program: str, function: str | None, order: Sequence[int]) -> tuple[dict[str, Any], Iterator[Any]]:
         """How a run over some cases ended, and the lines that it wrote, one for each case in turn."""
         asked = {
             "program": program,
@@ -196,7 +213,7 @@ class ProgramJudge:
             except BaseException:  # an interrupt: what is under way would answer the next call
                 self.close()
                 raise
-        return head, [_line(text) for text in content.split(b"\n")[:-1]]
+        return head, map(_line, content.split(b"\n", len(order))[:-1])  # further lines say nothing
 
     def _opened(self) -> Connection:
         if self._orders is not None:

@@ -107,8 +107,11 @@ def label(text: str, most: int = 60) -> str:
 
 
 def cell(value: object) -> object:
-    """`value` for a CSV file; text that a spreadsheet would take for a formula begins with an apostrophe."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+    """Return `value` for a CSV file: text without control characters, and with an apostrophe if it is a formula."""
+    if not isinstance(value, str):
+        return value
+    text = shown(value)
+    return f"'{text}" if value.startswith(FORMULA) else text
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
@@ -150,10 +151,12 @@ def apart(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
 
 
 def _address(folder: Path) -> str:
-    while not (folder / "scheduler.json").exists():
+    """Wait for the file that a scheduler writes, which is empty or half written for a moment."""
+    while True:
+        with suppress(FileNotFoundError, json.JSONDecodeError):
+            address: str = json.loads((folder / "scheduler.json").read_text())["address"]
+            return address
         time.sleep(0.05)
-    address: str = json.loads((folder / "scheduler.json").read_text())["address"]
-    return address
 
 
 SCHEDULER = "--host", "127.0.0.1", "--port", "0", "--no-dashboard"

@@ -6,7 +6,10 @@ import json
 import os
 import random
 import stat
+import subprocess
+import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,6 +167,34 @@ def test_folders_of_dead_commands_are_removed_and_no_others(tmp_path: Path, monk
     another.remove()
     assert {path.name for path in home.iterdir()} == left - {held.path.name, another.path.name}
     assert home.stat().st_mode & 0o777 == 0o700
+
+
+def test_an_interrupt_before_the_first_run_leaves_no_folder(tmp_path: Path):
+    done = python(
+        "-c", "from experiments.harness.pool import HostPool\npool = HostPool(1, [])\nraise KeyboardInterrupt",
+        TMPDIR=str(tmp_path),
+    )  # fmt: skip
+    assert "KeyboardInterrupt" in done.stderr
+    assert list(tmp_path.glob("gapwise-*/run-*")) == []
+    assert len(list(tmp_path.glob("gapwise-*"))) == 1
+
+
+WRITES = """
+import pathlib, sys
+for i in range(10**9):
+    pathlib.Path(sys.argv[1], str(i % 50)).write_bytes(b"")
+"""
+
+
+def test_a_folder_to_which_a_dying_process_still_writes_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    made = TemporaryFolder()
+    with subprocess.Popen([sys.executable, "-c", WRITES, made.path], stderr=subprocess.DEVNULL) as writer:
+        while not (made.path / "9").exists():
+            time.sleep(0.01)
+        threading.Timer(0.3, writer.kill).start()
+        made.remove()
+    assert not made.path.exists()
 
 
 def test_strangers_things_in_the_temporary_folder_stay_as_they_are(tmp_path: Path, table_3_file: Path):

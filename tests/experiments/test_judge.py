@@ -7,7 +7,9 @@ import json
 import multiprocessing
 import os
 import platform
+import sys
 import textwrap
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -21,7 +23,9 @@ from experiments.eva import prism
 from experiments.eva.methods import METHODS
 from experiments.harness import records
 from experiments.harness.sources import ROOT
-from experiments.judging.confinement import MACHINES
+from experiments.judging import cell, confinement
+from experiments.judging import judge as judging
+from experiments.judging.confinement import MACHINES, REFUSED
 from experiments.judging.judge import JudgedCase, Judgement, JudgeTask, ProgramJudge
 from experiments.judging.problems import task_of
 from experiments.papers import JUDGED
@@ -29,7 +33,7 @@ from experiments.score import print_judgement
 from instances import CheckFailed, InputError, Options, Result
 from instances.eva import table_3, table_7
 from instances.tables import packaged
-from tests.commands import call
+from tests.commands import call, python
 
 HONEST = """
 def solve(data):
@@ -41,6 +45,7 @@ def solve(data):
         rented.append({"type": fits[0].name, "count": task.count, "tasks": {task.key: 1}})
     return {"instances": rented}
 """
+NOTHING = "def solve(data):\n    return {'instances': []}\n"
 
 
 def small() -> JudgeTask:
@@ -107,6 +112,12 @@ def test_what_a_program_does_to_itself_changes_no_score(judge: ProgramJudge, hon
 
 ADD_KEY = {"x86_64": 248}.get(platform.machine(), 217)
 CLONE = MACHINES.get(platform.machine(), (0, 0))[1]
+ENVIRONMENT = next(iter(Path(sys.prefix).relative_to(ROOT).parts), "") if ROOT in Path(sys.prefix).parents else ""
+"""The folder of this clone that holds Python's environment, as README makes it."""
+LIBC = "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+ANSWERED = LIBC + "assert libc.syscall({}, 0, 0, 0, 0, 0) >= 0 or ctypes.get_errno() not in (1, 38)"
+"""A call that the kernel has answered, whatever it has said, and not the filter with EPERM or ENOSYS."""
+IS_X86 = platform.machine() == "x86_64"
 FORBIDDEN = {  # what ends in an exception, or else in `got it` among the reasons
     "the exact method": "from models.eva import exact\nexact(data)",
     "this project's heuristics": "from heuristics.eva import full_reconfiguration",
@@ -131,10 +142,32 @@ FORBIDDEN = {  # what ends in an exception, or else in `got it` among the reason
     "a process": "import os\nos.fork()",
     "another program": "import subprocess\nsubprocess.run(['true'])",
     "a process of no libc": f"import ctypes\nassert ctypes.CDLL(None).syscall({CLONE}, 17, 0, 0, 0, 0) >= 0",
-    "what lies beside the data": f"import os\nassert set(os.listdir({str(ROOT)!r})) > {{'instances'}}",
+    "what lies beside the data": f"import os\nassert set(os.listdir({str(ROOT)!r})) - {{'instances', {ENVIRONMENT!r}}}",
     "devices": "import os\nassert len(os.listdir('/dev')) > 6",
     "the settings of the system": "open('/proc/sys/vm/drop_caches', 'w')",
     "the keys of the system": "open('/proc/sysrq-trigger', 'w')",
+    "semaphores that outlive it": LIBC + "assert libc.semget(0, 8, 0o1600) >= 0",
+    "messages that outlive it": LIBC + "assert libc.msgget(0, 0o1600) >= 0",
+    "its parent's end changes nothing": LIBC + "assert libc.prctl(1, 0, 0, 0, 0) == 0",
+    "the host of a virtual machine": "import socket\nsocket.socket(40, socket.SOCK_STREAM)",
+    "the kernel's own sockets": "import socket\nsocket.socket(16, socket.SOCK_RAW)",
+    "the network's own sockets": "import socket\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM)",
+    "no end of CPU time": "import resource\nassert resource.getrlimit(resource.RLIMIT_CPU)[1] < 0",
+    "the passwords of the system": "open('/etc/shadow').read()",
+    "the sources of the system": "import os\nos.listdir('/usr/src')",
+    "files without end": "for i in range(10_000):\n    open(f'/tmp/{i}', 'w').close()",
+    "more in all folders than in one": """import os
+for folder in ("/tmp", "/var/tmp", "/dev/shm", "/run"):
+    with open(folder + "/large", "wb") as file:
+        file.write(bytes(30 << 20))""",
+    "threads without end": """import threading, time
+threading.stack_size(1 << 16)
+for i in range(200):
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+time.sleep(0.2)""",
+    **{f"the call {name}": ANSWERED.format(numbers[0 if IS_X86 else 1]) for name, numbers in REFUSED.items()
+       if numbers[0 if IS_X86 else 1] is not None},
+    **{f"the new call {number}": ANSWERED.format(number) for number in (425, 434, 438, 451, 457, 9999)},
 }  # fmt: skip
 
 
@@ -215,7 +248,19 @@ def test_the_parent_counts_the_time_of_a_program_and_of_its_threads(judge: Progr
 
 
 def test_threads_are_to_be_had_and_what_is_installed(honest: Judgement):
-    uses = "import threading, numpy, scipy.optimize\none = threading.Thread(target=print)\none.start()\none.join()\n"
+    uses = """import asyncio, os, threading, numba, numpy, pandas, scipy.optimize, socket
+one = threading.Thread(target=print)
+one.start()
+one.join()
+assert numba.njit(lambda x: x + 1)(numpy.ones(3)).sum() == 6.0
+assert scipy.optimize.linprog([1.0], bounds=[(2.0, None)]).fun == 2.0
+assert pandas.Timestamp("2026-01-01", tz="Europe/Berlin").utcoffset().seconds == 3600
+assert asyncio.run(asyncio.sleep(0, 5)) == 5
+one, other = socket.socketpair()
+one.send(b"x")
+assert other.recv(1) == b"x"
+os.chmod("/tmp", 0o700)
+"""
     with ProgramJudge(small(), seconds=60.0, memory_mb=1024) as patient:  # an import alone may take half a second
         assert patient.of_text(uses + HONEST).cases == honest.cases
 
@@ -272,6 +317,101 @@ def test_nobody_gets_time_for_a_case_by_writing_lines(judge: ProgramJudge):
     )
     found = judge.of_text(WROTE + burn + late)
     assert found.failed == 2
+
+
+def test_lines_after_the_last_case_are_not_read(judge: ProgramJudge, monkeypatch: pytest.MonkeyPatch):
+    read: list[int] = []
+    monkeypatch.setattr(judging, "_line", lambda text: read.append(len(text)) or {})
+    flood = "for _ in range(64):\n    write(bytes([10]) * (1 << 16))\n"
+    assert judge.of_text(WROTE + flood + HONEST).failed == 2
+    assert read == [0, 0]
+
+
+def test_a_name_that_is_no_text_hides_no_time(judge: ProgramJudge):
+    name = "import ctypes, time\nctypes.CDLL(None).prctl(15, bytes([255, 254, 41, 32]), 0, 0, 0)\n"
+    burn = "\n    until = time.process_time() + 0.9\n    while time.process_time() < until: pass"
+    found = judge.of_text(name + HONEST.replace("rented = []", "rented = []" + burn))
+    assert {case.status for case in found.cases} == {"time"}
+
+
+def test_a_program_ends_with_its_judge(judge: ProgramJudge):
+    """Even if it lets its parent's end pass: `close` has it ended."""
+    endless = LIBC + "libc.prctl(1, 0, 0, 0, 0)\ndef solve(data):\n    while True: pass\n"
+    with ProgramJudge(small(), seconds=100.0, memory_mb=1024) as own, ThreadPoolExecutor(1) as threads:
+        own.of_text(NOTHING)
+        assert own._cell is not None
+        asked = threads.submit(own.of_text, endless)
+        while not (inside := [child for outside in children(own._cell.pid) for child in children(outside)]):
+            time.sleep(0.05)
+        time.sleep(0.5)
+        own.close()
+        with pytest.raises(InputError, match="killed from outside"):
+            asked.result()
+    until = time.monotonic() + 10
+    while Path(f"/proc/{inside[0]}").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{inside[0]}").exists()
+
+
+def children(process: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    except FileNotFoundError:
+        return []
+
+
+def test_the_limit_of_the_whole_machine_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Before Linux 6.14 the greatest number of a process is the machine's, and root may write it."""
+    file = tmp_path / "pid_max"
+    monkeypatch.setattr(confinement, "PID_MAX", str(file))
+    for release in ("6.13.12", "6.1.0-32-amd64", "5.15.0", "3.16", "unknown"):
+        confinement.limit_process_ids(release)
+        assert not file.exists(), release
+    for release in ("6.14.0-rc1", "6.18.44-fc", "7.0"):
+        confinement.limit_process_ids(release)
+        assert file.read_text() == str(confinement.LAST_THREAD)
+        file.unlink()
+
+
+CONFINED = """
+import os, sys
+from experiments.judging.confinement import CannotConfine, confine, leave
+top = sys.argv[1]
+try:
+    leave()
+    if os.fork() == 0:
+        confine([f"{top}/lib", f"{top}/lib/project/instances"], [f"{top}/lib/project", f"{top}/lib/none"], 1024, 10)
+        print(*(name for folder, _, names in os.walk(top) for name in names))
+        os._exit(0)
+except CannotConfine:
+    print("cannot")
+os.wait()
+"""
+
+
+def test_a_whole_project_within_a_folder_that_is_seen_is_hidden_but_for_its_data(tmp_path: Path):
+    for name in ("lib/other", "lib/project/instances/data", "lib/project/models/exact", "lib/project/table"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    done = python("-c", CONFINED, tmp_path)
+    if done.stdout == "cannot\n":
+        pytest.skip("a machine whose users cannot have namespaces")
+    assert sorted(done.stdout.split()) == ["data", "other"], done.stderr
+
+
+def test_copies_of_the_project_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """On the path of modules, and among the packages of another Python of the system."""
+    source, installed = tmp_path / "source", tmp_path / "lib" / "python3.9" / "dist-packages"
+    for copy in (source, installed):
+        (copy / "instances").mkdir(parents=True)
+        (copy / "instances" / "registry.py").write_text("")
+    (source / "pyproject.toml").write_text("")
+    monkeypatch.setattr(cell, "SYSTEM", (str(tmp_path / "lib"),))
+    monkeypatch.setattr(sys, "path", [*sys.path, str(source)])
+    visible, hidden = cell._folders.__wrapped__()
+    assert {str(source / "instances"), str(installed / "instances")} <= set(visible)
+    assert {str(source), str(installed / "models"), str(installed / "experiments")} <= set(hidden)
+    assert not {str(source), str(installed)} & set(visible)
 
 
 def test_what_a_program_says_steers_no_terminal(judge: ProgramJudge, capsys: pytest.CaptureFixture[str]):
@@ -340,9 +480,6 @@ def test_the_command_prints_one_object_and_an_evaluator_returns_numbers(tmp_path
     numbers = judge.evaluate(str(program))
     assert set(numbers) == {"combined_score", "failed", "seconds", "mean_gap", "worst_gap"}
     assert all(type(value) is float for value in numbers.values())
-
-
-NOTHING = "def solve(data):\n    return {'instances': []}\n"
 
 
 def test_threads_and_forked_processes_get_their_own_answers(judge: ProgramJudge, honest: Judgement):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,7 @@ def test_a_study_of_every_name_ends_with_table_and_report_and_resumes(named: Pat
     rows = list(csv.DictReader((tmp_path / "out" / "results.csv").open(newline="")))
     assert sorted({r["instance"] for r in rows}) == sorted({cell(name) for name in NAMES})
     assert {r["instance_set"] for r in rows} == {"'=a $b$"}
+    assert not any(c in (tmp_path / "out" / "results.csv").read_text() for c in "\x00\x1b\x07\u202e\u2028")
     report = (tmp_path / "out" / "report.html").read_text()
     assert report.count("=a $b$") >= 2 * len(NAMES)
     assert "\x1b" not in report
@@ -122,6 +124,16 @@ def test_sets_of_folders_with_one_base_name_are_told_apart(tmp_path: Path):
         (tmp_path / folder).mkdir(parents=True)
         save(table_3(), tmp_path / folder / "i.json")
     assert [s.name for s in from_paths([tmp_path], ("all",))] == ["aa/x", "bb/x", "c"]
+
+
+def test_a_folder_whose_name_is_no_text_is_a_set(tmp_path: Path):
+    for name in (b"caf\xe9", b"b"):
+        os.makedirs(os.fsencode(tmp_path) + b"/" + name)
+        save(table_3(), tmp_path / os.fsdecode(name) / "i.json")
+    done = call("gap_study", tmp_path, "--out", tmp_path / "out", "--method", "no-packing", "--quiet")
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = list(csv.DictReader((tmp_path / "out" / "results.csv").open(newline="")))
+    assert {r["instance_set"] for r in rows} == {"caf\\udce9", "b"}
 
 
 def test_other_json_in_a_folder_is_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

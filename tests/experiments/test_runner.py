@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sqlite3
@@ -24,8 +25,8 @@ from experiments.papers import METHODS
 from experiments.plan import methods_for, plan
 from instances import Answer, InputError, Options, Result, load
 from instances.eva import table_3, table_7
+from tests.commands import python, workers_copied
 from tests.commands import run as command
-from tests.commands import workers_copied
 
 BEST = {
     "instances": [
@@ -269,6 +270,31 @@ def test_a_run_that_works_is_left_to_its_limit_of_cpu_seconds(work: host.Work, a
     ended = one.run(b"order", 0.4)
     one.close()
     assert (ended.at_limit, ended.exitcode == 0) == (at_limit, not at_limit)
+
+
+@pytest.mark.skipif(not host.CAN_COPY, reason="elsewhere nobody says what a process has used")
+def test_a_process_name_that_is_no_text_hides_no_time():
+    name = "import ctypes, os, time\nctypes.CDLL(None).prctl(15, bytes([255, 41, 32, 254]), 0, 0, 0)\n"
+    burn = "while time.process_time() < 0.2: pass\nprint(flush=True)\ntime.sleep(60)"
+    command = [sys.executable, "-c", name + burn]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        used_s = host._used_by_group_s(process.pid)
+        process.kill()
+    assert used_s > 0.1  # it has used 0.2, which the system counts in ticks
+
+
+@pytest.mark.skipif(not host.CAN_COPY, reason="no limit of the size of files")
+def test_a_full_temporary_folder_is_no_fault_of_the_method(table_3_file: Path, tmp_path: Path):
+    """A limit of the size of files does as a full folder does: no outcome can be written down."""
+    most = "import resource, sys\nresource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))\n"
+    solve = "from experiments.__main__ import main\nsys.argv = ['gapwise', *sys.argv[1:]]\nmain()"
+    flags = ["solve", table_3_file, "--method", "no-packing", "--format", "json"]
+    done = python("-c", most + solve, *flags, TMPDIR=str(tmp_path), PYTHONDONTWRITEBYTECODE="1")
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["status"]) == (1, "error"), done.stderr
+    assert re.fullmatch(rf"the temporary folder {tmp_path}/gapwise-\d+/run-\w+: File too large", found["reason"])
 
 
 def test_what_was_reported_last_survives_the_end(tmp_path: Path):

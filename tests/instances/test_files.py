@@ -105,8 +105,8 @@ def test_bad_content_is_refused_in_one_line(tmp_path: Path, path: str, value: ob
         ("a.json", b"\xff\xfe", "not valid JSON"),
         ("a.json", b"[]", "must be an object"),
         ("a.json", b'{"gapwise": 1, "gapwise": 1}', "duplicate field 'gapwise'"),
-        ("a.json.gz", gzip.compress(json.dumps(GOOD).encode())[:-9], "a.json.gz: "),
-        ("a.json.gz", json.dumps(GOOD).encode(), "a.json.gz: "),
+        ("a.json.gz", gzip.compress(json.dumps(GOOD).encode())[:-9], "a.json.gz: must be a complete gzip file"),
+        ("a.json.gz", json.dumps(GOOD).encode(), "a.json.gz: must be a complete gzip file, because its name ends in"),
     ],
 )
 def test_broken_files_are_refused(tmp_path: Path, name: str, raw: bytes, message: str):
