@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,18 @@ TURNED = 0.5  # of their changes put a drain in another turn
 LEFT_OVER = 2.0  # what a pod that is directed nowhere counts for, in pods without a place
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What new nodes may take together. `takes` (K, L): of each limit one node of each type; `left`: L amounts."""
+
+    takes: Any
+    left: Sequence[int]
+
+    def allow(self, number: IntArray) -> bool:
+        """Return whether so many new nodes of each type are within the limits."""
+        return all(took <= left for took, left in zip(number.astype(object) @ self.takes, self.left, strict=True))
+
+
 def state_of(arrays: ClusterArrays, solution: Any) -> State:
     """The nodes that a solution keeps, and how many of each type it rents; what may not be given up is kept."""
     data = arrays.data
@@ -42,16 +54,22 @@ def state_of(arrays: ClusterArrays, solution: Any) -> State:
 
 
 def reachable(
-    arrays: ClusterArrays, states: Iterable[State], seed: int, *, bound: float | None = None, work: int | None = None
+    arrays: ClusterArrays,
+    states: Iterable[State],
+    seed: int,
+    *,
+    bound: float | None = None,
+    work: int | None = None,
+    limits: Limits | None = None,
 ) -> DrainPlan:
     """The cheapest plan found, of these that with fewest evictions, that succeeds in all orders of a seed.
 
     It is looked for from several states: nodes kept and how many of each type are rented. One that directs pods has to
     be cheaper than all others. Where none is cheaper than what runs now, the plan is to do nothing. `bound`: what no
     bill is below, at which it ends; `work`: at most so many pairs of a pod and a node are looked at, and for plans that
-    direct pods some more.
+    direct pods some more. `limits`: of the new nodes together.
     """
-    search, states = _PlanSearch(arrays, seed, bound), list(states)
+    search, states = _PlanSearch(arrays, seed, bound, limits), list(states)
     plans = [search.plan(*state) for state in states]
     for plan in plans:
         search.take(plan)
@@ -69,8 +87,9 @@ def reachable(
 class _PlanSearch:
     """The best plan so far, and the orders in which it and all others are carried out."""
 
-    def __init__(self, arrays: ClusterArrays, seed: int, bound: float | None) -> None:
-        self.arrays = a = arrays
+    def __init__(self, arrays: ClusterArrays, seed: int, bound: float | None, limits: Limits | None) -> None:
+        self.arrays, self.limits = arrays, limits
+        a = arrays
         self.orders, self.steps = Orders(a, [seed, SEARCHED], TRIED), Steps(a)
         self.draw, self.bound = np.random.default_rng(seed), bound
         self.best = plan_of(a, np.ones_like(a.leaves), ())
@@ -106,10 +125,15 @@ class _PlanSearch:
         """Whether a plan is cheaper than all before, or as cheap with fewer evictions; then it is the best one."""
         a = self.arrays
         cost = plan.bill(a), plan.evictions(a)
-        if cost >= self.least or cost[1] > a.most_evictions or self.orders.fails(plan):
+        if cost >= self.least or cost[1] > a.most_evictions or not self._is_within_limits(plan):
+            return False
+        if self.orders.fails(plan):
             return False
         self.best, self.least = plan, cost
         return True
+
+    def _is_within_limits(self, plan: DrainPlan) -> bool:
+        return self.limits is None or self.limits.allow(np.bincount(plan.new, minlength=len(self.arrays.price)))
 
     def near(self, kept: BoolArray, number: IntArray, work: float) -> None:
         """Plans that differ from one in one or two nodes, then from the best of these, and so on, up to some work."""
