@@ -152,7 +152,8 @@ class ClusterAnswer:
     - `waited`: how many pending pods of other schedulers have room on a node today (true), could have the whole of a
       node (false), or fit on none (null).
     - `same_problem`: the rules that leave alone what the plan leaves alone, so that where they end is a plan, too.
-    - `plan_made`: the plan that kube-scheduler can carry out, and `went`: how it went.
+    - `plans`: for each number of evictions the plan that kube-scheduler can carry out, `plan_made` the last of them,
+      and `went`: how it went.
     """
 
     bound: DumpReading
@@ -164,17 +165,32 @@ class ClusterAnswer:
     places: Aliases
     waited: Mapping[bool | None, int] = field(default_factory=dict)
     same_problem: Collection[str] = ()
+    plans: dict[int | None, DrainPlan] = field(default_factory=dict)
     plan_made: DrainPlan | None = field(default=None)
     went: CarriedOut | None = field(default=None)
 
     def carry_out(self, options: Options) -> None:
-        """Find a plan that can be carried out: from the best plans, and from where the rules end."""
-        results = [self.results["plan", k] for k in self.points]
-        if any(result.solved for result in results):
-            solved = [result.solution for result in (*results, *self.rules.values()) if result.solved]
-            states = [state_of(self.arrays, solution) for solution in solved]
-            bound = self._bound_of(self.points[-1])
-            self.plan_made = reachable(self.arrays, states, options.seed, bound=bound, limits=self.limits)
+        """Find plans that can be carried out: from the best plans, and from where the rules end.
+
+        A plan with fewer evictions is one of those with more, so more evictions never give a worse plan.
+        """
+        ends = [result for result in self.rules.values() if result.solved]
+        for k in self.points:
+            if (own := self.results["plan", k]).solved:
+                ends.append(own)
+            if not any(self.results["plan", p].solved for p in self.points[: self.points.index(k) + 1]):
+                continue
+            self.plans[k] = reachable(
+                arrays := replace(self.arrays, data=self.arrays.data.with_(max_evictions=k)),
+                [state_of(arrays, result.solution) for result in ends],
+                options.seed,
+                bound=self._bound_of(k),
+                limits=self.limits,
+                known=self.plans.values(),
+                time_limit=options.time_limit,
+            )
+        if self.plans:
+            self.plan_made = self.plans[self.points[-1]]
             self.went = carry_out(self.arrays, self.plan_made, options.seed)
 
     # figures
@@ -197,8 +213,8 @@ class ClusterAnswer:
                 continue
             if self.limits.allow(state_of(self.arrays, solution)[1]):
                 yield result.objective, evictions_in(self.plan.data, solution)
-        if self.reached is not None and self.evicted is not None and self.went is not None and not self.went.orders:
-            yield self.reached, self.evicted
+        for plan in self.plans.values():
+            yield self.arrays.usd(plan.bill(self.arrays)), plan.evictions(self.arrays)
 
     def _least_of(self, k: int | None) -> tuple[float, int] | None:
         """Return the least bill with at most so many evictions, of all plans that are known, and its evictions."""
@@ -306,11 +322,13 @@ class ClusterAnswer:
         for k in self.points:
             bound = self._bound_of(k)
             usd, evictions = self._least_of(k) or (None, None)
+            plan = self.plans.get(k)
             found.append(
                 {
                     "max_evictions": k,
                     "evictions": evictions,
                     "usd_per_hour": usd,
+                    "reachable_usd_per_hour": None if plan is None else self.arrays.usd(plan.bill(self.arrays)),
                     "bound_usd_per_hour": bound,
                     "proven": usd is not None and bound is not None and agree(usd, bound),
                 }
