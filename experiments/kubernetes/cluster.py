@@ -153,7 +153,7 @@ class ClusterAnswer:
       node (false), or fit on none (null).
     - `same_problem`: the rules that leave alone what the plan leaves alone, so that where they end is a plan, too.
     - `plans`: for each number of evictions the plan that kube-scheduler can carry out, `plan_made` the last of them,
-      and `went`: how it went.
+      and `went`: how it went. `possible`: those of which at least one order gave all pods a place.
     """
 
     bound: DumpReading
@@ -168,6 +168,7 @@ class ClusterAnswer:
     plans: dict[int | None, DrainPlan] = field(default_factory=dict)
     plan_made: DrainPlan | None = field(default=None)
     went: CarriedOut | None = field(default=None)
+    possible: set[int | None] = field(default_factory=set)
 
     def carry_out(self, options: Options) -> None:
         """Find plans that can be carried out: from the best plans, and from where the rules end.
@@ -189,9 +190,10 @@ class ClusterAnswer:
                 known=self.plans.values(),
                 time_limit=options.time_limit,
             )
-        if self.plans:
-            self.plan_made = self.plans[self.points[-1]]
-            self.went = carry_out(self.arrays, self.plan_made, options.seed)
+            self.plan_made = self.plans[k]
+            self.went = carry_out(arrays, self.plan_made, options.seed)
+            if self.went.orders < ORDERS:
+                self.possible.add(k)
 
     # figures
 
@@ -213,7 +215,7 @@ class ClusterAnswer:
                 continue
             if self.limits.allow(state_of(self.arrays, solution)[1]):
                 yield result.objective, evictions_in(self.plan.data, solution)
-        for plan in self.plans.values():
+        for plan in (self.plans[k] for k in self.possible):
             yield self.arrays.usd(plan.bill(self.arrays)), plan.evictions(self.arrays)
 
     def _least_of(self, k: int | None) -> tuple[float, int] | None:

@@ -41,6 +41,7 @@ SYSTEM = "kube-system", "kube-system without a disruption budget"
 LOCAL = "local storage"
 ARCHITECTURE = "architectures on which the workload does not run"
 WISHES = "preferences and soft spreads"
+FULL = "pending, no room today and nothing to rent"
 TERMINATING, GATED, NOWHERE, NO_NODE = "terminating", "scheduling gate", "pending, fits nowhere", "node not in the dump"
 PENDING = "pending, with {}"
 CLOSED = "cordoned or not ready nodes"
@@ -168,8 +169,8 @@ class OneReading:
         for pod, (on, to) in there.items():
             to = frozenset(to) & frozenset(kinds)
             there[pod] = on, to
-            if pod.node is None and not self._fits_somewhere(pod, on, to):
-                self.dropped[NOWHERE] += 1
+            if pod.node is None and self.served is None and not self._gets_place(pod, on, to):
+                self.dropped[FULL if self._fits_somewhere(pod, on, to) else NOWHERE] += 1
                 continue
             pending += [pod] * (pod.node is None)
             alike = (
@@ -540,11 +541,43 @@ class OneReading:
         }
         return [kind for kind in self.kinds if kind in stay]
 
+    def _fits(self, pod: DumpedPod, room: Mapping[str, float]) -> bool:
+        return all(self._need(pod, r) <= room[r] for r in self.resources)
+
     def _fits_somewhere(self, pod: DumpedPod, on: Iterable[DumpedNode], to: Iterable[Offering]) -> bool:
-        need = {r: self._need(pod, r) for r in self.resources}
-        rooms = [self.room[node] for node in on if node.ready or not self.sure]
-        rooms += [self.new_room[kind] for kind in to]
-        return any(all(need[r] <= room[r] for r in self.resources) for room in rooms)
+        rooms = [*(self.room[node] for node in on if node.ready), *(self.new_room[kind] for kind in to)]
+        return any(self._fits(pod, room) for room in rooms)
+
+    def _gets_place(self, pod: DumpedPod, on: Iterable[DumpedNode], to: Collection[Offering]) -> bool:
+        """Return whether a pending pod gets a place if no pod moves, next to the pending pods before it."""
+        if any(kind.max_new is None and self._fits(pod, self.new_room[kind]) for kind in to):
+            return True
+        for node in self.facts.nodes:
+            if node in on and node.ready and self._fits(pod, self._spare[node]):
+                self._spare[node] = {r: left - self._need(pod, r) for r, left in self._spare[node].items()}
+                return True
+        for kind in self.rented:
+            limits = {(kind.pool, name): kind.taken_of(name) for name in kind.pool.left}
+            left = {key: self._limits.get(key, kind.pool.left[key[1]]) - taken for key, taken in limits.items()}
+            if kind in to and self._fits(pod, self.new_room[kind]) and min(left.values(), default=0) >= 0:
+                self._limits |= left
+                return True
+        return False
+
+    @cached_property
+    def _spare(self) -> dict[DumpedNode, dict[str, float]]:
+        """What is left of each node today."""
+        found = {node.name: dict(self.room[node]) for node in self.facts.nodes}
+        for pod in self.facts.movable:
+            if pod.node is not None:
+                for r in self.resources:
+                    found[pod.node][r] -= self._need(pod, r)
+        return {node: found[node.name] for node in self.facts.nodes}
+
+    @cached_property
+    def _limits(self) -> dict[tuple[NodePool, str], int]:
+        """What is left of limits of NodePools next to new nodes for pending pods."""
+        return {}
 
     # names
 
