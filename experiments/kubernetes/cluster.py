@@ -465,6 +465,13 @@ class ClusterAnswer:
     def _usd(self, usd: float) -> str:
         return f"{usd:.4f} USD/h, {usd * HOURS:,.0f} USD a month"
 
+    def _effect(self, usd: float, s: str = "") -> str:
+        """Say what changes if the bill becomes this, with a verb that may end in s."""
+        if usd <= self.bill or agree(usd, self.bill):
+            return f"save{s} {self._saved(usd)}"
+        share = f" ({percent((usd - self.bill) / self.bill, 1)})" if self.bill else ""
+        return f"add{s} {usd - self.bill:.4f} USD/h{share} to the bill, for pending pods"
+
     def _saved(self, usd: float) -> str:
         """What is saved where the bill falls to this, and its share."""
         less = self.bill - usd
@@ -474,7 +481,7 @@ class ClusterAnswer:
         if end["usd_per_hour"] is None:
             return f"{end['rule']}: no answer ({end['reason'] or end['status']})"
         counts = [f"{end[key]} {said}" for key, said in COUNTED.items() if end[key] is not None]
-        return f"{end['rule']} would save {self._saved(end['usd_per_hour'])}" + "".join(f", {said}" for said in counts)
+        return f"{end['rule']} would {self._effect(end['usd_per_hour'])}" + "".join(f", {said}" for said in counts)
 
     def _possible(self) -> list[str]:
         if self.lower is None:
@@ -494,7 +501,7 @@ class ClusterAnswer:
             return [*lines, "no plan that kube-scheduler can carry out saves anything"]
         without = f"in {self.went.orders} of {ORDERS} random orders a pod finds no place"
         lines.append(
-            f"this plan saves {self._saved(self.reached)}, with {self.evicted} evictions; {without} ({SIMULATED})"
+            f"this plan {self._effect(self.reached, 's')}, with {self.evicted} evictions; {without} ({SIMULATED})"
         )
         new = Counter(self.plan.data.instance_types[k].name for k in self.plan_made.new)
         if new:

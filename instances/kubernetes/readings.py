@@ -358,7 +358,7 @@ class OneReading:
     def _need(self, pod: DumpedPod, r: str) -> float:
         """What a pod takes, in parts of MiB rounded up for a plan and down for a bound."""
         if r.startswith(ATTACHED):
-            return float(self.facts.drivers(pod)[r.removeprefix(ATTACHED)])
+            return 0.0 if pod in self.facts.waited else float(self.facts.drivers(pod)[r.removeprefix(ATTACHED)])
         return _in_units(pod.demand.get(r, 0), r, up=self.sure)
 
     @cached_property
@@ -447,7 +447,7 @@ class OneReading:
             placement = placement.with_volume((held.near,))
         on, to = self._admitting(placement)
         to = self._with_most_weight(pod, to)
-        if pod.ports:
+        if pod.ports and pod not in self.facts.waited:
             on = frozenset(node for node in on if not _meet(pod, self.facts.fixtures[node.name]))
             to = frozenset(kind for kind in to if not _meet(pod, self._daemons_on(kind)))
         return on, to
