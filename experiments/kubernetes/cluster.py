@@ -22,7 +22,7 @@ from experiments.entry import FAILED, UNSOLVED
 from experiments.harness.entry import Entry
 from experiments.harness.run import Run
 from experiments.kubernetes.drains import ORDERS, WAITING, CarriedOut, DrainPlan, carry_out
-from experiments.kubernetes.reach import Limits, reachable, state_of
+from experiments.kubernetes.reach import RentalLimits, reachable, state_of
 from experiments.output.folder import files_first
 from experiments.output.terminal import line, out, percent, print_line
 from experiments.session import Session
@@ -198,12 +198,12 @@ class ClusterAnswer:
     # figures
 
     @cached_property
-    def limits(self) -> Limits:
+    def limits(self) -> RentalLimits:
         """What the limits of NodePools leave for new nodes, and what a new node of each type takes of it."""
         kinds = [self.plan.offerings[kind.name] for kind in self.plan.data.instance_types]
         left = {(kind.pool, name): most for kind in kinds for name, most in kind.pool.left.items()}
         takes = [[kind.taken_of(name) if kind.pool is pool else 0 for pool, name in left] for kind in kinds]
-        return Limits(np.array(takes, dtype=object).reshape(len(kinds), len(left)), list(left.values()))
+        return RentalLimits(np.array(takes, dtype=object).reshape(len(kinds), len(left)), list(left.values()))
 
     def _known(self) -> Iterator[tuple[float, int]]:
         """Yield the bill and the evictions of each plan that is known and within the limits of NodePools."""

@@ -35,7 +35,7 @@ LEFT_OVER = 2.0  # what a pod that is directed nowhere counts for, in pods witho
 
 
 @dataclass(frozen=True)
-class Limits:
+class RentalLimits:
     """What new nodes may take together. `takes` (K, L): of each limit one node of each type; `left`: L amounts."""
 
     takes: Any
@@ -63,7 +63,7 @@ def reachable(
     *,
     bound: float | None = None,
     work: int | None = None,
-    limits: Limits | None = None,
+    limits: RentalLimits | None = None,
     known: Iterable[DrainPlan] = (),
     time_limit: float | None = None,
 ) -> DrainPlan:
@@ -96,7 +96,7 @@ class _PlanSearch:
         arrays: ClusterArrays,
         seed: int,
         bound: float | None,
-        limits: Limits | None,
+        limits: RentalLimits | None,
         work: float | None,
         time_limit: float | None,
     ) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from experiments.kubernetes.directed import Director
 from experiments.kubernetes.drains import DrainPlan, Orders, carry_out, plan_of, scored
-from experiments.kubernetes.reach import Limits, reachable, state_of
+from experiments.kubernetes.reach import RentalLimits, reachable, state_of
 from heuristics.kubernetes.scores import balanced, least
 from instances import Options, Stopwatch
 from instances.kubernetes import (
@@ -163,7 +163,7 @@ def test_new_nodes_together_are_within_limits():
     state = np.ones(3, dtype=bool), np.array([2, 2])
     free = reachable(arrays, [state], seed=0, work=10**6)
     assert len(free.new) == 4
-    limits = Limits(np.array([[4], [4]], dtype=object), [15])
+    limits = RentalLimits(np.array([[4], [4]], dtype=object), [15])
     assert limits.allow(np.array([1, 2]))
     assert not limits.allow(np.array([2, 2]))
     few = reachable(arrays, [state], seed=0, work=10**6, limits=limits)
