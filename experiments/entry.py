@@ -67,10 +67,17 @@ def run_app(app: typer.Typer, arguments: list[str], name: str = "gapwise") -> No
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
     except Exception as error:
-        _fail(error)
+        if not _is_interrupt(error):
+            _fail(error)
+        status = INTERRUPTED
     if status == INTERRUPTED:
         _exit("gapwise: interrupted", INTERRUPTED)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _is_interrupt(error: Exception) -> bool:
+    """Return whether an error is an interrupt that came while compiled code ran, which numba reports otherwise."""
+    return isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt)
 
 
 def _fail(error: Exception) -> NoReturn:

@@ -7,18 +7,22 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import floor
 from pathlib import Path
+from shlex import join
 from textwrap import wrap
 from typing import Any
+
+import numpy as np
 
 from experiments.entry import FAILED, UNSOLVED
 from experiments.harness.entry import Entry
 from experiments.harness.run import Run
 from experiments.kubernetes.drains import ORDERS, WAITING, CarriedOut, DrainPlan, carry_out
-from experiments.kubernetes.reach import reachable, state_of
+from experiments.kubernetes.reach import RentalLimits, reachable, state_of
 from experiments.output.folder import files_first
 from experiments.output.terminal import line, out, percent, print_line
 from experiments.session import Session
@@ -27,7 +31,7 @@ from instances.files import write_whole
 from instances.gaps import agree
 from instances.kubernetes.consolidation_arrays import ClusterArrays, cluster_arrays
 from instances.kubernetes.dump import read_dump
-from instances.kubernetes.facts import Facts
+from instances.kubernetes.facts import WAITED_FOR, Facts
 from instances.kubernetes.node_consolidation import NodeConsolidation
 from instances.kubernetes.prices import read_prices
 from instances.kubernetes.readings import Aliases, DumpReading, Reader, Tool
@@ -39,6 +43,7 @@ FREED = 0.4  # of the time limit, for the plan without a reason
 A_TENTH = 0.1
 COUNT = re.compile(r"(?P<number>[0-9]{1,9})(?P<share>%?)")
 FEW = 12  # names of a line
+SIMULATED = "simulated: resource scores and the pods' own constraints, without the default topology spread"
 WIDTH = 88  # characters of a line
 COUNTED = {
     "evictions": "evictions",
@@ -112,8 +117,9 @@ def solved(asked: ClusterQuestion, session: Session, methods: Methods) -> Cluste
     runs = [
         Run(problem, exact, shorter if kind == "free" else session.options) for (kind, _), problem in problems.items()
     ]
-    for rule in asked.rules:
-        problem = Instance.of(reader.read("plan", tool_of(rule)).data, "cluster")
+    by_rule = {rule: reader.read("plan", tool_of(rule)) for rule in asked.rules}
+    for rule, reading in by_rule.items():
+        problem = Instance.of(reading.data, "cluster")
         runs.append(Run(problem, methods(problem, [rule])[0], session.options))
     with session.store() as store:
         results = session.outcomes(runs, store, line)
@@ -126,6 +132,8 @@ def solved(asked: ClusterQuestion, session: Session, methods: Methods) -> Cluste
         rules=dict(zip(asked.rules, results[len(problems) :], strict=True)),
         arrays=cluster_arrays(problems["plan", most].data),
         places=reader.aliases,
+        waited=Counter(None if waited is None else waited.fits for waited in reader.facts.waited.values()),
+        same_problem={rule for rule, reading in by_rule.items() if reading.data == plan.data},
     )
     found.carry_out(session.options)
     return found
@@ -141,7 +149,11 @@ def evictions_in(data: NodeConsolidation, solution: Mapping[str, Any]) -> int:
 class ClusterAnswer:
     """What was found. `results`: of the bound, of the plan with each number of evictions, and without each reason.
 
-    `plan_made`: the plan that kube-scheduler can carry out, and `went`: how it went.
+    - `waited`: how many pending pods of other schedulers have room on a node today (true), could have the whole of a
+      node (false), or fit on none (null).
+    - `same_problem`: the rules that leave alone what the plan leaves alone, so that where they end is a plan, too.
+    - `plans`: for each number of evictions the plan that kube-scheduler can carry out, `plan_made` the last of them,
+      and `went`: how it went. `possible`: those of which at least one order gave all pods a place.
     """
 
     bound: DumpReading
@@ -151,30 +163,64 @@ class ClusterAnswer:
     rules: Mapping[str, Result]
     arrays: ClusterArrays
     places: Aliases
+    waited: Mapping[bool | None, int] = field(default_factory=dict)
+    same_problem: Collection[str] = ()
+    plans: dict[int | None, DrainPlan] = field(default_factory=dict)
     plan_made: DrainPlan | None = field(default=None)
     went: CarriedOut | None = field(default=None)
+    possible: set[int | None] = field(default_factory=set)
 
     def carry_out(self, options: Options) -> None:
-        """Find a plan that can be carried out: from the best plans, and from where the rules end."""
-        results = [self.results["plan", k] for k in self.points]
-        if any(result.solved for result in results):
-            solved = [result.solution for result in (*results, *self.rules.values()) if result.solved]
-            states = [state_of(self.arrays, solution) for solution in solved]
-            self.plan_made = reachable(self.arrays, states, options.seed, bound=self._bound_of(self.points[-1]))
-            self.went = carry_out(self.arrays, self.plan_made, options.seed)
+        """Find plans that can be carried out: from the best plans, and from where the rules end.
+
+        A plan with fewer evictions is one of those with more, so more evictions never give a worse plan.
+        """
+        ends = [result for result in self.rules.values() if result.solved]
+        for k in self.points:
+            if (own := self.results["plan", k]).solved:
+                ends.append(own)
+            if not any(self.results["plan", p].solved for p in self.points[: self.points.index(k) + 1]):
+                continue
+            self.plans[k] = reachable(
+                arrays := replace(self.arrays, data=self.arrays.data.with_(max_evictions=k)),
+                [state_of(arrays, result.solution) for result in ends],
+                options.seed,
+                bound=self._bound_of(k),
+                limits=self.limits,
+                known=self.plans.values(),
+                time_limit=options.time_limit,
+            )
+            self.plan_made = self.plans[k]
+            self.went = carry_out(arrays, self.plan_made, options.seed)
+            if self.went.orders < ORDERS:
+                self.possible.add(k)
 
     # figures
 
-    @property
-    def best(self) -> Result:
-        """The best plan within the evictions that are allowed: perhaps one that takes fewer."""
-        return self._best_of(self.points[-1])
+    @cached_property
+    def limits(self) -> RentalLimits:
+        """What the limits of NodePools leave for new nodes, and what a new node of each type takes of it."""
+        kinds = [self.plan.offerings[kind.name] for kind in self.plan.data.instance_types]
+        left = {(kind.pool, name): most for kind in kinds for name, most in kind.pool.left.items()}
+        takes = [[kind.taken_of(name) if kind.pool is pool else 0 for pool, name in left] for kind in kinds]
+        return RentalLimits(np.array(takes, dtype=object).reshape(len(kinds), len(left)), list(left.values()))
 
-    def _best_of(self, k: int | None) -> Result:
-        own = self.results["plan", k]
-        fewer = [self.results["plan", p] for p in self.points[: self.points.index(k)]]
-        solved = [result for result in (own, *fewer) if result.solved]
-        return min(solved, key=lambda result: result.objective or 0.0, default=own)
+    def _known(self) -> Iterator[tuple[float, int]]:
+        """Yield the bill and the evictions of each plan that is known and within the limits of NodePools."""
+        ends = [self.results["plan", k] for k in self.points]
+        ends += [result for rule, result in self.rules.items() if rule in self.same_problem]
+        for result in ends:
+            solution = result.solution if result.solved else None
+            if solution is None or result.objective is None:
+                continue
+            if self.limits.allow(state_of(self.arrays, solution)[1]):
+                yield result.objective, evictions_in(self.plan.data, solution)
+        for plan in (self.plans[k] for k in self.possible):
+            yield self.arrays.usd(plan.bill(self.arrays)), plan.evictions(self.arrays)
+
+    def _least_of(self, k: int | None) -> tuple[float, int] | None:
+        """Return the least bill with at most so many evictions, of all plans that are known, and its evictions."""
+        return min(((usd, n) for usd, n in self._known() if k is None or n <= k), default=None)
 
     def _bound_of(self, k: int | None) -> float | None:
         """What is proven of a plan with so many evictions: by its own run, and by the bound of any plan."""
@@ -194,7 +240,14 @@ class ClusterAnswer:
 
     @property
     def least(self) -> float | None:
-        return self.best.objective if self.best.solved else None
+        """The least bill of all plans that are known, with the evictions that are allowed."""
+        found = self._least_of(self.points[-1])
+        return None if found is None else found[0]
+
+    @property
+    def own(self) -> Result:
+        """The result of the exact method with the evictions that are allowed."""
+        return self.results["plan", self.points[-1]]
 
     @property
     def lower(self) -> float | None:
@@ -269,14 +322,15 @@ class ClusterAnswer:
         """What so many evictions get, each point proven or with its bound."""
         found = []
         for k in self.points:
-            result, bound = self._best_of(k), self._bound_of(k)
-            usd = result.objective if result.solved else None
-            evictions = evictions_in(self.plan.data, result.solution) if usd is not None and result.solution else None
+            bound = self._bound_of(k)
+            usd, evictions = self._least_of(k) or (None, None)
+            plan = self.plans.get(k)
             found.append(
                 {
                     "max_evictions": k,
                     "evictions": evictions,
                     "usd_per_hour": usd,
+                    "reachable_usd_per_hour": None if plan is None else self.arrays.usd(plan.bill(self.arrays)),
                     "bound_usd_per_hour": bound,
                     "proven": usd is not None and bound is not None and agree(usd, bound),
                 }
@@ -326,9 +380,17 @@ class ClusterAnswer:
             "bill_usd_per_hour": self.bill,
             "least_usd_per_hour": self.least,
             "bound_usd_per_hour": self.lower,
-            "status": "optimal" if self.proven else self.best.status if self.least is None else "feasible",
+            "status": "optimal" if self.proven else self.own.status if self.least is None else "feasible",
             "reachable_usd_per_hour": self.reached,
             "pods": sum(pod.count for pod in self.plan.data.pods),
+            "pending_pods": {
+                "served": self.plan.pending,
+                "other_scheduler": sum(self.waited.values()),
+                "other_scheduler_with_room": self.waited.get(True, 0),
+                "other_scheduler_without_node": self.waited.get(None, 0),
+            },
+            "kept_nodes": [{"reason": reason, "nodes": n} for reason, n in self.plan.kept.items()],
+            "not_rented": list(self.plan.not_rented),
             "evictions": self.evicted,
             "orders_with_pending_pods": None if self.went is None else self.went.orders,
             "orders": ORDERS,
@@ -354,6 +416,7 @@ class ClusterAnswer:
             where = f" in {zone}" if zone else ""
             number = self.plan.unpriced[kind, zone, paid]
             lines.append(f"not counted, for no row of the table has its price: {number} x {kind}{where}, {paid}")
+        lines += self._kept_and_pending()
         for end in self.ends():
             lines.append(self._end(end))
         lines += self._possible()
@@ -371,8 +434,43 @@ class ClusterAnswer:
                 lines.append(f"{what}: {'; '.join(counts)}")
         return lines
 
+    def _kept_and_pending(self) -> list[str]:
+        """Say which nodes are kept, which types are not rented, and which pending pods get a place."""
+        lines = []
+        for reason, n in self.plan.kept.items():
+            both = "the plan" if reason == WAITED_FOR else "the plan and the bound"
+            lines.append(
+                f"{reason}: {n} {'node' if n == 1 else 'nodes'}, which {both} keep{'s' * (both == 'the plan')}"
+            )
+        if self.plan.pending:
+            n = self.plan.pending
+            lines.append(
+                f"pending: {n} {'pod' if n == 1 else 'pods'}, which the plan and the bound serve; today's bill does "
+                "not, so without them more could be saved"
+            )
+        if total := sum(self.waited.values()):
+            fits, none = self.waited.get(True, 0), self.waited.get(None, 0)
+            lines.append(
+                f"pending with another scheduler: {total} {'pod' if total == 1 else 'pods'}; the plan reserves room on "
+                f"nodes that run for {fits} of them, and the bound serves these, too; {none} fit on no node"
+            )
+        if self.plan.not_rented:
+            n = len(self.plan.not_rented)
+            lines.append(
+                f"not rented: {n} {'type' if n == 1 else 'types'} of the table, because no pool shows the type and its "
+                "architecture, and neither a NodePool nor the columns pool and arch allow it"
+            )
+        return lines
+
     def _usd(self, usd: float) -> str:
         return f"{usd:.4f} USD/h, {usd * HOURS:,.0f} USD a month"
+
+    def _effect(self, usd: float, s: str = "") -> str:
+        """Say what changes if the bill becomes this, with a verb that may end in s."""
+        if usd <= self.bill or agree(usd, self.bill):
+            return f"save{s} {self._saved(usd)}"
+        share = f" ({percent((usd - self.bill) / self.bill, 1)})" if self.bill else ""
+        return f"add{s} {usd - self.bill:.4f} USD/h{share} to the bill, for pending pods"
 
     def _saved(self, usd: float) -> str:
         """What is saved where the bill falls to this, and its share."""
@@ -383,7 +481,7 @@ class ClusterAnswer:
         if end["usd_per_hour"] is None:
             return f"{end['rule']}: no answer ({end['reason'] or end['status']})"
         counts = [f"{end[key]} {said}" for key, said in COUNTED.items() if end[key] is not None]
-        return f"{end['rule']} would save {self._saved(end['usd_per_hour'])}" + "".join(f", {said}" for said in counts)
+        return f"{end['rule']} would {self._effect(end['usd_per_hour'])}" + "".join(f", {said}" for said in counts)
 
     def _possible(self) -> list[str]:
         if self.lower is None:
@@ -393,7 +491,7 @@ class ClusterAnswer:
 
     def _plan(self) -> list[str]:
         if self.least is None or self.plan_made is None or self.went is None or self.reached is None:
-            return [f"no plan: {self.best.reason or self.best.status}"]
+            return [f"no plan: {self.own.reason or self.own.status}"]
         bound = self._bound_of(self.points[-1])
         apart = "" if bound is None or not self.least else f"within {percent((self.least - bound) / self.least)}"
         proven = "proven" if self.proven else apart or "nothing is proven of it"
@@ -402,7 +500,9 @@ class ClusterAnswer:
         if not self.plan_made.order and not self.plan_made.new:
             return [*lines, "no plan that kube-scheduler can carry out saves anything"]
         without = f"in {self.went.orders} of {ORDERS} random orders a pod finds no place"
-        lines.append(f"this plan saves {self._saved(self.reached)}, with {self.evicted} evictions; {without}")
+        lines.append(
+            f"this plan {self._effect(self.reached, 's')}, with {self.evicted} evictions; {without} ({SIMULATED})"
+        )
         new = Counter(self.plan.data.instance_types[k].name for k in self.plan_made.new)
         if new:
             lines.append("rent " + ", ".join(f"{n} x {name}" for name, n in new.items()))
@@ -422,11 +522,11 @@ class ClusterAnswer:
     def _tenth(self) -> list[str]:
         """What a tenth of the pods gets of what all of them get."""
         k = floor(A_TENTH * int(self.arrays.on_node.sum()))
-        part = self._best_of(k) if k in self.points[:-1] else None
-        if part is None or not part.solved or part.objective is None or self.least is None or self.least >= self.bill:
+        part = self._least_of(k) if k in self.points[:-1] else None
+        if part is None or self.least is None or self.least >= self.bill:
             return []
-        share = (self.bill - part.objective) / (self.bill - self.least)
-        return [f"a tenth of the pods, {k} evictions, gets {percent(share, 0)} of that"]
+        share = (self.bill - part[0]) / (self.bill - self.least)
+        return [f"a tenth of the pods, {k} evictions, gets {percent(share, 0)} of what the least bill saves"]
 
     # files
 
@@ -440,9 +540,9 @@ class ClusterAnswer:
             directed = self.plan_made is not None and bool(self.plan_made.open)
             stay = [node for node in first if node not in drained]
             new = [name for place, name in self._places.items() if place < 0]
-            kept["first"] = f"kubectl cordon {' '.join(first)}" if first else None
+            kept["first"] = _kubectl("cordon", *first) if first else None
             kept["steps"] = [s | _commands(s, new if s["rent"] and directed else []) for s in steps]
-            kept["last"] = f"kubectl uncordon {' '.join([*stay, *new])}" if directed else None
+            kept["last"] = _kubectl("uncordon", *stay, *new) if directed else None
             return json.dumps(kept, indent=1) + "\n"
         table = io.StringIO()
         writer = csv.writer(table, lineterminator="\n")
@@ -472,17 +572,22 @@ class ClusterAnswer:
             out.print(str(self))
 
 
+def _kubectl(*words: str) -> str:
+    """Return a command for a shell; names of new nodes have blanks and are quoted."""
+    return join(["kubectl", *words])
+
+
 def _commands(step: Mapping[str, Any], new: Sequence[str]) -> dict[str, Any]:
     """What carries a step out, where kubectl can: in turn, each once no pod that was evicted is starting any more."""
     onto, then = list(step["onto"] or ()), list[str]()
     if new:
-        then.append(f"kubectl cordon {' '.join(new)}")
+        then.append(_kubectl("cordon", *new))
     if onto:
-        then += [f"kubectl uncordon {place}" for place in onto]
+        then += [_kubectl("uncordon", place) for place in onto]
     command = None
     if step["drain"] is not None:
-        command = f"kubectl drain {step['drain']} --ignore-daemonsets --delete-emptydir-data"
+        command = _kubectl("drain", step["drain"], "--ignore-daemonsets", "--delete-emptydir-data")
         then.insert(min(1, len(onto)), command)
     if onto:
-        then.append(f"kubectl cordon {' '.join(onto)}")
+        then.append(_kubectl("cordon", *onto))
     return {"command": command, "commands": then}

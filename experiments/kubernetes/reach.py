@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from experiments.kubernetes.directed import Director
 from experiments.kubernetes.drains import DrainPlan, Orders, plan_of
+from instances import Stopwatch
 from instances.arrays import BoolArray, IntArray
 from instances.kubernetes.consolidation_arrays import ClusterArrays
 from models.kubernetes.consolidation import State, Steps
@@ -27,8 +29,21 @@ TURNS, COOL = 150, 0.1  # of a plan: how many are tried, and at what temperature
 WARM, COLD = 0.03, 0.001  # temperatures of the annealing, as shares of the bill
 MOST_CHANGES = 3  # nodes by which a plan differs from the last one
 DIRECTED = 2.0  # of the work, further on, for plans that direct pods
+UNDIRECTED = 0.5  # of the time, for plans that do not
 TURNED = 0.5  # of their changes put a drain in another turn
 LEFT_OVER = 2.0  # what a pod that is directed nowhere counts for, in pods without a place
+
+
+@dataclass(frozen=True)
+class RentalLimits:
+    """What new nodes may take together. `takes` (K, L): of each limit one node of each type; `left`: L amounts."""
+
+    takes: Any
+    left: Sequence[int]
+
+    def allow(self, number: IntArray) -> bool:
+        """Return whether so many new nodes of each type are within the limits."""
+        return all(took <= left for took, left in zip(number.astype(object) @ self.takes, self.left, strict=True))
 
 
 def state_of(arrays: ClusterArrays, solution: Any) -> State:
@@ -42,35 +57,52 @@ def state_of(arrays: ClusterArrays, solution: Any) -> State:
 
 
 def reachable(
-    arrays: ClusterArrays, states: Iterable[State], seed: int, *, bound: float | None = None, work: int | None = None
+    arrays: ClusterArrays,
+    states: Iterable[State],
+    seed: int,
+    *,
+    bound: float | None = None,
+    work: int | None = None,
+    limits: RentalLimits | None = None,
+    known: Iterable[DrainPlan] = (),
+    time_limit: float | None = None,
 ) -> DrainPlan:
     """The cheapest plan found, of these that with fewest evictions, that succeeds in all orders of a seed.
 
     It is looked for from several states: nodes kept and how many of each type are rented. One that directs pods has to
     be cheaper than all others. Where none is cheaper than what runs now, the plan is to do nothing. `bound`: what no
     bill is below, at which it ends; `work`: at most so many pairs of a pod and a node are looked at, and for plans that
-    direct pods some more.
+    direct pods some more. `limits`: of the new nodes together. `known`: plans of which the best is taken if the search
+    finds no better one. `time_limit`: CPU seconds.
     """
-    search, states = _PlanSearch(arrays, seed, bound), list(states)
+    search, states = _PlanSearch(arrays, seed, bound, limits, work, time_limit), list(states)
     plans = [search.plan(*state) for state in states]
-    for plan in plans:
+    for plan in (*known, *plans):
         search.take(plan)
-    if work is None:
-        work = WORK * (len(search.nodes) + len(arrays.price))
     for n, state in enumerate(states, 1):
-        search.near(*state, work * NEAR * n / len(states))
+        search.near(*state, NEAR * n / len(states))
     allowed = [plan for plan in plans if plan.evictions(arrays) <= arrays.most_evictions]
-    search.anneal(min(allowed, key=search.energy, default=search.best), work * FAR)
-    search.turn(work)
-    search.direct([*allowed, search.best], work * DIRECTED)
+    search.anneal(min(allowed, key=search.energy, default=search.best), FAR)
+    search.turn(1.0)
+    search.direct([*allowed, search.best])
     return search.best
 
 
 class _PlanSearch:
     """The best plan so far, and the orders in which it and all others are carried out."""
 
-    def __init__(self, arrays: ClusterArrays, seed: int, bound: float | None) -> None:
-        self.arrays = a = arrays
+    def __init__(
+        self,
+        arrays: ClusterArrays,
+        seed: int,
+        bound: float | None,
+        limits: RentalLimits | None,
+        work: float | None,
+        time_limit: float | None,
+    ) -> None:
+        self.arrays, self.limits, self.watch = arrays, limits, Stopwatch()
+        self.time_limit = math.inf if time_limit is None else time_limit
+        a = arrays
         self.orders, self.steps = Orders(a, [seed, SEARCHED], TRIED), Steps(a)
         self.draw, self.bound = np.random.default_rng(seed), bound
         self.best = plan_of(a, np.ones_like(a.leaves), ())
@@ -78,6 +110,7 @@ class _PlanSearch:
         self.seen: set[bytes] = set()
         self.hopeful: dict[DrainPlan, float] = {}
         self.nodes, self.need = np.flatnonzero(a.leaves), a.count @ a.need
+        self.work = WORK * (len(self.nodes) + len(a.price)) if work is None else work
         dearest = a.price.max(initial=1)
         alone = np.where(a.fits_type, a.price[:, None], dearest).min(axis=0, initial=dearest)
         self.worth = float(alone @ a.count) / max(1, int(a.count.sum())) or 1.0  # of a pod that has a place
@@ -87,9 +120,18 @@ class _PlanSearch:
         """Whether the best plan is proven to be the cheapest."""
         return self.bound is not None and self.arrays.usd(self.least[0]) <= self.bound
 
-    def over(self, work: float) -> bool:
-        """Whether so much work is done, or no plan is cheaper."""
-        return self.proven or self.orders.work > work
+    def over(self, share: float) -> bool:
+        """Return whether a share of the work or of its time is used, or no plan is cheaper."""
+        return self.proven or self._used() > share
+
+    def _used(self) -> float:
+        """Return the share of the work that is done or, if that is more, of its time."""
+        timed = self.watch.spent_s / (self.time_limit * UNDIRECTED)
+        return max(timed, self.orders.work / self.work)
+
+    def _used_directed(self, director: Director) -> float:
+        """Return the share of the work that is done on plans that direct pods or, if that is more, of all time."""
+        return max(self.watch.spent_s / self.time_limit, director.work / (self.work * DIRECTED))
 
     def plan(self, kept: BoolArray, number: IntArray) -> DrainPlan:
         """The plan for a state."""
@@ -106,23 +148,28 @@ class _PlanSearch:
         """Whether a plan is cheaper than all before, or as cheap with fewer evictions; then it is the best one."""
         a = self.arrays
         cost = plan.bill(a), plan.evictions(a)
-        if cost >= self.least or cost[1] > a.most_evictions or self.orders.fails(plan):
+        if cost >= self.least or cost[1] > a.most_evictions or not self._is_within_limits(plan):
+            return False
+        if self.orders.fails(plan):
             return False
         self.best, self.least = plan, cost
         return True
 
-    def near(self, kept: BoolArray, number: IntArray, work: float) -> None:
-        """Plans that differ from one in one or two nodes, then from the best of these, and so on, up to some work."""
+    def _is_within_limits(self, plan: DrainPlan) -> bool:
+        return self.limits is None or self.limits.allow(np.bincount(plan.new, minlength=len(self.arrays.price)))
+
+    def near(self, kept: BoolArray, number: IntArray, share: float) -> None:
+        """Plans that differ from one in one or two nodes, then from the best of these, up to a share of the work."""
         found: State | None = (kept, number)
         while found is not None:
-            found = self._nearest(found, work)
+            found = self._nearest(found, share)
 
-    def _nearest(self, state: State, work: float) -> State | None:
+    def _nearest(self, state: State, share: float) -> State | None:
         """The cheapest state near to one whose plan is taken, perhaps with its steps in other turns."""
         steps, hopeful = self.steps, []  # type: Steps, list[tuple[State, DrainPlan]]
         states = [state, *steps.from_(*state, 0, self.least[0] + 1)]
         for near in sorted(states, key=lambda near: steps.cost(*near)):
-            if self.over(work):
+            if self.over(share):
                 return None
             key = near[0].tobytes() + near[1].tobytes()
             if key in self.seen:
@@ -139,15 +186,15 @@ class _PlanSearch:
         else:
             found = None
         for near, plan in hopeful[:MOST_NEAR]:
-            if not self.over(work) and self._turned(plan):
+            if not self.over(share) and self._turned(plan):
                 return near
         return found
 
-    def anneal(self, plan: DrainPlan, work: float) -> None:
+    def anneal(self, plan: DrainPlan, share: float) -> None:
         """Change the nodes of a plan at random, by simulated annealing; note plans whose turns may be changed."""
-        begun, energy, bill = self.orders.work, self.energy(plan), plan.bill(self.arrays)
-        while not self.over(work):
-            left = (work - self.orders.work) / max(1.0, work - begun)
+        begun, energy, bill = self._used(), self.energy(plan), plan.bill(self.arrays)
+        while not self.over(share):
+            left = (share - self._used()) / max(1e-9, share - begun)
             self.orders.work += CHANGE
             other = self._changed(plan)
             if other is None:
@@ -160,15 +207,15 @@ class _PlanSearch:
             if not self.take(plan) and energy <= plan.bill(self.arrays) + self.worth * MOST_LOST:
                 self.hopeful[plan] = energy
 
-    def turn(self, work: float) -> None:
+    def turn(self, share: float) -> None:
         """Put the steps of the plans that were noted in other turns, the most hopeful ones first."""
         for plan in sorted(self.hopeful, key=lambda plan: self.hopeful[plan]):
-            if self.over(work):
+            if self.over(share):
                 return
             if plan.bill(self.arrays) < self.least[0]:
                 self._turned(plan)
 
-    def direct(self, plans: Sequence[DrainPlan], work: float) -> None:
+    def direct(self, plans: Sequence[DrainPlan]) -> None:
         """Direct the pods of the best of some plans; change its nodes and its turns by simulated annealing."""
         director, each = Director(self.arrays), LEFT_OVER * self.worth
 
@@ -184,11 +231,11 @@ class _PlanSearch:
         now = min(energies)
         plan = plans[energies.index(now)]
         bill = plan.bill(self.arrays)
-        while not self.proven and director.work <= work:
+        while not self.proven and (used := self._used_directed(director)) <= 1:
             director.work += CHANGE // 2
             turned = len(plan.order) > 1 and self.draw.random() < TURNED
             other = replace(plan, steps=self._moved(plan.steps)) if turned else self._changed(plan)
-            if other is not None and (then := energy(other)) <= now + self._warmth(bill, 1 - director.work / work):
+            if other is not None and (then := energy(other)) <= now + self._warmth(bill, 1 - used):
                 plan, now = other, then
 
     def _warmth(self, bill: int, left: float) -> float:

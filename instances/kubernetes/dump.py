@@ -27,12 +27,16 @@ from instances.kubernetes.pods import (
     node_terms,
     placement_of,
     pod_of,
+    requirements,
 )
 from instances.kubernetes.requirements import Placement, Taint, Term
 from instances.reading import parsed, read_bytes
 from instances.validation import show
 
 COMMAND = "kubectl get nodes,pods,daemonsets,pdb,pvc,pv,csinodes -A -o json"
+NODE_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+"""DNS-1123 subdomain, as the API server requires of the name of a node."""
+LONGEST_NODE_NAME = 253
 MARKS = {BOM_UTF8: "utf-8", BOM_UTF16_LE: "utf-16-le", BOM_UTF16_BE: "utf-16-be"}  # PowerShell writes them
 YAML = re.compile(r"\s*(---|#|[A-Za-z]+:(\s|$))")
 TYPES = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
@@ -54,18 +58,26 @@ POOLS = (  # labels by which nodes are managed together
 )
 PASSING = "node.kubernetes.io/"  # taints by which Kubernetes itself says what is wrong with a node at the moment
 NEVER_MOVED_NODE = "karpenter.sh/do-not-disrupt"
+NO_SCALE_DOWN = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+KARPENTER_POOL = POOLS[0]
 
 
 @dataclass(frozen=True, eq=False)
 class DumpedNode:
-    """A node. `ready`: whether it is so, is not cordoned and does not go away. `room`: what is allocatable of it."""
+    """A node. `ready`: whether it is so, is not cordoned and does not go away. `room`: what is allocatable of it.
+
+    - `size`: its capacity, which limits of NodePools count.
+    - `no_scale_down`: an annotation forbids the cluster autoscaler to remove it.
+    """
 
     name: str
     labels: Mapping[str, str]
     taints: tuple[Taint, ...]
     room: Amounts
+    size: Amounts
     ready: bool
     never_moved: bool
+    no_scale_down: bool
 
     @property
     def type(self) -> str | None:
@@ -110,6 +122,24 @@ class DumpedDaemon:
 
 
 @dataclass(frozen=True, eq=False)
+class DumpedNodePool:
+    """A NodePool of Karpenter: the labels and taints of its nodes, and the nodes that it may launch.
+
+    - `requirements`: of the labels of a node, type and zone among them.
+    - `limits`: of the capacity of all its nodes; `used`: their capacity by its status, empty if that says nothing.
+    - `weight`: Karpenter tries NodePools of a larger weight first.
+    """
+
+    name: str
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
+    requirements: Term
+    limits: Amounts
+    used: Amounts
+    weight: int
+
+
+@dataclass(frozen=True, eq=False)
 class Budget:
     """A PodDisruptionBudget. `allowed`: how many pods may be disrupted now; `None` where its status does not say."""
 
@@ -135,6 +165,7 @@ class Dump:
     pods: dict[tuple[str, str], DumpedPod] = field(default_factory=dict)
     daemons: dict[tuple[str, str], DumpedDaemon] | None = None
     budgets: dict[tuple[str, str], Budget] | None = None
+    node_pools: dict[str, DumpedNodePool] = field(default_factory=dict)
     claims: dict[tuple[str, str], str] = field(default_factory=dict)
     volumes: dict[str, Volume] = field(default_factory=dict)
     attachable: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -154,6 +185,8 @@ class Dump:
             case "PodDisruptionBudget":
                 self.budgets = {} if self.budgets is None else self.budgets
                 _keep(self.budgets, key, _budget(item), item)
+            case "NodePool" if item.at("apiVersion").text().startswith("karpenter.sh/"):
+                _keep(self.node_pools, name, _node_pool(item), item)
             case "PersistentVolumeClaim":
                 _keep(self.claims, key, item.at("spec", "volumeName").text(), item)
             case "PersistentVolume":
@@ -218,17 +251,42 @@ def _node(item: JsonPart) -> DumpedNode:
     meta, spec, status = item.at("metadata"), item.at("spec"), item.at("status")
     conditions = {c.at("type").text(): c.at("status").text() for c in status.at("conditions").entries()}
     leaving = bool(meta.at("deletionTimestamp")) or spec.at("unschedulable").flag()
-    if not meta.at("name").text():
+    name = meta.at("name").text()
+    if not name:
         meta.at("name").refuse("a name", None)
+    if len(name) > LONGEST_NODE_NAME or not NODE_NAME.fullmatch(name):
+        meta.at("name").refuse(f"a DNS-1123 subdomain of at most {LONGEST_NODE_NAME} characters", name)
     return DumpedNode(
-        name=meta.at("name").text(),
+        name=name,
         labels=meta.at("labels").texts(),
-        taints=tuple(
-            Taint(*(t.at(name).text() for name in ("key", "value", "effect"))) for t in spec.at("taints").entries()
-        ),
+        taints=_taints(spec),
         room=amounts(status.at("allocatable")),
+        size=amounts(status.at("capacity")),
         ready=not leaving and conditions.get("Ready", "True") == "True",
         never_moved=meta.at("annotations").at(NEVER_MOVED_NODE).text() not in ("", "false"),
+        no_scale_down=meta.at("annotations").at(NO_SCALE_DOWN).text() == "true",
+    )
+
+
+def _taints(spec: JsonPart) -> tuple[Taint, ...]:
+    names = "key", "value", "effect"
+    return tuple(Taint(*(taint.at(name).text() for name in names)) for taint in spec.at("taints").entries())
+
+
+def _node_pool(item: JsonPart) -> DumpedNodePool:
+    name, spec = item.at("metadata", "name").text(), item.at("spec")
+    template = spec.at("template")
+    required = tuple(requirements(template.at("spec", "requirements")))
+    # Karpenter adds a label of its own to a node if a requirement leaves one value
+    own = {one.key: one.values[0] for one in required if one.operator == "In" and len(one.values) == 1}
+    return DumpedNodePool(
+        name=name,
+        labels=own | template.at("metadata", "labels").texts() | {KARPENTER_POOL: name},
+        taints=_taints(template.at("spec")),
+        requirements=required,
+        limits=amounts(spec.at("limits")),
+        used=amounts(item.at("status", "resources")),
+        weight=spec.at("weight").number(),
     )
 
 

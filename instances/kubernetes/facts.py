@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from instances.kubernetes.dump import Budget, Dump, DumpedNode
+from instances.kubernetes.offerings import architecture
 from instances.kubernetes.pods import HOSTNAME, SCHEDULER, ZONES, Amounts, DumpedPod, HostPort, added
 from instances.kubernetes.requirements import Placement, PodTerm
 
@@ -17,6 +18,12 @@ TWO_BUDGETS = "two disruption budgets"
 UNKNOWN_BUDGET = "disruption budget without a status"
 NO_CONTROLLER = "no controller"
 OTHER_SCHEDULER = "another scheduler"
+CONTROL_PLANE = "control plane"
+NO_SCALE_DOWN = "scale-down disabled"
+WAITED_FOR = "pending pods of another scheduler"
+CANNOT_RETURN = "{} that today forbids a return"
+ROLES = tuple(f"node-role.kubernetes.io/{role}" for role in ("control-plane", "master", "controlplane", "etcd"))
+"""Labels and taints of the nodes of a control plane, those of RKE among them."""
 SHARED_VOLUME = "volume of one node that several pods mount"
 NO_CLAIM = "volume that is not in the dump"
 Meant = Sequence[tuple[DumpedPod, bool]]
@@ -42,6 +49,14 @@ class PodGroup:
     pods: frozenset[DumpedPod]
     most: int
     hard: bool
+
+
+@dataclass(frozen=True)
+class Waited:
+    """A node that a pending pod of another scheduler waits for. `fits`: whether the pod has room there today."""
+
+    node: DumpedNode
+    fits: bool
 
 
 @dataclass
@@ -73,6 +88,79 @@ class Facts:
         return found
 
     @cached_property
+    def control_plane(self) -> set[DumpedNode]:
+        """Nodes with a role of the control plane, or with a static pod that most nodes lack."""
+        static = {node: {(pod.namespace, _static_name(pod)) for pod in pods} for node, pods in self._static.items()}
+        common = Counter(name for names in static.values() for name in names)
+        rare = {name for name, n in common.items() if 2 * n < len(self.nodes)}
+        return {
+            node
+            for node in self.nodes
+            if any(role in node.labels for role in ROLES)
+            or any(taint.key in ROLES for taint in node.taints)
+            or static[node] & rare
+        }
+
+    @property
+    def _static(self) -> dict[DumpedNode, list[DumpedPod]]:
+        return {node: [pod for pod in self.fixtures[node.name] if pod.mirror] for node in self.nodes}
+
+    @cached_property
+    def waited(self) -> dict[DumpedPod, Waited | None]:
+        """Of each pending pod of another scheduler a node for it, `None` if no node could hold it.
+
+        A pod that has room on no node today gets one that could hold it alone, if no other pod got that node.
+        """
+        pods = [pod for pod in self.alive if pod.node is None and other_scheduler(pod) and not pod.gated]
+        empty = {node: self._left(node, self.fixtures[node.name]) for node in self.nodes if pods}
+        on_node: dict[str, list[DumpedPod]] = {}
+        for pod in self.alive:
+            if pod.node is not None:
+                on_node.setdefault(pod.node, []).append(pod)
+        free = {node: self._left(node, on_node.get(node.name, ())) for node in empty}
+        found: dict[DumpedPod, Waited | None] = {}
+        kept = set(self.control_plane)
+        for pod in sorted(pods, key=lambda pod: sorted(pod.demand.items()), reverse=True):
+            placement = self.placement(pod)
+            may = [n for n in empty if n.ready and placement.admits(n.labels, n.lasting_taints) is not False]
+
+            def spare(node: DumpedNode) -> tuple[bool, int, int]:
+                """Order nodes that are kept anyway first, then those with few devices and little room."""
+                return node not in kept, sum("/" in name for name in node.room), free[node].get("cpu", 0)
+
+            fitting = [node for node in may if _holds(free[node], pod.demand)]
+            alone = [node for node in may if node not in kept and _holds(empty[node], pod.demand)]
+            node = min(fitting or alone, key=spare, default=None)
+            found[pod] = None if node is None else Waited(node, bool(fitting))
+            if node is not None:
+                kept.add(node)
+            if node is not None and fitting:
+                free[node] = {name: left - pod.demand.get(name, 0) for name, left in free[node].items()}
+        return found
+
+    @staticmethod
+    def _left(node: DumpedNode, pods: Iterable[DumpedPod]) -> Amounts:
+        taken = added(pod.demand for pod in pods)
+        return {name: amount - taken.get(name, 0) for name, amount in node.room.items()}
+
+    @cached_property
+    def kept(self) -> dict[DumpedNode, str]:
+        """Nodes that no plan and no bound gives up, with the reason, do-not-disrupt apart."""
+        found = {waited.node: WAITED_FOR for waited in self.waited.values() if waited is not None}
+        found |= {node: NO_SCALE_DOWN for node in self.nodes if node.no_scale_down}
+        return found | dict.fromkeys(self.control_plane, CONTROL_PLANE)
+
+    @cached_property
+    def architectures(self) -> dict[tuple[str, str], set[str]]:
+        """The architectures on which pods of each workload run."""
+        found: dict[tuple[str, str], set[str]] = {}
+        for pod in self.movable:
+            arch = None if pod.node is None else architecture(self.dump.nodes[pod.node].labels)
+            if arch is not None:
+                found.setdefault((pod.namespace, pod.workload), set()).add(arch)
+        return found
+
+    @cached_property
     def leaving(self) -> dict[str, Amounts]:
         """By node: what pods take that are about to end."""
         found: dict[str, list[Amounts]] = {}
@@ -94,9 +182,10 @@ class Facts:
     @cached_property
     def placements(self) -> dict[DumpedPod, Placement]:
         """Where each pod may be, its volumes' nodes included."""
-        return {pod: self._placement(pod) for pod in self.movable}
+        return {pod: self.placement(pod) for pod in self.movable}
 
-    def _placement(self, pod: DumpedPod) -> Placement:
+    def placement(self, pod: DumpedPod) -> Placement:
+        """Return where a pod may be, its volumes' nodes included."""
         found = pod.placement
         for claim in pod.claims:
             volume = self.dump.volumes.get(self.dump.claims.get((pod.namespace, claim), ""))
@@ -189,10 +278,50 @@ class Facts:
             if self._said_by_a_group(term, holders, meant):
                 continue
             where = "zones" if term.topology in ZONES else "nodes" if term.topology == HOSTNAME else term.topology
-            reason = PinReason(f"{term.kind} on {where}", stays=None if term.topology == HOSTNAME else term.topology)
+            said = f"{term.kind} on {where}"
+            near = PinReason(said, stays=None if term.topology == HOSTNAME else term.topology)
+            stuck = self._without_return(term, holders, meant) if near.stays else set()
             for pod in dict.fromkeys((*holders, *(pod for pod, _ in meant))):
                 if pod in found:
-                    found[pod].append(reason)
+                    found[pod].append(PinReason(CANNOT_RETURN.format(said)) if pod in stuck else near)
+
+    def _without_return(self, term: PodTerm, holders: Sequence[DumpedPod], meant: Meant) -> set[DumpedPod]:
+        """Return the pods that kube-scheduler would not put back into their domain once they are evicted."""
+
+        def domain(pod: DumpedPod) -> str | None:
+            return None if pod.node is None else self.dump.nodes[pod.node].labels.get(term.topology)
+
+        counted = {pod for pod, _ in meant}
+        count = Counter(domain(pod) for pod in counted)
+        if term.kind == "anti-affinity":
+            having = Counter(domain(pod) for pod in holders)
+            return {
+                pod
+                for pod in {*counted, *holders}
+                if domain(pod) is not None
+                and (
+                    (pod in counted and having[domain(pod)] > (pod in holders))
+                    or (pod in holders and count[domain(pod)] > (pod in counted))
+                )
+            }
+        if term.kind != "spread":
+            return set()
+        domains: dict[Placement, set[str]] = {}
+        found = set()
+        for pod in holders:
+            own = domain(pod)
+            if own is None:
+                continue
+            if pod.placement not in domains:
+                may = (node for node in self.nodes if pod.placement.admits(node.labels, ()) is not False)
+                domains[pod.placement] = {node.labels[term.topology] for node in may if term.topology in node.labels}
+            itself = pod in counted
+            # the pod is gone when kube-scheduler counts, and counts itself where it would go
+            others = {at: count[at] - (itself and at == own) for at in {*domains[pod.placement], own}}
+            fewest = 0 if len(domains[pod.placement]) < term.min_domains else min(others.values())
+            if others[own] + itself - fewest > term.skew:
+                found.add(pod)
+        return found
 
     def _said_by_a_group(self, term: PodTerm, holders: Sequence[DumpedPod], meant: Meant) -> bool:
         """Whether so many of a group on a node is all that a term says, or more than it says."""
@@ -230,6 +359,15 @@ class Facts:
         for port, pods in takers.items():  # an empty address is all of them, that of any other taker too
             found.append(PodGroup(frozenset(pods | takers.get(replace(port, address=""), set())), 1, hard=True))
         return [group for group in dict.fromkeys(found) if len(group.pods) > group.most]
+
+
+def _holds(room: Amounts, demand: Amounts) -> bool:
+    return all(amount <= room.get(name, 0) for name, amount in demand.items())
+
+
+def _static_name(pod: DumpedPod) -> str:
+    """Return the name of a static pod as its manifest has it: kubelet adds the name of the node."""
+    return pod.name.removesuffix(f"-{pod.node}")
 
 
 def ends(pod: DumpedPod) -> bool:

@@ -1,15 +1,22 @@
-"""Nodes that could be rented: a type in a zone and in a pool, with what is known of the labels it would have."""
+"""Nodes that could be rented: a type in a zone and in a pool, with what is known of the labels it would have.
+
+A new node of a pool has a type, an architecture and a zone that nodes of the pool show. A NodePool of Karpenter says by
+its requirements which nodes it may launch, and a row of the price table may name the pool that it is for. Nodes without
+the label of a pool belong to no node group: next to them any type of the table may be rented that has their
+architecture.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from instances.kubernetes.dump import CAPACITY_TYPES, ON_DEMAND, POOLS, TYPES, DumpedNode
-from instances.kubernetes.pods import HOSTNAME, ZONES
+from instances.kubernetes.dump import CAPACITY_TYPES, ON_DEMAND, POOLS, TYPES, DumpedNode, DumpedNodePool
+from instances.kubernetes.pods import HOSTNAME, ZONES, Amounts, added
 from instances.kubernetes.prices import PricedOffer, Prices
-from instances.kubernetes.requirements import NODE_NAME, Labels, Taint
+from instances.kubernetes.requirements import NODE_NAME, Labels, Taint, every
 
 ARCH, OS = "kubernetes.io/arch", "kubernetes.io/os"
 OLD = {"beta.kubernetes.io/arch": ARCH, "beta.kubernetes.io/os": OS}
@@ -27,15 +34,25 @@ OF_MACHINES = (  # labels that say what a machine is: they follow from its type,
     "nvidia.com/",
 )
 NEW = "\x00 a node that is still to be rented"  # its name, which nobody has asked for yet
+OF_AWS = re.compile(r"(?P<family>(?P<category>[a-z]+)(-[0-9]+tb)?(?P<generation>[0-9]+)[^.]*)\.(?P<size>.+)")
+"""The name of an EC2 type, by whose parts Karpenter labels a node."""
+LABELS_OF_AWS = "karpenter.k8s.aws/instance-"
+MILLI, GPUS = 1000, "/gpu"
 PAID_ON_DEMAND = {"karpenter.sh/capacity-type": "on-demand", "eks.amazonaws.com/capacityType": "ON_DEMAND"}
 
 
 @dataclass(frozen=True, eq=False)
 class NodePool:
-    """Nodes that are managed together, or that pods cannot tell apart; none where the pools are not asked for."""
+    """Nodes that are managed together, or that pods cannot tell apart; none where the pools are not asked for.
+
+    - `labelled`: whether the nodes have the label of a pool, so that they belong to one node group.
+    - `declared`: the NodePool of Karpenter, if the dump has it.
+    """
 
     name: str | None
     nodes: Sequence[DumpedNode]
+    labelled: bool = False
+    declared: DumpedNodePool | None = None
 
     def gives(self, resource: str) -> bool:
         """Whether any of its nodes has a resource, for which a device plugin runs there."""
@@ -44,60 +61,162 @@ class NodePool:
     @cached_property
     def taints(self) -> tuple[Taint, ...]:
         """What all of its nodes have: one alone may have been tainted by hand, or be about to start."""
+        if self.declared is not None:
+            return self.declared.taints
         if not self.nodes:
             return ()
         shared = set.intersection(*(set(node.lasting_taints) for node in self.nodes))
         return tuple(taint for taint in self.nodes[0].lasting_taints if taint in shared)
 
+    @cached_property
+    def types(self) -> set[str | None]:
+        """The types of its nodes."""
+        return {node.type for node in self.nodes}
+
+    @cached_property
+    def zones(self) -> set[str | None]:
+        """The zones of its nodes."""
+        return {node.zone for node in self.nodes}
+
+    @cached_property
+    def architectures(self) -> set[str]:
+        """The architectures of its nodes, as far as they show them."""
+        return {arch for node in self.nodes if (arch := architecture(node.labels)) is not None}
+
+    @cached_property
+    def required(self) -> set[str]:
+        """The labels that its NodePool has requirements of."""
+        return set() if self.declared is None else {requirement.key for requirement in self.declared.requirements}
+
+    @cached_property
+    def left(self) -> Mapping[str, int]:
+        """What the limits of its NodePool leave for new nodes while all nodes of today are there."""
+        if self.declared is None:
+            return {}
+        used = self.declared.used or added([*(node.size for node in self.nodes), {"nodes": len(self.nodes)}])
+        return {name: max(0, limit - used.get(name, 0)) for name, limit in self.declared.limits.items()}
+
+    def may_have(self, offer: PricedOffer, zone: str | None, labels: Labels) -> bool:
+        """Return whether a new node may be of a type, in a zone and with the labels that it would have."""
+        if offer.pool is None and not (self.required & {ARCH, *OLD}):
+            arch = labels.get(ARCH)
+            if self.architectures and arch not in self.architectures:
+                return False
+        if self.declared is not None:
+            return every(one.holds(labels) for one in self.declared.requirements) is True
+        if offer.pool is None and self.labelled and offer.type not in self.types:
+            return False
+        return zone in self.zones or not self.zones - {None}
+
 
 @dataclass(frozen=True, eq=False)
 class Offering:
-    """A row of prices in a zone, as a node of a pool, with what is known of its labels."""
+    """A row of prices in a zone, as a node of a pool, with what is known of its labels.
+
+    `size`: its share of the limits of the pool's NodePool. `max_new`: how many of it these limits leave.
+    """
 
     offer: PricedOffer
     zone: str | None
     pool: NodePool
     labels: Labels
+    size: Amounts
+    max_new: int | None
+
+    def taken_of(self, limited: str) -> int:
+        """Return how much of a limit one node takes."""
+        return _taken(self.size, limited)
 
 
-def pools_of(nodes: Iterable[DumpedNode], keys: Iterable[str]) -> list[NodePool]:
-    """The pools by the label of a tool, else by taints and the labels `keys` that pods ask for."""
+def architecture(labels: Labels) -> str | None:
+    """Return the architecture that the labels of a node say."""
+    return next((value for key in (ARCH, *OLD) if OLD.get(key, key) == ARCH and (value := labels.get(key))), None)
+
+
+def pools_of(
+    nodes: Iterable[DumpedNode], keys: Iterable[str], declared: Mapping[str, DumpedNodePool]
+) -> list[NodePool]:
+    """Return the pools by the label of a tool, else by taints and the labels `keys` that pods ask for.
+
+    `declared`: the NodePools of Karpenter by name, which are pools even without a node.
+    """
     own = sorted(key for key in keys if not key.startswith(OF_MACHINES) and key not in POOLS)
-    found: dict[object, list[DumpedNode]] = {}
+    found: dict[object, list[DumpedNode]] = {name: [] for name in declared}
     for node in nodes:
         alike = tuple(node.labels.get(key) for key in own), tuple(sorted(map(repr, node.lasting_taints)))
         found.setdefault(node.pool or alike, []).append(node)
-    return [NodePool(key if isinstance(key, str) else f"pool {i}", of) for i, (key, of) in enumerate(found.items(), 1)]
+    return [
+        NodePool(key, of, True, declared.get(key)) if isinstance(key, str) else NodePool(f"pool {i}", of)
+        for i, (key, of) in enumerate(found.items(), 1)
+    ]
 
 
 def offerings(
     nodes: Sequence[DumpedNode], prices: Prices, keys: Iterable[str], pools: Sequence[NodePool]
 ) -> list[Offering]:
-    """What can be rented on demand: each row in its zone, or in every zone of the cluster, as a node of each pool.
+    """Return the nodes that can be rented on demand: each row in its zone, or in every zone, as a node of a pool.
 
-    `keys`: the labels that somebody asks for.
+    A pool without a name may have any row. `keys`: the labels that somebody asks for.
     """
-    keys = sorted(keys)
     known = sorted({node.zone for node in nodes if node.zone is not None})
     zones: list[str | None] = [*known] or [None]
-    return [
-        Offering(offer, zone, pool, _labels(offer, zone, pool, nodes, keys))
-        for offer in prices.offers
-        if offer.capacity_type == ON_DEMAND
-        for zone in ([offer.zone] if offer.zone is not None else zones)
-        for pool in pools
-    ]
+    wanted = {pool: sorted({*keys, *pool.required, ARCH}) for pool in pools}
+    by_type: dict[str | None, list[DumpedNode]] = {}
+    for node in nodes:
+        by_type.setdefault(node.type, []).append(node)
+    found = []
+    for offer in prices.offers:
+        if offer.capacity_type != ON_DEMAND:
+            continue
+        alike = by_type.get(offer.type, [])
+        for zone in [offer.zone] if offer.zone is not None else zones:
+            for pool in pools:
+                row = prices.closest(offer.type, ON_DEMAND, zone, offer.pool if pool.name is None else pool.name)
+                if row is not offer:
+                    continue
+                labels = _labels(offer, zone, pool, nodes, alike, wanted[pool])
+                if pool.name is not None and not pool.may_have(offer, zone, labels):
+                    continue
+                size = _size(offer, alike)
+                most = _max_new(size, pool)
+                if most != 0:
+                    found.append(Offering(offer, zone, pool, labels, size, most))
+    return found
+
+
+def _size(offer: PricedOffer, alike: Sequence[DumpedNode]) -> Amounts:
+    """Return the capacity of a new node: that of nodes of its type, else what the row says with whole CPUs."""
+    shown = next((node.size for node in alike if node.size), {})
+    return {**offer.room, "cpu": -(-offer.room["cpu"] // MILLI) * MILLI, **shown, "nodes": 1}
+
+
+def _max_new(size: Amounts, pool: NodePool) -> int | None:
+    """Return how many new nodes the limits of a pool leave; `None` if it has no limit."""
+    taken = {name: _taken(size, name) for name in pool.left}
+    return min((left // taken[name] for name, left in pool.left.items() if taken[name]), default=None)
+
+
+def _taken(size: Amounts, limited: str) -> int:
+    return size.get(limited, size["gpu"] if limited.endswith(GPUS) else 0)
 
 
 def _labels(
-    offer: PricedOffer, zone: str | None, pool: NodePool, nodes: Sequence[DumpedNode], keys: Sequence[str]
+    offer: PricedOffer,
+    zone: str | None,
+    pool: NodePool,
+    nodes: Sequence[DumpedNode],
+    same_type: Sequence[DumpedNode],
+    keys: Sequence[str],
 ) -> dict[str, str | None]:
     """The labels `keys` that a new node would have; those that nobody can know are `None`.
 
     What a machine is follows from its type, as nodes of that type show; what else there is follows from the pool.
     """
     found: dict[str, str | None] = {HOSTNAME: NEW, NODE_NAME: NEW}
-    alike = [node.labels for node in nodes if node.type == offer.type]
+    alike = [node.labels for node in same_type]
+    in_pool = [node.labels for node in pool.nodes]
+    declared = {} if pool.declared is None else pool.declared.labels
+    of_aws = OF_AWS.fullmatch(offer.type)
     for key in keys:
         if key in (HOSTNAME, NODE_NAME):
             continue
@@ -110,12 +229,19 @@ def _labels(
                 found[key] = PAID_ON_DEMAND[key]
         elif OLD.get(key, key) == ARCH and offer.arch is not None:
             found[key] = offer.arch
-        elif OLD.get(key, key) == OS:
-            _agreed(found, key, [node.labels for node in nodes])
-        elif key.startswith(OF_MACHINES) and key not in POOLS:
+        elif key == ARCH and not alike and offer.pool is not None and len(pool.architectures) == 1:
+            found[key] = next(iter(pool.architectures))  # the row is there for this pool
+        elif OLD.get(key, key) == OS and key not in declared:
+            _agreed(found, key, in_pool or [node.labels for node in nodes])
+        elif key.startswith(OF_MACHINES) and key not in POOLS and OLD.get(key, key) != OS:
             _agreed(found, key, alike)
+            part = key.removeprefix(LABELS_OF_AWS)
+            if not alike and of_aws is not None and part in of_aws.groupdict():
+                found[key] = of_aws[part]
+        elif key in declared:
+            found[key] = declared[key]
         else:
-            _agreed(found, key, [node.labels for node in pool.nodes])
+            _agreed(found, key, in_pool)
     return found
 
 

@@ -146,7 +146,7 @@ def placement_of(spec: JsonPart) -> Placement:
 def node_terms(selector: JsonPart) -> tuple[Term, ...]:
     """The alternatives of a node selector."""
     return tuple(
-        (*_requirements(t.at("matchExpressions")), *(_of_field(f) for f in _requirements(t.at("matchFields"))))
+        (*requirements(t.at("matchExpressions")), *(_of_field(f) for f in requirements(t.at("matchFields"))))
         for t in selector.at("nodeSelectorTerms").entries()
     )
 
@@ -155,7 +155,8 @@ def _of_field(requirement: Requirement) -> Requirement:
     return Requirement(f"field {requirement.key}", requirement.operator, requirement.values)
 
 
-def _requirements(part: JsonPart) -> Iterator[Requirement]:
+def requirements(part: JsonPart) -> Iterator[Requirement]:
+    """Yield the requirements of a list."""
     for one in part.entries():
         yield Requirement(
             one.at("key").text(), one.at("operator").text(), tuple(v.text() for v in one.at("values").entries())
@@ -167,7 +168,7 @@ def label_selector(part: JsonPart) -> Term | None:
     if not part:
         return None
     plain = [Requirement(key, "In", (value,)) for key, value in part.at("matchLabels").texts().items()]
-    return (*plain, *_requirements(part.at("matchExpressions")))
+    return (*plain, *requirements(part.at("matchExpressions")))
 
 
 def _terms(affinity: JsonPart, namespace: str) -> Iterator[PodTerm]:
@@ -188,7 +189,8 @@ def _spread(spread: JsonPart, namespace: str, labels: Mapping[str, str]) -> PodT
     if selector is not None:
         selector = (*selector, *(Requirement(key, "In", (labels[key],)) for key in keys if key in labels))
     skew = spread.at("maxSkew").number(1)
-    return PodTerm("spread", spread.at("topologyKey").text(), selector, frozenset([namespace]), skew)
+    own = frozenset([namespace])
+    return PodTerm("spread", spread.at("topologyKey").text(), selector, own, skew, spread.at("minDomains").number(1))
 
 
 def host_ports(spec: JsonPart) -> tuple[HostPort, ...]:

@@ -17,7 +17,7 @@ from instances.tables import one_line, read_rows
 
 NUMBERS = ("usd_per_hour", "cpu", "ram_gb", "pods", "gpu")
 NAMES = ("name", "family")
-OPTIONAL = ("zone", "capacity_type", "arch")
+OPTIONAL = ("zone", "capacity_type", "arch", "pool")
 GIB = 2**30
 STEP = Fraction(1, STEPS)  # the least price
 
@@ -27,6 +27,7 @@ class PricedOffer:
     """A row: a type, in one zone or in all of them, and what pods may use of one node of it.
 
     `room`: what the row says, `gpu` for GPUs of whatever make. `arch`: what the label `kubernetes.io/arch` will say.
+    `pool`: the only pool that the row is for, which may then have the type although none of its nodes shows it.
     """
 
     type: str
@@ -36,6 +37,7 @@ class PricedOffer:
     zone: str | None = None
     capacity_type: str = ON_DEMAND
     arch: str | None = None
+    pool: str | None = None
 
 
 @dataclass(frozen=True)
@@ -52,21 +54,25 @@ class Prices:
         object.__setattr__(self, "_of_type", found)
 
     def of(self, node: DumpedNode) -> PricedOffer | None:
-        """The row of a node that runs, that of its zone before one of all zones; `None` where no row is of its kind."""
+        """Return the row of a node that runs, or `None` if no row is of its kind."""
+        return self.closest(node.type or "", node.capacity_type, node.zone, node.pool)
+
+    def closest(self, type: str, capacity_type: str, zone: str | None, pool: str | None) -> PricedOffer | None:
+        """Return the row for a type: one of the pool before one of all pools, then one of the zone before others."""
         rows = [
             offer
-            for offer in self._of_type.get(node.type or "", ())
-            if offer.capacity_type == node.capacity_type and offer.zone in (None, node.zone)
+            for offer in self._of_type.get(type, ())
+            if offer.capacity_type == capacity_type and offer.zone in (None, zone) and offer.pool in (None, pool)
         ]
-        return max(rows, key=lambda offer: offer.zone is not None, default=None)
+        return max(rows, key=lambda offer: (offer.pool is not None, offer.zone is not None), default=None)
 
 
 def read_prices(path: str | Path) -> Prices:
     """The table at `path`: a row a type, or a type in a zone and paid for in one way.
 
     Columns: `name`, `family`, `usd_per_hour`, and what pods may use of a node: `cpu`, `ram_gb` in GiB, `pods`, `gpu`;
-    perhaps `zone`, `capacity_type` and `arch`; and of any other resource a column of its name, with a `/` in it.
-    Raises InputError.
+    perhaps `zone`, `capacity_type`, `arch` and `pool`; and of any other resource a column of its name, with a `/` in
+    it. Raises InputError.
     """
     rows = read_rows(path, (*NAMES, *NUMBERS), (*NAMES, *OPTIONAL))
     others = [column for column in rows.columns if "/" in str(column) or str(column).startswith("hugepages-")]
@@ -93,8 +99,9 @@ def read_prices(path: str | Path) -> Prices:
             zone=text["zone"],
             capacity_type=(text["capacity_type"] or ON_DEMAND).lower(),
             arch=text["arch"],
+            pool=text["pool"],
         )
-        key = (offer.type, offer.zone, offer.capacity_type)
+        key = (offer.type, offer.zone, offer.capacity_type, offer.pool)
         if key in found:
             raise InputError(f"{path}: line {line}: {offer.type} is there twice")
         found[key] = offer

@@ -10,26 +10,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
-from math import ceil, floor
 from typing import Literal
 
 from instances.eva.constraints import Spread
-from instances.fields import LARGEST
-from instances.kubernetes.dump import DumpedDaemon, DumpedNode
+from instances.kubernetes.dump import ON_DEMAND, DumpedDaemon, DumpedNode
 from instances.kubernetes.facts import (
     DO_NOT_DISRUPT,
     NO_CONTROLLER,
+    NO_SCALE_DOWN,
+    WAITED_FOR,
     Facts,
     PinReason,
     ends,
 )
+from instances.kubernetes.measured import Aliases, MeasuredDump
 from instances.kubernetes.node_consolidation import ConsolidatedPod, Moves, NodeConsolidation, RentedType, RunningNode
-from instances.kubernetes.offerings import NodePool, Offering, offerings, pools_of
-from instances.kubernetes.pods import DumpedPod, added, most
+from instances.kubernetes.offerings import ARCH, OLD, NodePool, Offering, offerings, pools_of
+from instances.kubernetes.pods import DumpedPod
 from instances.kubernetes.prices import Prices
-from instances.kubernetes.requirements import Answer3, Placement, Requirement, Taint
+from instances.kubernetes.requirements import Answer3, Placement, Requirement
 
 Purpose = Literal["bound", "plan"]
 Tool = Literal["drain", "karpenter", "ca"]
@@ -37,19 +37,14 @@ Tool = Literal["drain", "karpenter", "ca"]
 
 SYSTEM = "kube-system", "kube-system without a disruption budget"
 LOCAL = "local storage"
+ARCHITECTURE = "architectures on which the workload does not run"
 WISHES = "preferences and soft spreads"
+FULL = "pending, no room today and nothing to rent"
 TERMINATING, GATED, NOWHERE, NO_NODE = "terminating", "scheduling gate", "pending, fits nowhere", "node not in the dump"
 PENDING = "pending, with {}"
 CLOSED = "cordoned or not ready nodes"
 NO_DAEMONS = "DaemonSets on new nodes, which are not in the dump"
 
-ALWAYS = ("cpu", "memory", "pods")
-IN_BYTES = ("memory", "ephemeral-storage", "hugepages-")
-CALLED = {"cpu": "cpu_milli", "memory": "memory_mib"}
-MIB, FINEST = 2**20, 512  # the finest parts of a MiB that nine decimals hold
-ATTACHED = "volumes of "
-GPU = "gpu"
-UNLIMITED = int(LARGEST)
 LONGEST_NAME = 180  # characters, of the 200 that a name may have
 
 
@@ -61,6 +56,9 @@ class DumpReading:
       not heeded, or without a place.
     - `unpriced`: nodes whose price is unknown, by type, zone and how they are paid for.
     - `offerings`: what each name of a type to rent stands for. `members`: the pods of each entry.
+    - `kept`: by reason, nodes that are kept whatever they cost.
+    - `pending`: how many pending pods get a place.
+    - `not_rented`: types of the table that no pool may have.
     """
 
     data: NodeConsolidation
@@ -69,20 +67,9 @@ class DumpReading:
     unpriced: Mapping[tuple[str, str, str], int]
     offerings: Mapping[str, Offering]
     members: Mapping[str, Sequence[DumpedPod]]
-
-
-class Aliases:
-    """Names: the same for the same thing, each its own or, where they are to be hidden, a kind and a number."""
-
-    def __init__(self, hidden: bool = False) -> None:
-        self.hidden = hidden
-        self._known: dict[str, dict[str, str]] = {}
-
-    def of(self, kind: str, name: str) -> str:
-        if not self.hidden:
-            return name
-        known = self._known.setdefault(kind, {})
-        return known.setdefault(name, f"{kind}-{len(known) + 1}")
+    kept: Mapping[str, int]
+    pending: int
+    not_rented: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -96,7 +83,11 @@ class Hold:
 
 @dataclass
 class Reader:
-    """Reads a dump; `aliases` are the names that all readings have in common."""
+    """Reads a dump; `aliases` are the names that all readings have in common.
+
+    The plan and all rules read one list of what can be rented, and the bound serves the pending pods that the plan
+    serves, so that it is a bound on the bill of the plan.
+    """
 
     facts: Facts
     prices: Prices
@@ -106,36 +97,55 @@ class Reader:
         self, purpose: Purpose, tool: Tool = "drain", free_of: Collection[str] = (), moves: Moves = "nodes"
     ) -> DumpReading:
         """The problem for a purpose and a tool that moves pods. `free_of`: reasons that are not heeded."""
-        return OneReading(self.facts, self.prices, self.aliases, purpose == "plan", tool, free_of).made(moves)
+        plan, made = self._plan
+        if purpose == "bound":
+            reading = OneReading(self.facts, self.prices, self.aliases, False, tool, free_of, served=plan.served)
+        elif tool == "drain" and not free_of and moves == made.data.moves:
+            return made
+        else:
+            rented = () if free_of else plan.rented
+            reading = OneReading(self.facts, self.prices, self.aliases, True, tool, free_of, rented, plan.kinds)
+        return reading.made(moves)
+
+    @cached_property
+    def _plan(self) -> tuple[OneReading, DumpReading]:
+        reading = OneReading(self.facts, self.prices, self.aliases, True, "drain", ())
+        return reading, reading.made("nodes")
 
 
 @dataclass
-class OneReading:
-    """A reading while it is made. `sure`: what nobody knows counts as forbidden."""
+class OneReading(MeasuredDump):
+    """A reading while it is made. `sure`: what nobody knows counts as forbidden.
 
-    facts: Facts
-    prices: Prices
-    aliases: Aliases
-    sure: bool
+    `rented`, `kinds`: what may be rented and all that could be, of a reading before this one. `served`: the pending
+    pods that get a place; `None` for all that fit somewhere.
+    """
+
     tool: Tool
     free_of: Collection[str]
+    rented: Sequence[Offering] = ()
+    kinds: Sequence[Offering] = ()
+    served: Collection[DumpedPod] | None = None
     pinned: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
 
     def made(self, moves: Moves) -> DumpReading:
         facts, alias = self.facts, self.aliases.of
-        held = {pod: self._held(pod) for pod in facts.movable}
-        there = {pod: self._allowed(pod, held[pod]) for pod in facts.movable if not held[pod].left_out}
-        kinds = self._undominated(there)
+        self.kinds = self.kinds or self._all_kinds()
+        held = {pod: self._held(pod) for pod in self.placeable}
+        there = {pod: self._allowed(pod, held[pod]) for pod in self.placeable if not held[pod].left_out}
+        self.rented = kinds = self.rented or self._undominated(there)
         names = dict(zip(kinds, self._names(kinds), strict=True))
         groups = [group for group in facts.groups if group.hard or self.sure]
         entries: dict[object, list[DumpedPod]] = {}
+        pending: list[DumpedPod] = []
         for pod, (on, to) in there.items():
             to = frozenset(to) & frozenset(kinds)
             there[pod] = on, to
-            if pod.node is None and not self._fits_somewhere(pod, on, to):
-                self.dropped[NOWHERE] += 1
+            if pod.node is None and self.served is None and not self._gets_place(pod, on, to):
+                self.dropped[FULL if self._fits_somewhere(pod, on, to) else NOWHERE] += 1
                 continue
+            pending += [pod] * (pod.node is None)
             alike = (
                 f"{pod.namespace}/{pod.workload}" if self.sure else "",
                 *(self._need(pod, r) for r in self.resources),
@@ -156,6 +166,7 @@ class OneReading:
                     family=kind.offer.family,
                     capacity={self.told[r]: self.new_room[kind][r] for r in self.resources},
                     usd_per_hour=kind.offer.usd_per_hour,
+                    max_new=kind.max_new,
                 )
                 for kind in kinds
             ),
@@ -174,18 +185,61 @@ class OneReading:
             spread=tuple(
                 Spread(tasks=tuple(tasks), max_per_instance=group.most)
                 for group in groups
-                if (tasks := dict.fromkeys(entry[pod] for pod in facts.movable if pod in group.pods and pod in entry))
+                if (tasks := dict.fromkeys(entry[pod] for pod in entry if pod in group.pods))
             ),
             moves=moves,
         )
         offered = {names[kind]: kind for kind in kinds}
-        return DumpReading(data, dict(self.pinned), dict(self.dropped), self._unpriced(), offered, members)
+        self.served = pending if self.served is None else self.served
+        return DumpReading(
+            data=data,
+            pinned=dict(self.pinned),
+            dropped=dict(self.dropped),
+            unpriced=self._unpriced(),
+            offerings=offered,
+            members=members,
+            kept=self._kept(),
+            pending=len(pending),
+            not_rented=self._not_rented(),
+        )
+
+    @cached_property
+    def placeable(self) -> list[DumpedPod]:
+        """The pods that need a place; for a bound those of another scheduler, too, for which the plan leaves room."""
+        found = [pod for pod in self.facts.movable if pod.node is not None or self.served is None or pod in self.served]
+        if not self.sure:
+            found += [pod for pod, waited in self.facts.waited.items() if waited is not None and waited.fits]
+        return found
+
+    def _kept(self) -> dict[str, int]:
+        """How many nodes are kept whatever they cost, by reason; those with a pinned pod are not among them."""
+        found = Counter(reason for node in self.facts.nodes if (reason := self._keeps(node)) is not None)
+        return dict(found)
+
+    def _keeps(self, node: DumpedNode) -> str | None:
+        """Return why a node is kept. A bound may serve the pods of another scheduler elsewhere."""
+        reason = self.facts.kept.get(node)
+        if reason == WAITED_FOR and not self.sure:
+            reason = None
+        never = node.never_moved or any(pod.never_moved for pod in self.facts.fixtures[node.name])
+        reason = reason or (DO_NOT_DISRUPT if never else None)
+        return None if reason in self.free_of else reason
+
+    def _not_rented(self) -> list[str]:
+        """Return the types that are sold on demand and that no pool may have."""
+        some = {kind.offer.type for kind in self.kinds}
+        return sorted({offer.type for offer in self.prices.offers if offer.capacity_type == ON_DEMAND} - some)
 
     # reasons
 
     def _held(self, pod: DumpedPod) -> Hold:
         """What the reasons of a pod make of it, which are counted. One that waits cannot be kept anywhere."""
+        if pod not in self.facts.reasons:  # it waits for another scheduler, which has room for it
+            return Hold()
         pinned, near = False, []
+        if (known := self._own_architectures(pod)) and ARCHITECTURE not in self.free_of:
+            (self.pinned if self.sure else self.dropped)[ARCHITECTURE] += 1
+            near += [Requirement(ARCH, "In", tuple(sorted(known)))] * self.sure
         own = [reason for reason in self.facts.reasons[pod] if reason.said not in self.free_of]
         own += [reason for reason in self._of_tool(pod) if reason.said not in self.free_of]
         for reason in own:
@@ -206,13 +260,31 @@ class OneReading:
 
     def _of_tool(self, pod: DumpedPod) -> Iterator[PinReason]:
         """What the tool leaves alone of itself; of the dump alone, a pod that nobody would make again."""
-        if pod.owner is None and self.tool != "karpenter":
+        if pod.owner is None and pod.node is not None and self.tool != "karpenter":
             yield PinReason(NO_CONTROLLER)
         if self.tool == "ca" and pod.node is not None:
             if pod.namespace == SYSTEM[0] and not self.facts.budgets_of(pod):
                 yield PinReason(SYSTEM[1])
             if pod.local_storage:
                 yield PinReason(LOCAL)
+
+    def _own_architectures(self, pod: DumpedPod) -> set[str]:
+        """Return the architectures on which a workload runs if the pod might come to another one; else nothing.
+
+        Nothing in a dump says for which architectures an image is. A pod that asks for one knows it.
+        """
+        known = self.facts.architectures.get((pod.namespace, pod.workload), set())
+        placement = self.facts.placements[pod]
+        if not known or self._several_architectures <= known or placement.keys & {ARCH, *OLD}:
+            return set()
+        on, to = self._admitting(placement)
+        there = {node.labels.get(ARCH) for node in on} | {kind.labels.get(ARCH) for kind in to}
+        return known if there - known - {None} else set()
+
+    @cached_property
+    def _several_architectures(self) -> set[str]:
+        places = [*(node.labels for node in self.facts.nodes), *(kind.labels for kind in self.kinds)]
+        return {arch for labels in places if (arch := labels.get(ARCH)) is not None}
 
     def _count_what_is_not_heeded(self) -> None:
         facts, pods = self.facts, self.facts.dump.pods.values()
@@ -239,108 +311,51 @@ class OneReading:
                 found[node.type or "no type", zone, node.capacity_type] += 1
         return dict(found)
 
-    # amounts
-
-    @cached_property
-    def resources(self) -> list[str]:
-        """CPU, memory and pods, what else pods ask for, and volumes where there are limits of them."""
-        asked = {name for pod in self.facts.movable for name, amount in pod.demand.items() if amount}
-        drivers = {driver for limits in self.facts.dump.attachable.values() for driver in limits}
-        used = {driver for pod in self.facts.movable for driver in self.facts.drivers(pod)}
-        return [*ALWAYS, *sorted(asked - set(ALWAYS)), *(ATTACHED + driver for driver in sorted(drivers & used))]
-
-    @cached_property
-    def told(self) -> dict[str, str]:
-        """What each resource is called in the problem, after its unit."""
-        names = {r: CALLED.get(r, f"{r}_mib" if r.startswith(IN_BYTES) else r) for r in self.resources}
-        return {r: self.aliases.of("resource", name) if r not in ALWAYS else name for r, name in names.items()}
-
-    def _need(self, pod: DumpedPod, r: str) -> float:
-        """What a pod takes, in parts of MiB rounded up for a plan and down for a bound."""
-        if r.startswith(ATTACHED):
-            return float(self.facts.drivers(pod)[r.removeprefix(ATTACHED)])
-        return _in_units(pod.demand.get(r, 0), r, up=self.sure)
-
-    @cached_property
-    def room(self) -> dict[DumpedNode, dict[str, float]]:
-        """What each node has for pods, less its fixtures and, for a plan, what is about to end."""
-        facts, found = self.facts, {}
-        for node in facts.nodes:
-            taken = added([*(pod.demand for pod in facts.fixtures[node.name])])
-            if self.sure:
-                taken = added([taken, facts.leaving.get(node.name, {})])
-            limits = facts.dump.attachable.get(node.name, {})
-            found[node] = {
-                r: float(limits.get(r.removeprefix(ATTACHED), UNLIMITED))
-                if r.startswith(ATTACHED)
-                else _in_units(max(0, node.room.get(r, 0) - taken.get(r, 0)), r)
-                for r in self.resources
-            }
-        return found
+    # places
 
     @cached_property
     def new_room(self) -> dict[Offering, dict[str, float]]:
         """What each new node would have for pods, less the DaemonSets that would run on it."""
         return {kind: self._new_room(kind) for kind in self.kinds}
 
-    def _new_room(self, kind: Offering) -> dict[str, float]:
-        taken = added(daemon.demand for daemon in self._daemons_on(kind))
-        return {
-            r: self._at_most(kind, r)
-            if r.startswith(ATTACHED)
-            else _in_units(max(0, self._allocatable(kind, r) - taken.get(r, 0)), r)
-            for r in self.resources
-        }
-
-    def _allocatable(self, kind: Offering, r: str) -> int:
-        """What a new node has: what its row says, else what nodes of its type show, else nobody knows.
-
-        Devices are there in a pool whose nodes have such.
-        """
-        row = kind.offer.room
-        if self.sure and "/" in r and not kind.pool.gives(r):
-            return 0
-        if r in row:
-            return row[r]
-        alike = [node.room.get(r, 0) for node in self.facts.nodes if node.type == kind.offer.type]
-        if alike:
-            return min(alike) if self.sure else max(alike)
-        if r.endswith(f"/{GPU}"):
-            several = sum(1 for other in self.resources if other.endswith(f"/{GPU}")) > 1
-            return 0 if self.sure and several else row[GPU]
-        return 0 if self.sure else UNLIMITED * (MIB if r.startswith(IN_BYTES) else 1)
-
-    def _at_most(self, kind: Offering, r: str) -> float:
-        """How many volumes of a driver a new node takes: as nodes of its type, else as few as any, or without limit."""
-        limits, driver = self.facts.dump.attachable, r.removeprefix(ATTACHED)
-        alike = [limits.get(n.name, {}).get(driver) for n in self.facts.nodes if n.type == kind.offer.type]
-        if alike:
-            known = [UNLIMITED if limit is None else limit for limit in alike]
-            return float(min(known) if self.sure else max(known))
-        return float(min(of[driver] for of in limits.values() if driver in of) if self.sure else UNLIMITED)
-
-    # places
+    def _all_kinds(self) -> list[Offering]:
+        """All that can be rented; for a bound in whatever pool, with labels that nobody knows."""
+        return offerings(self.facts.nodes, self.prices, self.facts.keys, self.pools)
 
     @cached_property
-    def kinds(self) -> list[Offering]:
-        """All that can be rented; for a bound in whatever pool, with labels that nobody knows."""
+    def pools(self) -> list[NodePool]:
+        """The pools that may grow, the control plane not among them; one that may be anything for a bound."""
         facts = self.facts
-        pools = pools_of(facts.nodes, facts.keys) if self.sure else [NodePool(None, ())]
-        return offerings(facts.nodes, self.prices, facts.keys, pools)
+        if not self.sure:
+            return [NodePool(None, ())]
+        nodes = [node for node in facts.nodes if node not in facts.control_plane]
+        return pools_of(nodes, facts.keys, facts.dump.node_pools)
 
     def _yes(self, answer: Answer3) -> bool:
         return answer is True if self.sure else answer is not False
 
     def _allowed(self, pod: DumpedPod, held: Hold) -> tuple[frozenset[DumpedNode], frozenset[Offering]]:
         """The nodes and the offerings where a pod may be."""
-        placement = self.facts.placements[pod]
+        placement = self.facts.placement(pod)
         if held.near:
             placement = placement.with_volume((held.near,))
         on, to = self._admitting(placement)
-        if pod.ports:
+        to = self._with_most_weight(pod, to)
+        if pod.ports and pod not in self.facts.waited:
             on = frozenset(node for node in on if not _meet(pod, self.facts.fixtures[node.name]))
             to = frozenset(kind for kind in to if not _meet(pod, self._daemons_on(kind)))
         return on, to
+
+    def _with_most_weight(self, pod: DumpedPod, to: frozenset[Offering]) -> frozenset[Offering]:
+        """Return the offers without those of NodePools that Karpenter tries later than another that has room."""
+        weights = {
+            kind: kind.pool.declared.weight
+            for kind in to
+            if kind.pool.declared is not None
+            and all(self._need(pod, r) <= self.new_room[kind][r] for r in self.resources)
+        }
+        most = max(weights.values(), default=0)
+        return frozenset(kind for kind in to if weights.get(kind, most) == most)
 
     def _admitting(self, placement: Placement) -> tuple[frozenset[DumpedNode], frozenset[Offering]]:
         if placement not in self._known:
@@ -353,56 +368,20 @@ class OneReading:
     def _known(self) -> dict[Placement, tuple[frozenset[DumpedNode], frozenset[Offering]]]:
         return {}
 
-    def _daemons_on(self, kind: Offering) -> list[DumpedDaemon]:
-        """The DaemonSets that would run on a new node: for a plan those that might, for a bound those that must.
-
-        For a bound a new node may have the taints of any node, since none is heeded there.
-        """
-        if kind not in self._running:
-            taints = kind.pool.taints if self.sure else self._all_taints
-            answers = [(daemon, daemon.placement.admits(kind.labels, taints)) for daemon in self._daemons]
-            self._running[kind] = [d for d, answer in answers if answer or (answer is None and self.sure)]
-        return self._running[kind]
-
-    @cached_property
-    def _running(self) -> dict[Offering, list[DumpedDaemon]]:
-        return {}
-
-    @cached_property
-    def _all_taints(self) -> list[Taint]:
-        return list(dict.fromkeys(taint for node in self.facts.nodes for taint in node.lasting_taints))
-
-    @cached_property
-    def _daemons(self) -> list[DumpedDaemon]:
-        """Those of the dump; where it has none, for a plan what their pods show."""
-        if self.facts.dump.daemons is not None:
-            return list(self.facts.dump.daemons.values())
-        found: dict[object, DumpedDaemon] = {}
-        for pod in self._daemon_pods if self.sure else ():
-            key = pod.namespace, pod.owner
-            before = found[key].demand if key in found else {}
-            found[key] = DumpedDaemon(
-                pod.namespace, pod.workload, most(pod.demand, before), pod.placement.without_name(), pod.ports
-            )
-        return list(found.values())
-
-    @property
-    def _daemon_pods(self) -> list[DumpedPod]:
-        return [pod for pods in self.facts.fixtures.values() for pod in pods if pod.of_daemon]
-
     def _undominated(
         self, there: Mapping[DumpedPod, tuple[frozenset[DumpedNode], frozenset[Offering]]]
     ) -> list[Offering]:
         """Offerings without those that another has the pods and the room of, at no higher price.
 
-        A tool's rules look at the type of a node that runs, so for them all stay on which a pod may be.
+        The types of nodes that run stay in a plan, because a tool's rules look at them.
         """
         sets = list(dict.fromkeys(to for _, to in there.values()))
         takes = {kind: {i for i, to in enumerate(sets) if kind in to} for kind in self.kinds}
 
         def beaten(kind: Offering, by: Offering) -> bool:
             return (
-                takes[kind] <= takes[by]
+                by.max_new is None
+                and takes[kind] <= takes[by]
                 and kind.offer.usd_per_hour >= by.offer.usd_per_hour
                 and all(self.new_room[kind][r] <= self.new_room[by][r] for r in self.resources)
             )
@@ -411,24 +390,60 @@ class OneReading:
         for kind in sorted(self.kinds, key=lambda k: (k.offer.usd_per_hour, -len(takes[k]))):
             if takes[kind] and not any(beaten(kind, by) for by in kept):
                 kept = [k for k in kept if not beaten(k, kind)] + [kind]
-        stay = set(kept) if self.tool == "drain" else {kind for kind in self.kinds if takes[kind]}
+        price = {node: self.prices.of(node) for node in self.facts.nodes}
+        stay = set(kept) | {
+            kind
+            for kind in self.kinds
+            if takes[kind] and any((price[node], node.zone) == (kind.offer, kind.zone) for node in kind.pool.nodes)
+        }
         return [kind for kind in self.kinds if kind in stay]
 
+    def _fits(self, pod: DumpedPod, room: Mapping[str, float]) -> bool:
+        return all(self._need(pod, r) <= room[r] for r in self.resources)
+
     def _fits_somewhere(self, pod: DumpedPod, on: Iterable[DumpedNode], to: Iterable[Offering]) -> bool:
-        need = {r: self._need(pod, r) for r in self.resources}
-        rooms = [self.room[node] for node in on if node.ready or not self.sure]
-        rooms += [self.new_room[kind] for kind in to]
-        return any(all(need[r] <= room[r] for r in self.resources) for room in rooms)
+        rooms = [*(self.room[node] for node in on if node.ready), *(self.new_room[kind] for kind in to)]
+        return any(self._fits(pod, room) for room in rooms)
+
+    def _gets_place(self, pod: DumpedPod, on: Iterable[DumpedNode], to: Collection[Offering]) -> bool:
+        """Return whether a pending pod gets a place if no pod moves, next to the pending pods before it."""
+        if any(kind.max_new is None and self._fits(pod, self.new_room[kind]) for kind in to):
+            return True
+        for node in self.facts.nodes:
+            if node in on and node.ready and self._fits(pod, self._spare[node]):
+                self._spare[node] = {r: left - self._need(pod, r) for r, left in self._spare[node].items()}
+                return True
+        for kind in self.rented:
+            limits = {(kind.pool, name): kind.taken_of(name) for name in kind.pool.left}
+            left = {key: self._limits.get(key, kind.pool.left[key[1]]) - taken for key, taken in limits.items()}
+            if kind in to and self._fits(pod, self.new_room[kind]) and min(left.values(), default=0) >= 0:
+                self._limits |= left
+                return True
+        return False
+
+    @cached_property
+    def _spare(self) -> dict[DumpedNode, dict[str, float]]:
+        """What is left of each node today."""
+        found = {node.name: dict(self.room[node]) for node in self.facts.nodes}
+        for pod in self.facts.movable:
+            if pod.node is not None:
+                for r in self.resources:
+                    found[pod.node][r] -= self._need(pod, r)
+        return {node: found[node.name] for node in self.facts.nodes}
+
+    @cached_property
+    def _limits(self) -> dict[tuple[NodePool, str], int]:
+        """What is left of limits of NodePools next to new nodes for pending pods."""
+        return {}
 
     # names
 
     def _node(self, node: DumpedNode, entry: Mapping[DumpedPod, str], names: Mapping[Offering, str]) -> RunningNode:
         price = self.prices.of(node)
         on_it = [pod for pod in self.facts.movable if pod.node == node.name and pod in entry]
-        never = node.never_moved or any(pod.never_moved for pod in self.facts.fixtures[node.name])
-        keep = never and DO_NOT_DISRUPT not in self.free_of
-        if keep:
-            self.pinned[DO_NOT_DISRUPT] += sum(1 for pod in on_it if not pod.never_moved)
+        reason = self._keeps(node)
+        if reason in (DO_NOT_DISRUPT, NO_SCALE_DOWN):
+            self.pinned[reason] += sum(1 for pod in on_it if not pod.never_moved)
         same = (
             name
             for kind, name in names.items()
@@ -440,7 +455,7 @@ class OneReading:
             pods=dict(Counter(entry[pod] for pod in on_it)),
             type=next(same, node.type),
             usd_per_hour=None if price is None else price.usd_per_hour,
-            keep=keep,
+            keep=reason is not None,
             cordoned=self.sure and not node.ready,
         )
 
@@ -451,6 +466,7 @@ class OneReading:
     def _names(self, kinds: Sequence[Offering]) -> list[str]:
         """A name of each offering: its type, its zone and its pool where they tell it from others."""
         zones, pools = {kind.zone for kind in kinds}, {kind.pool.name for kind in kinds}
+        pools |= {pool.name for pool in self.pools if pool.labelled}
         found = []
         for kind in kinds:
             words = [kind.offer.type]
@@ -460,14 +476,6 @@ class OneReading:
                 words.append(f"of {self.aliases.of('pool', kind.pool.name)}")
             found.append(" ".join(words))
         return found
-
-
-def _in_units(amount: int, r: str, up: bool = False) -> float:
-    """An amount in the unit of its resource, on the grid."""
-    if r.startswith(IN_BYTES):
-        parts = (ceil if up else floor)(Fraction(amount * FINEST, MIB))
-        return min(parts / FINEST, LARGEST)
-    return float(min(amount, UNLIMITED))
 
 
 def _meet(pod: DumpedPod, others: Iterable[DumpedPod | DumpedDaemon]) -> bool:

@@ -159,6 +159,7 @@ class PodTerm:
     - `kind`: affinity to the pods that are meant, anti-affinity, or a spread with at most `skew` more than elsewhere.
     - `namespaces`: of the pods that are meant; `None` where they are chosen by labels of theirs, which no dump has.
     - `selector`: labels of these pods; `None` means no pod.
+    - `min_domains`: a spread counts 0 pods in the emptiest domain if there are fewer domains than that.
     """
 
     kind: TermKind
@@ -166,6 +167,7 @@ class PodTerm:
     selector: Term | None
     namespaces: frozenset[str] | None
     skew: int = 0
+    min_domains: int = 1
 
     def means(self, namespace: str, labels: Labels) -> Answer3:
         """Whether a pod is meant."""

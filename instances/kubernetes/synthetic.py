@@ -22,6 +22,7 @@ from instances.kubernetes.pods import HOSTNAME, ZONES
 
 Json = dict[str, Any]
 ZONE, TYPE, POOL = ZONES[0], "node.kubernetes.io/instance-type", "karpenter.sh/nodepool"
+ARCH, ARCHITECTURE = "kubernetes.io/arch", "amd64"
 PLACES = ("zone-a", "zone-b")
 SIZES = {4: 3, 8: 5, 16: 2}  # CPUs of nodes, and how often there are such
 CPU_MILLI, MEMORY_MIB, FACTORS = (100, 250, 500, 1000), (128, 256, 512, 1024), (1, 2, 4)
@@ -64,6 +65,8 @@ def synthetic_dump(seed: int, *, nodes: int = 60, pods: int = 900) -> Mapping[st
     drawn = _nodes(nodes, types, draw)
     items = [_node(node) for node in drawn] + [_daemon_set(name, request) for name, request in DAEMONS.items()]
     items.append(_daemon_set(PLUGIN[0], PLUGIN[1], {POOL: "gpu"}))
+    items.append(_node_pool("general", [name for name, row in types.items() if not row["gpu"]]))
+    items.append(_node_pool("gpu", [name for name, row in types.items() if row["gpu"]], [GPU_TAINT]))
     for node in drawn:
         daemons = DAEMONS | ({PLUGIN[0]: PLUGIN[1]} if node.gpus else {})
         for name, request in daemons.items():
@@ -90,6 +93,7 @@ def _types() -> list[Json]:
             "ram_gb": kind.capacity["memory_mib"] / 1024,
             "pods": int(kind.capacity["pods"]),
             "gpu": 0,
+            "arch": ARCHITECTURE,
         }
         for kind in kinds
     ]
@@ -97,7 +101,7 @@ def _types() -> list[Json]:
         if gpus := int(kind.capacity["gpu"]):
             cpu, memory = 2 * kind.capacity["cpu"] * 0.95, round(kind.capacity["ram_gb"] * 0.95, 1)
             row = {"name": kind.name, "family": kind.family, "usd_per_hour": kind.usd_per_hour, "cpu": round(cpu, 2)}
-            rows.append({**row, "ram_gb": memory, "pods": 58, "gpu": gpus})
+            rows.append({**row, "ram_gb": memory, "pods": 58, "gpu": gpus, "arch": ARCHITECTURE})
     return rows
 
 
@@ -196,7 +200,7 @@ class DrawnWorkload:
             rule = {"whenUnsatisfiable": "DoNotSchedule", "labelSelector": chosen}
             spec["topologySpreadConstraints"] = [{"maxSkew": skew, "topologyKey": key, **rule}]
         elif self.wish == "arch":
-            spec["nodeSelector"] = {"kubernetes.io/arch": "amd64"}
+            spec["nodeSelector"] = {ARCH: ARCHITECTURE}
         if self.gpus:
             spec["tolerations"] = [{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}]
         if self.kind == "Pod":
@@ -231,7 +235,7 @@ def _take(node: DrawnNode, workload: str, need: Sequence[int]) -> None:
 
 def _node(node: DrawnNode) -> Json:
     labels = {TYPE: node.type, ZONE: node.zone, HOSTNAME: node.name, POOL: "gpu" if node.gpus else "general"}
-    labels |= {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
+    labels |= {ARCH: ARCHITECTURE, "kubernetes.io/os": "linux"}
     cpu, memory, pods, gpus = node.room
     allocatable = {"cpu": f"{cpu}m", "memory": f"{memory}Mi", "pods": str(pods)}
     return {
@@ -244,6 +248,15 @@ def _node(node: DrawnNode) -> Json:
             "conditions": [{"type": "Ready", "status": "True"}],
         },
     }
+
+
+def _node_pool(name: str, types: Sequence[str], taints: Sequence[Json] = ()) -> Json:
+    """Return a NodePool of Karpenter that may launch some types."""
+    allowed = {TYPE: list(types), ARCH: [ARCHITECTURE]}
+    requirements = [{"key": key, "operator": "In", "values": values} for key, values in allowed.items()]
+    spec = {"requirements": requirements} | ({"taints": list(taints)} if taints else {})
+    meta = {"name": name}
+    return {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": meta, "spec": {"template": {"spec": spec}}}
 
 
 def _spec(request: Sequence[int], gpus: int = 0) -> Json:

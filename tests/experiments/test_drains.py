@@ -15,9 +15,9 @@ import pytest
 
 from experiments.kubernetes.directed import Director
 from experiments.kubernetes.drains import DrainPlan, Orders, carry_out, plan_of, scored
-from experiments.kubernetes.reach import reachable, state_of
+from experiments.kubernetes.reach import RentalLimits, reachable, state_of
 from heuristics.kubernetes.scores import balanced, least
-from instances import Options
+from instances import Options, Stopwatch
 from instances.kubernetes import (
     ConsolidatedPod,
     NodeConsolidation,
@@ -133,6 +133,41 @@ def test_evictions_that_are_allowed_and_nodes_that_may_be_rented_are_all_that_a_
     assert (usd, len(plan.order), plan.new) == (2.0, 1, ())
     usd, plan = found(tight().with_(instance_types=[large | {"max_new": 1}]), [True] * 3, [0])
     assert (usd, plan.new) == (1.6, (0,))
+
+
+def test_the_search_for_a_plan_ends_by_its_time_limit():
+    """By its work it would take far longer, though its clusters are small."""
+    arrays = cluster_arrays(shrunk_cluster(120, 1).data)
+    state = np.ones_like(arrays.leaves), np.zeros(len(arrays.price), dtype=np.int64)
+    reachable(arrays, [state], seed=0, work=10**5)  # compiled from here on
+    with Stopwatch() as watch:
+        plan = reachable(arrays, [state], seed=0, time_limit=0.3)
+    assert watch.cpu_s < 1
+    assert carry_out(arrays, plan, seed=0).succeeds
+
+
+def test_a_plan_that_is_known_is_taken_if_the_search_finds_none_that_is_cheaper():
+    arrays = cluster_arrays(in_two_turns())
+    known = DrainPlan(np.array([True, True, False, False]), (2, 3))
+    state = np.ones(4, dtype=bool), np.zeros(0, dtype=np.int64)
+    assert reachable(arrays, [state], seed=0, time_limit=1e-9).order == ()
+    assert reachable(arrays, [state], seed=0, time_limit=1e-9, known=[known]) is known
+
+
+def test_new_nodes_together_are_within_limits():
+    """Of two types, of each of which there may be two, and two in all."""
+    large = [{"name": f"large-{i}", "family": "f", "capacity": SIZE, "usd_per_hour": 0.6, "max_new": 2} for i in (1, 2)]
+    data = tight().with_(instance_types=large)
+    pods = [pod.with_(count=7) if pod.name == "three" else pod for pod in data.pods]
+    arrays = cluster_arrays(data.with_(pods=pods))
+    state = np.ones(3, dtype=bool), np.array([2, 2])
+    free = reachable(arrays, [state], seed=0, work=10**6)
+    assert len(free.new) == 4
+    limits = RentalLimits(np.array([[4], [4]], dtype=object), [15])
+    assert limits.allow(np.array([1, 2]))
+    assert not limits.allow(np.array([2, 2]))
+    few = reachable(arrays, [state], seed=0, work=10**6, limits=limits)
+    assert limits.allow(np.bincount(few.new, minlength=2))
 
 
 def test_pods_that_wait_are_rented_for_though_that_is_dearer_than_what_runs():

@@ -51,9 +51,9 @@ def container(cpu: str, name: str = "main", **more: Any) -> Json:
 def test_a_dump_in_an_encoding_of_powershell_is_read(encoding: str, tmp_path: Path):
     """Its `>` writes UTF-16, its `Out-File -Encoding utf8` a mark before UTF-8."""
     mark = "\ufeff" if encoding.startswith("utf-16") else ""
-    content = mark + json.dumps(listed(node("knöten"), pod(on="knöten")), ensure_ascii=False)
+    content = mark + json.dumps(listed(node("n1", labels={"ort": "Köln"}), pod()), ensure_ascii=False)
     (tmp_path / "dump.json").write_bytes(content.encode(encoding))
-    assert list(read_dump([tmp_path / "dump.json"]).nodes) == ["knöten"]
+    assert read_dump([tmp_path / "dump.json"]).nodes["n1"].labels["ort"] == "Köln"
     (tmp_path / "dump.json").write_bytes((mark + "kind: List\n").encode(encoding))
     with pytest.raises(InputError, match=r"dump\.json: is YAML; a dump is JSON"):
         read_dump([tmp_path / "dump.json"])
@@ -164,11 +164,15 @@ def test_pending_pods_are_to_be_placed_unless_they_wait_for_something_else(tmp_p
         pod("huge", on=None, cpu="1000"),
         pod("elsewhere", on="a node of another dump"),
     ]
-    for reading in readings(tmp_path, node(), *items, pod("runs")):
+    bound, plan = readings(tmp_path, node(), *items, pod("runs"))
+    for reading, count in ((plan, 2), (bound, 3)):  # the bound has a place for the pod of the other scheduler
         (one,) = reading.data.pods
-        assert (one.count, reading.data.nodes[0].pods) == (2, {one.name: 1})
+        assert (one.count, reading.data.nodes[0].pods, reading.pending) == (count, {one.name: 1}, count - 1)
         said = reading.dropped
-        assert (said["scheduling gate"], said["pending, fits nowhere"], said["node not in the dump"]) == (1, 1, 1)
+        assert (said["scheduling gate"], said["node not in the dump"]) == (1, 1)
+    assert plan.dropped["pending, fits nowhere"] == 1
+    assert plan.data.nodes[0].capacity[CPU] == 7000, "the plan has reserved the room of one pod"
+    assert (plan.kept, bound.kept) == ({"pending pods of another scheduler": 1}, {})
 
 
 def test_a_pod_of_another_scheduler_stays_where_it_is(tmp_path: Path):
@@ -237,7 +241,8 @@ def test_a_node_has_what_is_allocatable_of_it_and_its_own_price(tmp_path: Path):
     assert list(prices.values()) == [0.4, 0.5, 0.1, 0.1, 0.1, 0.1, 0.4, None, None]
     assert plan.unpriced == {("large", "a", "reserved"): 1, ("unknown", "a", "on-demand"): 1}
     assert plan.data.nodes[0].capacity == {CPU: 7910, MEMORY: 16384, "pods": 50}
-    assert {t.usd_per_hour for t in plan.data.instance_types} == {0.4}, "b is dearer, and nobody has to be there"
+    offered = {(t.name, t.usd_per_hour) for t in plan.data.instance_types}
+    assert offered == {("large in a", 0.4), ("large in b", 0.5)}, "in b by the row of b"
 
 
 def test_old_labels_of_type_and_zone_count(tmp_path: Path):
@@ -331,7 +336,12 @@ def test_one_term_of_several_is_enough_and_a_selector_holds_beside_them(tmp_path
         ({"node.kubernetes.io/instance-type": "small"}, {"small in a", "small in b"}, {"small"}),
         ({ZONE: "b"}, {"small in b", "large in b"}, {"small", "large"}),
         ({"kubernetes.io/os": "linux"}, {"small in a", "small in b", "large in a", "large in b"}, {"small", "large"}),
-        ({"kubernetes.io/arch": "amd64"}, {"large in a", "large in b"}, {"small", "large"}),
+        (
+            {"kubernetes.io/arch": "amd64"},
+            {"small in a", "small in b", "large in a", "large in b"},
+            {"small", "large"},
+        ),
+        ({"kubernetes.io/arch": "arm64"}, set(), {"gpus"}),  # a type without a node and an entry for it
         ({"team": "red"}, {"small in a", "small in b", "large in a", "large in b"}, {"small", "large"}),
         ({"team": "blue"}, set(), {"small", "large"}),
         ({HOSTNAME: "n1"}, set(), set()),
@@ -344,9 +354,10 @@ def test_affinity_is_to_what_a_new_node_will_be(
     """For a plan what is known of its labels; for a bound what nobody can rule out."""
     labels = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", "team": "red"}
     there = [node("n1", zone="a", labels=labels), node("n2", zone="b", labels=labels)]
+    types = TYPES.replace("gpu\n", "gpu,arch\n", 1).replace("20,0\n", "20,0,amd64\n")
     # the other pods keep every offering in the table: each may be in one zone alone
     items = [*there, pod(nodeSelector=selector), *(pod(z, nodeSelector={ZONE: z}) for z in ("a", "b"))]
-    bound, plan = readings(tmp_path, *items)
+    bound, plan = readings(tmp_path, *items, types=types)
     for reading, wanted in ((plan, for_plan), (bound, for_bound)):
         known = {t.name for t in reading.data.instance_types}
         own = next(p for p in reading.members if reading.members[p][0].name == "p")
@@ -471,6 +482,222 @@ def test_what_is_on_the_network_of_the_node_takes_its_ports(tmp_path: Path):
     assert len(plan.data.spread) == 1
     _, plan = readings(tmp_path, node(), pod("p1", **ports), pod("p2", **ports))
     assert len(plan.data.spread) == 0
+
+
+# pools
+
+POOL, ARCH = "karpenter.sh/nodepool", "kubernetes.io/arch"
+ARM_TYPES = """name,family,usd_per_hour,cpu,ram_gb,pods,gpu,arch
+small,s,0.1,2,4,20,0,amd64
+large,l,0.4,8,16,50,0,
+arm,a,0.2,8,16,50,0,arm64
+"""
+
+
+def offered(reading: DumpReading) -> set[tuple[str, str | None, str | None]]:
+    """The types, pools and zones of what may be rented."""
+    return {(one.offer.type, one.pool.name, one.zone) for one in reading.offerings.values()}
+
+
+def two_pools() -> list[Json]:
+    """A pool of two zones, and one of arm64 behind no taint."""
+    plain = {POOL: "plain", ARCH: "amd64"}
+    return [
+        node("n1", labels=plain),
+        node("n2", zone="b", labels=plain),
+        node("n3", "arm", labels={POOL: "arm", ARCH: "arm64"}),
+    ]
+
+
+def test_a_new_node_of_a_pool_has_a_type_a_zone_and_the_architecture_that_it_shows(tmp_path: Path):
+    _, plan = readings(tmp_path, *two_pools(), pod(), pod("q", on="n3"), types=ARM_TYPES)
+    assert offered(plan) == {("large", "plain", "a"), ("large", "plain", "b"), ("arm", "arm", "a")}
+    assert plan.not_rented == ["small"]
+
+
+def test_nodes_without_the_label_of_a_pool_have_any_type_of_their_architecture(tmp_path: Path):
+    there = node(labels={ARCH: "amd64"})
+    _, plan = readings(tmp_path, there, pod(), types=ARM_TYPES)
+    assert {kind for kind, _, _ in offered(plan)} == {"small", "large"}
+    _, plan = readings(tmp_path, there, pod(), types=ARM_TYPES.replace("amd64", ""))
+    assert {kind for kind, _, _ in offered(plan)} == {"large"}, "of which architecture small is, nobody says"
+    assert plan.not_rented == ["arm", "small"]
+
+
+def test_a_row_for_a_pool_is_rented_there_alone_and_prices_its_nodes(tmp_path: Path):
+    types = ARM_TYPES.replace("arch\n", "arch,pool\n").replace("amd64", ",plain").replace("50,0,\n", "50,0,,\n")
+    types = types.replace("arm64", "arm64,") + "large,l,0.3,8,16,50,0,,plain\n"
+    _, plan = readings(tmp_path, *two_pools(), pod(), pod("q", on="n3"), types=types)
+    assert ("small", "plain", "a") in offered(plan)
+    assert not any(kind == "small" and pool != "plain" for kind, pool, _ in offered(plan))
+    assert [n.usd_per_hour for n in plan.data.nodes] == [0.3, 0.3, 0.2]
+
+
+def node_pool(name: str, *requirements: tuple[str, str, list[str]], weight: int = 0, **spec: Any) -> Json:
+    listed = [{"key": key, "operator": operator, "values": values} for key, operator, values in requirements]
+    template = {"spec": {"requirements": listed, "taints": spec.pop("taints", [])}} | spec.pop("template", {})
+    meta = {"name": name}
+    return {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": meta,
+        "spec": spec | {"template": template, "weight": weight},
+    }
+
+
+@pytest.mark.parametrize(
+    ("requirements", "types"),
+    [
+        ([], {"large", "small"}),  # of the architecture that its nodes show
+        ([(ARCH, "In", ["amd64", "arm64"])], {"large", "small", "arm"}),
+        ([("node.kubernetes.io/instance-type", "In", ["small", "arm"])], {"small"}),
+        ([("node.kubernetes.io/instance-type", "NotIn", ["small"])], {"large"}),
+        ([("karpenter.sh/capacity-type", "In", ["spot"])], set()),
+        ([("karpenter.k8s.aws/instance-family", "In", ["m5"])], set()),  # of which nobody knows what these are
+    ],
+)
+def test_a_node_pool_says_by_its_requirements_what_it_launches(
+    requirements: list[tuple[str, str, list[str]]], types: set[str], tmp_path: Path
+):
+    there = node(labels={POOL: "plain", ARCH: "amd64"})
+    either = pod(affinity=required([{"key": ARCH, "operator": "In", "values": ["amd64", "arm64"]}]))
+    _, plan = readings(tmp_path, there, either, node_pool("plain", *requirements), types=ARM_TYPES)
+    assert {kind for kind, _, _ in offered(plan)} == types
+
+
+def test_types_of_aws_have_the_labels_that_their_names_say(tmp_path: Path):
+    types = ARM_TYPES.replace("small,s", "m6i.large,m").replace("arm,a", "c5.large,c").replace("arm64", "amd64")
+    there = node(labels={POOL: "plain", ARCH: "amd64"})
+    rules = ("karpenter.k8s.aws/instance-category", "In", ["m"]), ("karpenter.k8s.aws/instance-generation", "Gt", ["5"])
+    _, plan = readings(tmp_path, there, pod(), node_pool("plain", *rules), types=types)
+    assert {kind for kind, _, _ in offered(plan)} == {"m6i.large"}
+
+
+def test_limits_of_a_node_pool_leave_so_many_new_nodes(tmp_path: Path):
+    pools = [node_pool("plain", limits={"cpu": "21"})]
+    there = node(labels={POOL: "plain", ARCH: "amd64"})
+    there["status"]["capacity"] = {"cpu": "8"}
+    _, plan = readings(tmp_path, there, pod(), *pools, types=ARM_TYPES)
+    assert {t.name: t.max_new for t in plan.data.instance_types} == {"small": 6, "large": 1}
+    pools[0]["status"] = {"resources": {"cpu": "20"}}
+    _, plan = readings(tmp_path, there, pod(), *pools, types=ARM_TYPES)
+    assert plan.data.instance_types == ()
+
+
+def test_a_pod_goes_to_the_node_pool_of_most_weight_that_takes_it(tmp_path: Path):
+    taint = {"key": "first", "value": "", "effect": "NoSchedule"}
+    pools = [node_pool("first", weight=10, taints=[taint]), node_pool("second", weight=1), node_pool("third")]
+    items = [node(labels={POOL: "second", ARCH: "amd64"}), pod(tolerations=[{"operator": "Exists"}]), pod("q")]
+    _, plan = readings(tmp_path, *items, *pools, types=ARM_TYPES.splitlines()[0] + "\nlarge,l,0.4,8,16,50,0,\n")
+    goes = {p.name: p.allowed_types for p in plan.data.pods}
+    assert set(goes.values()) == {("large of first",), ("large of second",)}
+
+
+def test_a_pod_stays_on_the_architectures_of_its_workload_in_a_plan(tmp_path: Path):
+    items = [*two_pools(), pod(), pod("both-1", owner=("Job", "both")), pod("both-2", on="n3", owner=("Job", "both"))]
+    items.append(pod("asks", nodeSelector={ARCH: "arm64"}, on="n3", owner=("Job", "asks")))
+    bound, plan = readings(tmp_path, *items, types=ARM_TYPES)
+    allowed = {p.name: p.allowed_nodes for p in plan.data.pods}
+    assert allowed == {"default/app": ("n1", "n2"), "default/both": None, "default/asks": ("n3",)}
+    reason = "architectures on which the workload does not run"
+    assert plan.pinned == bound.dropped == {reason: 1}
+
+
+# the control plane, and nodes that are kept
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"labels": {"node-role.kubernetes.io/control-plane": ""}},
+        {"labels": {"node-role.kubernetes.io/master": ""}},
+        {"taints": [{"key": "node-role.kubernetes.io/control-plane", "value": "", "effect": "NoSchedule"}]},
+    ],
+)
+def test_a_node_of_the_control_plane_is_kept_and_none_is_rented(more: Json, tmp_path: Path):
+    for reading in readings(tmp_path, node("n1", **more), node("n2", "small"), pod(on="n2")):
+        assert [n.keep for n in reading.data.nodes] == [True, False]
+        assert reading.kept == {"control plane": 1}
+        assert not any(node.name == "n1" for one in reading.offerings.values() for node in one.pool.nodes)
+
+
+def test_a_static_pod_that_most_nodes_lack_shows_the_control_plane(tmp_path: Path):
+    def static(name: str, on: str) -> Json:
+        return pod(f"{name}-{on}", on=on, cpu="100m", owner=("Node", on))
+
+    items = [node(f"n{i}") for i in range(5)] + [static("proxy", f"n{i}") for i in range(3)] + [static("etcd", "n4")]
+    for reading in readings(tmp_path, *items, pod()):
+        assert [n.name for n in reading.data.nodes if n.keep] == ["n4"]
+
+
+def test_a_node_that_may_not_be_scaled_down_is_kept(tmp_path: Path):
+    key = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+    for reading in readings(
+        tmp_path, node("n1", annotations={key: "true"}), node("n2", annotations={key: "false"}), pod()
+    ):
+        assert [n.keep for n in reading.data.nodes] == [True, False]
+        assert reading.kept == {"scale-down disabled": 1}
+
+
+def test_a_node_that_a_pending_pod_of_another_scheduler_waits_for_is_kept(tmp_path: Path):
+    theirs = {"on": None, "schedulerName": "volcano"}
+    items = [node("n1"), node("n2"), pod(cpu="6"), pod("full", on="n2", cpu="6"), pod("big", cpu="8", **theirs)]
+    bound, plan = readings(tmp_path, *items, pod("small", cpu="2", **theirs), pod("huge", cpu="9", **theirs))
+    assert [(n.keep, n.capacity[CPU]) for n in plan.data.nodes] == [(True, 6000), (False, 8000)], "one for both"
+    assert [n.keep for n in bound.data.nodes] == [False, False]
+    assert (plan.pending, bound.pending) == (0, 1)
+
+
+# spreads whose skew forbids a return
+
+
+@pytest.mark.parametrize(
+    ("more", "stays"),
+    [
+        ({}, True),
+        ({"skew": 2}, False),
+        ({"minDomains": 3, "skew": 2}, False),
+        ({"minDomains": 3}, True),
+        ({"labelSelector": {"matchLabels": {"app": "other"}}}, False),
+    ],
+)
+def test_a_pod_stays_on_its_node_if_skew_forbids_its_return(more: Json, stays: bool, tmp_path: Path):
+    rule = {"topologySpreadConstraints": spread(ZONE, **more)}
+    items = [node("n1"), node("n2"), node("n3", zone="b"), pod("p", **rule), pod("q", on="n2", **rule)]
+    _, plan = readings(tmp_path, *items)
+    assert {p.pinned for p in plan.data.pods} == {stays}
+    if "minDomains" in more:  # then a third zone counts, which has none
+        return
+    balanced = pod("r", on="n3", **rule)
+    _, plan = readings(tmp_path, *items, balanced)
+    assert {p.pinned for p in plan.data.pods} == {False}
+
+
+def test_skew_counts_the_zones_that_a_pod_may_be_in(tmp_path: Path):
+    rule = {"topologySpreadConstraints": spread(ZONE), "nodeSelector": {ZONE: "a"}}
+    _, plan = readings(tmp_path, node("n1"), node("n2"), node("n3", zone="b"), pod(**rule), pod("q", on="n2", **rule))
+    assert not any(p.pinned for p in plan.data.pods)
+
+
+def test_anti_affinity_that_is_broken_today_forbids_a_return(tmp_path: Path):
+    apart = {"affinity": beside("podAntiAffinity", ZONE)}
+    _, plan = readings(tmp_path, node("n1"), node("n2"), pod(**apart), pod("q", on="n2", **apart))
+    assert all(p.pinned for p in plan.data.pods)
+    _, plan = readings(tmp_path, node("n1"), node("n2", zone="b"), pod(**apart), pod("q", on="n2", **apart))
+    assert not any(p.pinned for p in plan.data.pods)
+
+
+# pending pods
+
+
+def test_pending_pods_get_a_place_as_far_as_there_is_room_and_the_bound_serves_the_same(tmp_path: Path):
+    types = "name,family,usd_per_hour,cpu,ram_gb,pods,gpu\nlarge,l,0.4,8,16,50,0\n"
+    items = [node(unschedulable=False, labels={POOL: "old"}), pod(cpu="4")]
+    items += [pod(f"w{i}", on=None, cpu="4", owner=None) for i in range(3)]
+    bound, plan = readings(tmp_path, *items, node_pool("old", limits={"nodes": "1"}), types=types)
+    assert plan.data.instance_types == ()
+    assert (plan.pending, bound.pending) == (1, 1)
+    assert plan.dropped["pending, no room today and nothing to rent"] == 2
 
 
 # volumes
@@ -631,7 +858,7 @@ def test_gpus_come_in_pools_whose_nodes_have_them(tmp_path: Path):
     asks = pod(on="n2", requests={"nvidia.com/gpu": "1"}, tolerations=[{"operator": "Exists"}])
     _, plan = readings(tmp_path, *there, asks, pod("q"))
     gives = {t.name: t.capacity["nvidia.com/gpu"] for t in plan.data.instance_types}
-    assert gives == {"small of plain": 0, "large of plain": 0, "gpus of gpus": 4}
+    assert gives == {"large of plain": 0, "gpus of gpus": 4}
 
 
 def test_of_a_resource_that_nobody_knows_a_new_node_has_nothing_or_all_that_is_wanted(tmp_path: Path):

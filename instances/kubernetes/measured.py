@@ -1,0 +1,174 @@
+"""What pods of a dump take, and what its nodes and new ones have for them, in the units of `node-consolidation`.
+
+Amounts are rounded against the plan and in favour of the bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, floor
+
+from instances.fields import LARGEST
+from instances.kubernetes.dump import DumpedDaemon, DumpedNode
+from instances.kubernetes.facts import Facts
+from instances.kubernetes.offerings import Offering
+from instances.kubernetes.pods import DumpedPod, added, most
+from instances.kubernetes.prices import Prices
+from instances.kubernetes.requirements import Taint
+
+ALWAYS = ("cpu", "memory", "pods")
+IN_BYTES = ("memory", "ephemeral-storage", "hugepages-")
+CALLED = {"cpu": "cpu_milli", "memory": "memory_mib"}
+MIB, FINEST = 2**20, 512  # the finest parts of a MiB that nine decimals hold
+ATTACHED = "volumes of "
+GPU = "gpu"
+UNLIMITED = int(LARGEST)
+
+
+class Aliases:
+    """Names: the same for the same thing, each its own or, where they are to be hidden, a kind and a number."""
+
+    def __init__(self, hidden: bool = False) -> None:
+        self.hidden = hidden
+        self._known: dict[str, dict[str, str]] = {}
+
+    def of(self, kind: str, name: str) -> str:
+        if not self.hidden:
+            return name
+        known = self._known.setdefault(kind, {})
+        return known.setdefault(name, f"{kind}-{len(known) + 1}")
+
+
+@dataclass
+class MeasuredDump:
+    """Amounts of a dump. `sure`: an amount that nobody knows counts as 0, as a plan needs it."""
+
+    facts: Facts
+    prices: Prices
+    aliases: Aliases
+    sure: bool
+
+    @cached_property
+    def resources(self) -> list[str]:
+        """CPU, memory and pods, what else pods ask for, and volumes where there are limits of them."""
+        asked = {name for pod in self.facts.movable for name, amount in pod.demand.items() if amount}
+        asked |= {name for pod in self.facts.waited for name, amount in pod.demand.items() if amount}
+        drivers = {driver for limits in self.facts.dump.attachable.values() for driver in limits}
+        used = {driver for pod in self.facts.movable for driver in self.facts.drivers(pod)}
+        return [*ALWAYS, *sorted(asked - set(ALWAYS)), *(ATTACHED + driver for driver in sorted(drivers & used))]
+
+    @cached_property
+    def told(self) -> dict[str, str]:
+        """What each resource is called in the problem, after its unit."""
+        names = {r: CALLED.get(r, f"{r}_mib" if r.startswith(IN_BYTES) else r) for r in self.resources}
+        return {r: self.aliases.of("resource", name) if r not in ALWAYS else name for r, name in names.items()}
+
+    def _need(self, pod: DumpedPod, r: str) -> float:
+        """What a pod takes, in parts of MiB rounded up for a plan and down for a bound."""
+        if r.startswith(ATTACHED):
+            return 0.0 if pod in self.facts.waited else float(self.facts.drivers(pod)[r.removeprefix(ATTACHED)])
+        return _in_units(pod.demand.get(r, 0), r, up=self.sure)
+
+    @cached_property
+    def room(self) -> dict[DumpedNode, dict[str, float]]:
+        """What each node has for pods, less its fixtures and, for a plan, what is about to end."""
+        facts, found = self.facts, {}
+        for node in facts.nodes:
+            taken = added([*(pod.demand for pod in facts.fixtures[node.name])])
+            if self.sure:
+                waited = [
+                    pod.demand for pod, on in facts.waited.items() if on is not None and on.fits and on.node is node
+                ]
+                taken = added([taken, facts.leaving.get(node.name, {}), *waited])
+            limits = facts.dump.attachable.get(node.name, {})
+            found[node] = {
+                r: float(limits.get(r.removeprefix(ATTACHED), UNLIMITED))
+                if r.startswith(ATTACHED)
+                else _in_units(max(0, node.room.get(r, 0) - taken.get(r, 0)), r)
+                for r in self.resources
+            }
+        return found
+
+    def _new_room(self, kind: Offering) -> dict[str, float]:
+        """Return the room of a new node for pods, less the DaemonSets that would run on it."""
+        taken = added(daemon.demand for daemon in self._daemons_on(kind))
+        return {
+            r: self._at_most(kind, r)
+            if r.startswith(ATTACHED)
+            else _in_units(max(0, self._allocatable(kind, r) - taken.get(r, 0)), r)
+            for r in self.resources
+        }
+
+    def _allocatable(self, kind: Offering, r: str) -> int:
+        """What a new node has: what its row says, else what nodes of its type show, else nobody knows.
+
+        Devices are there in a pool whose nodes have such.
+        """
+        row = kind.offer.room
+        if self.sure and "/" in r and not kind.pool.gives(r):
+            return 0
+        if r in row:
+            return row[r]
+        alike = [node.room.get(r, 0) for node in self.facts.nodes if node.type == kind.offer.type]
+        if alike:
+            return min(alike) if self.sure else max(alike)
+        if r.endswith(f"/{GPU}"):
+            several = sum(1 for other in self.resources if other.endswith(f"/{GPU}")) > 1
+            return 0 if self.sure and several else row[GPU]
+        return 0 if self.sure else UNLIMITED * (MIB if r.startswith(IN_BYTES) else 1)
+
+    def _at_most(self, kind: Offering, r: str) -> float:
+        """How many volumes of a driver a new node takes: as nodes of its type, else as few as any, or without limit."""
+        limits, driver = self.facts.dump.attachable, r.removeprefix(ATTACHED)
+        alike = [limits.get(n.name, {}).get(driver) for n in self.facts.nodes if n.type == kind.offer.type]
+        if alike:
+            known = [UNLIMITED if limit is None else limit for limit in alike]
+            return float(min(known) if self.sure else max(known))
+        return float(min(of[driver] for of in limits.values() if driver in of) if self.sure else UNLIMITED)
+
+    def _daemons_on(self, kind: Offering) -> list[DumpedDaemon]:
+        """The DaemonSets that would run on a new node: for a plan those that might, for a bound those that must.
+
+        For a bound a new node may have the taints of any node, since none is heeded there.
+        """
+        if kind not in self._running:
+            taints = kind.pool.taints if self.sure else self._all_taints
+            answers = [(daemon, daemon.placement.admits(kind.labels, taints)) for daemon in self._daemons]
+            self._running[kind] = [d for d, answer in answers if answer or (answer is None and self.sure)]
+        return self._running[kind]
+
+    @cached_property
+    def _running(self) -> dict[Offering, list[DumpedDaemon]]:
+        return {}
+
+    @cached_property
+    def _all_taints(self) -> list[Taint]:
+        return list(dict.fromkeys(taint for node in self.facts.nodes for taint in node.lasting_taints))
+
+    @cached_property
+    def _daemons(self) -> list[DumpedDaemon]:
+        """Those of the dump; where it has none, for a plan what their pods show."""
+        if self.facts.dump.daemons is not None:
+            return list(self.facts.dump.daemons.values())
+        found: dict[object, DumpedDaemon] = {}
+        for pod in self._daemon_pods if self.sure else ():
+            key = pod.namespace, pod.owner
+            before = found[key].demand if key in found else {}
+            found[key] = DumpedDaemon(
+                pod.namespace, pod.workload, most(pod.demand, before), pod.placement.without_name(), pod.ports
+            )
+        return list(found.values())
+
+    @property
+    def _daemon_pods(self) -> list[DumpedPod]:
+        return [pod for pods in self.facts.fixtures.values() for pod in pods if pod.of_daemon]
+
+
+def _in_units(amount: int, r: str, up: bool = False) -> float:
+    """An amount in the unit of its resource, on the grid."""
+    if r.startswith(IN_BYTES):
+        parts = (ceil if up else floor)(Fraction(amount * FINEST, MIB))
+        return min(parts / FINEST, LARGEST)
+    return float(min(amount, UNLIMITED))
