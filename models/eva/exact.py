@@ -31,6 +31,8 @@ PROGRAM_NODES = 2  # nodes of a tree over patterns that are priced one by one be
 MORE_NODES = 4  # times as many nodes has the tree each time that it begins again
 UNENDED = "the search ended at its own limit of nodes; a bound and an incumbent remain apart"
 
+NO_ROOM = "all instances that the limits allow have less room than the tasks take"
+
 
 @method("exact")
 def exact(
@@ -100,6 +102,8 @@ def _solve_cost(
     tasks alike: branch-and-price over tasks. Other patterns are generated, after a first look by totals; where their
     classes are not too many, by a tree in the end.
     """
+    if _lacks_room(arrays):
+        return Answer(None, termination="infeasible", reason=NO_ROOM, info={"bound_by": "totals"})
     turns = _Turns(arrays, options, start)
     items = not arrays.limited and suits(arrays, parameters.item_packing)
     with Stopwatch() as listing:
@@ -138,6 +142,14 @@ def _solve_cost(
     if few and parameters.proof_nodes > 0 and by_highs and not turns.clock.expired:
         return _proved(arrays, answer, turns.left, parameters)
     return answer
+
+
+def _lacks_room(arrays: PackingArrays) -> bool:
+    """Whether all instances that the limits allow have less of a resource than the tasks ask for."""
+    if any(most is None for most in arrays.most):
+        return False
+    most, count = np.array(arrays.most, dtype=object), arrays.count.astype(object)
+    return bool((most @ arrays.capacity.astype(object) < count @ arrays.demand.min(axis=0).astype(object)).any())
 
 
 def _many_on_each(arrays: PackingArrays, parameters: EvaExactParameters) -> bool:
