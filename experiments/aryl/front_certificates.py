@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.harness.certification import rounded
 from experiments.output.folder import result_file
 from experiments.output.terminal import err
 from instances import CheckFailed, InputError, Instance, Options
@@ -13,6 +12,7 @@ from instances.aryl import ArylReclaim
 from instances.files import write_whole
 from instances.proofs import Certificate, NoCertificate
 from instances.proofs.aryl.front import FrontProofs, StatedFront, StatedPoint, exact_loss
+from instances.proofs.certificate import rounded
 from models.aryl import Front, pareto_front
 from models.aryl.front_certificate import front_certificates
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, Literal
 
 from experiments.harness.run import Run, Unchecked, concluded, load_method
 from experiments.harness.task import Digests, Reported, ReportFile
 from experiments.harness.user_functions import resolve
 from instances import CheckFailed, InputError, Result
-from instances.fields import Frozen, Sense
+from instances.fields import Frozen
 from instances.proofs import Certificate, NoCertificate
+from instances.proofs.certificate import rounded
 from instances.proofs.verify import see_certificate
 from instances.registry import PROBLEMS
 from instances.result import Termination
@@ -112,11 +112,3 @@ class Certification:
 
     def recalled(self, text: str) -> Certified | None:
         return None
-
-
-def rounded(bound: Fraction, sense: Sense) -> float:
-    """The nearest number that is, as it is written, no better a bound."""
-    near = float(bound)
-    if sense == "minimize":
-        return math.nextafter(near, -math.inf) if Fraction(repr(near)) > bound else near
-    return math.nextafter(near, math.inf) if Fraction(repr(near)) < bound else near

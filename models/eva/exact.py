@@ -14,6 +14,7 @@ from instances.eva import EvaPacking, PackingArrays, packing_arrays
 from instances.eva.arrays import Group
 from instances.method import method
 from instances.options import ignore
+from models.derivation import SMALL_TASKS, settle_small
 from models.eva.branch_and_price import BranchAndPriceParameters, branch_and_price, list_patterns
 from models.eva.branch_and_price.pricer import Pricer
 from models.eva.branch_and_price.pricers import SearchPricer
@@ -55,22 +56,33 @@ def exact(
     - `start`: a valid solution to begin from; the result is never worse.
     - `parameters`: the constants of the method.
     """
-    arrays = packing_arrays(data)
-    if arrays.limited and data.objective == "net-saving":
+    arrays, clock = packing_arrays(data), Stopwatch(options.time_limit)
+    saving = data.objective == "net-saving"
+    answer = (_most_saved if saving else _solved)(arrays, options, report, start, parameters)
+    if answer.termination == "effort_limit" and options.effort is None and not (saving and arrays.limited):
+        answer = replace(answer, termination="finished", reason=UNENDED)
+    if not saving or arrays.count.sum() > SMALL_TASKS or clock.expired:
+        return answer
+    from models.eva.certificate import certificate  # imports this module
+
+    limit = None if options.time_limit is None else clock.remaining_s
+    return settle_small(data, answer, replace(options, time_limit=limit), report, certificate)
+
+
+def _most_saved(
+    arrays: PackingArrays, options: Options, report: Report, start: Solution | None, parameters: EvaExactParameters
+) -> Answer:
+    if arrays.limited:
         return solve_limited_saving(arrays, options, report, start, parameters)
-    answer = _solved(arrays, options, report, start, parameters)
-    if answer.termination == "effort_limit" and options.effort is None:
-        return replace(answer, termination="finished", reason=UNENDED)
-    return answer
+    groups = None if start is None else arrays.groups(start)
+    least = partial(_least_cost, arrays.data, options, parameters)
+    return solve_net_saving(arrays, least, options, report, groups, parameters)
 
 
 def _solved(
     arrays: PackingArrays, options: Options, report: Report, start: Solution | None, parameters: EvaExactParameters
 ) -> Answer:
     groups = None if start is None else arrays.groups(start)
-    if arrays.data.objective == "net-saving":
-        least = partial(_least_cost, arrays.data, options, parameters)
-        return solve_net_saving(arrays, least, options, report, groups, parameters)
     answer = _solve_cost(arrays, options, report, groups, parameters)
     early = start is None and answer.termination in ("time_limit", "effort_limit") and not arrays.limited
     return _no_dearer_than_greedy(arrays, answer, report) if early else answer

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from experiments.harness.certification import Certification, rounded
+from experiments.harness.certification import Certification
 from experiments.harness.run import apply
 from experiments.harness.task import ReportFile
 from experiments.plan import plan
@@ -21,6 +21,7 @@ from instances.aryl import figure_5, table_2
 from instances.boa import figure_1
 from instances.eva import EvaPacking, table_3, table_3_round
 from instances.proofs import Certificate, digest
+from instances.proofs.certificate import rounded
 from instances.sia import Job, Pool, SiaOracle, six_jobs
 from models.eva.certificate import certificate as eva_certificate
 from tests.commands import call
