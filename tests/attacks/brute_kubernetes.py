@@ -105,7 +105,7 @@ def consolidation_optimum(data: NodeConsolidation) -> Fraction | None:
 
 def billions(rng: random.Random) -> NodeConsolidation | None:
     """One class of up to billions of pods on up to three nodes, and one type to rent."""
-    unit, step = 10 ** rng.choice([3, 6, 8, 9]), rng.choice([1e-9, 1e-6])
+    unit, step = 10 ** rng.choice([2, 7, 8, 9]), rng.choice([1e-9, 1e-6])
     nodes, names = list[dict[str, Any]](), ("a", "b", "c")[: rng.randint(1, 3)]
     for name in names:
         room = rng.randint(1, 3)
