@@ -126,7 +126,7 @@ def billions(rng: random.Random) -> NodeConsolidation | None:
 
 def billions_optimum(data: NodeConsolidation) -> Fraction | None:
     """Each set of nodes that is kept, with as few rented ones as hold what has no room."""
-    asked = Fraction(str(data.pods[0].demand["cpu"])) if data.pods else Fraction(1)
+    asked = Fraction(str(data.pods[0].demand["cpu"])) if data.pods else Fraction(1, 10**9)
     count = data.pods[0].count if data.pods else 0
     (kind,) = data.instance_types
     each = Fraction(str(kind.capacity["cpu"])) // asked
