@@ -23,9 +23,10 @@ from experiments.output.terminal import as_json, err, line, print_line, print_ri
 from experiments.papers import BUILDERS, CERTIFIERS, IN_VIPR, LITERAL_NAMES, NEXT_BEST, PLANS, PLOTS
 from experiments.plan import methods_for, plan
 from experiments.session import Interrupted, Session
-from instances import InputError, Instance, Result
+from instances import CheckFailed, InputError, Instance, Result
 from instances.files import write_whole
 from instances.proofs import Certificate, NoCertificate
+from instances.proofs.verify import see_certificate
 
 
 @flags.common()
@@ -190,7 +191,8 @@ def _write_vipr(folder: Path, instance: Instance, certified: Certified) -> None:
         found: Certificate = resolve(IN_VIPR[instance.problem])(
             instance.data, certified.text, certified.result.solution
         )
-    except NoCertificate as error:
+        see_certificate(instance, found, empty=False)
+    except (NoCertificate, CheckFailed, InputError) as error:
         err.print(f"{line(certified.result)}; not in VIPR: {error}")
         return
     write_whole(folder / result_file(certified.result.instance, certified.result.method, "vipr"), found.text.encode())

@@ -9,7 +9,7 @@ bound. The tree with the duals of its leaves is the proof, and is written down a
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from instances import Options, Stopwatch
-from instances.proofs import Program
+from instances.proofs import NoCertificate, Program
 from instances.result import Termination
 from models.core import tree
 from models.core.linear_program import LinearProgram, Optimum
 from models.highs import LinearModel, SolveFailed
 
+SMALLEST_DUAL = 1e-15  # of a ray: smaller numbers are taken for noise
 FloatArray = NDArray[np.float64]
 Vector = dict[int, Fraction]
 Ends = Mapping[int, Fraction]
@@ -115,7 +116,10 @@ class BranchAndBound:
         self.lower = np.array([float(self.low[i]) for i in range(n)])
         self.upper = np.array([float(self.high[i]) for i in range(n)])
         model = LinearModel(cost, matrix, lower, upper, self.lower, self.upper)
-        self.linear = LinearProgram(model, self.options, {"solver": "simplex"})
+        try:
+            self.linear = LinearProgram(model, self.options, {"solver": "simplex"})
+        except (SolveFailed, ValueError) as error:
+            raise NoCertificate(str(error)) from error
         self.changed: dict[int, tuple[float, float]] = {}
 
     @property
@@ -160,11 +164,10 @@ class BranchAndBound:
         """Bound a node by its own duals, or by those of its parent where these prove more."""
         solved = self._solve(node.decisions) if node.state is None else node.state
         low, high = self.box(node.decisions)
-        if solved.ray is not None:
-            for direction in (1, -1):
-                duals = self._rational(direction * solved.ray)
-                if self.proved(duals, {}, low, high) > 0:
-                    node.proof, node.empty = duals, True
+        if solved.value == math.inf:
+            for refuting in self._refutations(solved.ray):
+                if self.proved(refuting, {}, low, high) > 0:
+                    node.proof, node.empty = refuting, True
                     return
         duals = self._rational(solved.duals * float(self.unit), min(float(self.unit), 1.0))
         proofs = [duals] if node.proof is None else [duals, node.proof]
@@ -172,6 +175,17 @@ class BranchAndBound:
         bound = max(bounds)
         node.proof = proofs[bounds.index(bound)]
         node.bound = Fraction(math.ceil(bound)) if self.whole else bound
+
+    def _refutations(self, ray: FloatArray | None) -> Iterator[Vector]:
+        """Duals that may prove that a program has no point: those of a ray, and each row by itself."""
+        if ray is not None and ray.any():
+            least = float(np.abs(ray[ray != 0]).min())
+            for size in (1.0, min(1.0, max(least, SMALLEST_DUAL))):
+                for direction in (1, -1):
+                    yield self._rational(direction * ray, size)
+        for k, row in enumerate(self.rows):
+            for direction in {"L": (-1,), "G": (1,), "E": (1, -1)}[row.direction]:
+                yield {k: Fraction(direction)}
 
     def box(self, added: Sequence[Added]) -> tuple[dict[int, Fraction], dict[int, Fraction]]:
         """The lower and upper bounds that were added, the tightest of each variable."""
@@ -218,24 +232,31 @@ class BranchAndBound:
     def branch(self, node: Node) -> Sequence[Node]:
         """The children of a node: of the most promising variables, that whose children gain most.
 
-        None where all whole numbers are fixed.
+        None where all whole numbers are fixed. A node without a point whose ray refutes nothing is halved.
         """
         here = self._solve(node.decisions)
+        if here.value == math.inf:
+            low, high = self.box(node.decisions)
+            middle = [float(low.get(i, a) + high.get(i, self.high[i])) / 2 for i, a in sorted(self.low.items())]
+            first = self._candidates(node, np.array(middle))[:1]
+            return [node.child(added) for i in first for added in self._sides(node, i, middle[i])]
         basis = self.linear.basis()
         most = max(float((self.target - node.bound) / self.unit), 1e-9)
         best, chosen = 0.0, list[Node]()
         for i in self._candidates(node, here.x):
-            k = min(
-                math.floor(here.x[i] + self.parameters.whole), int(self.box(node.decisions)[1].get(i, self.high[i])) - 1
-            )
             sides = []
-            for added in ((i, False, k), (i, True, k + 1)):
+            for added in self._sides(node, i, float(here.x[i])):
                 self.linear.restore(basis)
                 sides.append(node.child(added, self._solve((*node.decisions, added))))
             gains = [min(max(side.state.value - here.value, 1e-6 * most), most) for side in sides if side.state]
             if not chosen or math.prod(gains) > best:
                 best, chosen = math.prod(gains), sides
         return chosen
+
+    def _sides(self, node: Node, i: int, value: float) -> tuple[Added, Added]:
+        """The two bounds that split the range of a variable at a value."""
+        k = min(math.floor(value + self.parameters.whole), int(self.box(node.decisions)[1].get(i, self.high[i])) - 1)
+        return (i, False, k), (i, True, k + 1)
 
     def _candidates(self, node: Node, x: FloatArray) -> list[int]:
         """Variables to branch on, fractional ones if there are any: those ahead, else with a cost, else any."""

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
+from typing import Any
 
-from instances import Options, ProblemData
+from instances import Answer, Options, ProblemData, Report, Solution, check
+from instances.gaps import FLOOR, ahead
 from instances.proofs import Certificate, Derived, NoCertificate, Program, Reason, Vipr, digest, write_vipr
-from instances.proofs.certificate import VERSION
+from instances.proofs.certificate import VERSION, rounded
 from models.branch_and_bound import BranchAndBound, Node, Tree, Vector
 
+Certify = Callable[[Any, Solution | None, float, Options], Certificate]
+SMALL_TASKS = 16  # of an instance that a proof in rational numbers may settle
+SMALL_NODES = 1_000  # of such a proof
 SHORT = Fraction(1, 10**10)  # relative: what a proof may be short of the bound that it is to prove, where that is real
 
 
@@ -48,6 +54,33 @@ def certified(
     )
     how = f"branch and bound with rational duals, {leaves} {'leaf' if leaves == 1 else 'leaves'}"
     return Certificate("vipr", write_vipr(file), proven, how)
+
+
+def settle_small(data: ProblemData, answer: Answer, options: Options, report: Report, certify: Certify) -> Answer:
+    """Give a proof in rational numbers the last word on a small instance that a search by itself has left open.
+
+    - `answer`: of the search, at whose objective the proof aims.
+    - `options`: what is left of the limits; with one of effort nothing is done.
+    - `report`: called with a better bound.
+    - `certify`: makes the certificate of a bound.
+
+    Return the answer with the bound that is proven, if that is better.
+    """
+    known = None if answer.solution is None else check(data, answer.solution).objective
+    if answer.termination != "finished" or options.effort is not None or known is None or answer.bound is None:
+        return answer
+    if abs(known - answer.bound) <= options.gap * max(abs(known), FLOOR):
+        return answer
+    try:
+        proven = rounded(certify(data, answer.solution, known, replace(options, effort=SMALL_NODES)).bound, data.sense)
+    except NoCertificate:
+        return answer
+    if not ahead(answer.bound, proven, data.sense):
+        return answer
+    report(None, proven)
+    closed = abs(known - proven) <= options.gap * max(abs(known), FLOOR)
+    reason = None if closed else answer.reason
+    return replace(answer, bound=proven, reason=reason, info=answer.info | {"settled_by": "rational duals"})
 
 
 def derivation(search: BranchAndBound, tree: Tree) -> tuple[Derived, ...]:

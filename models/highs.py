@@ -23,6 +23,7 @@ from instances.result import Termination, TracePoint
 
 COMPARISON_S = 3e-8  # what presolve takes to compare two integer columns of a row, which no limit of time ends
 COMPARING = 0.25  # the share of the time limit that these comparisons may take
+SMALLEST_ENTRY = 1e-12  # of a matrix: the least that HiGHS can be told to keep; by default it drops 1e-9
 MOST_NODES = 2**31 - 1  # the largest limit on nodes that HiGHS takes, which it takes for none
 TIGHT = {"mip_feasibility_tolerance": 1e-9, "primal_feasibility_tolerance": 1e-9}  # for real objectives; see `_Claim`
 Watch = Callable[[FloatArray | None, float | None], None]
@@ -94,6 +95,7 @@ def solver(options: Options, extra: Mapping[str, Any] | None = None) -> highspy.
         "random_seed": options.seed,
         "mip_rel_gap": options.gap,
         "mip_abs_gap": 1e-9,
+        "small_matrix_value": SMALLEST_ENTRY,
     }
     if options.time_limit is not None:
         wanted["time_limit"] = float(options.time_limit)  # `run` has it kept in CPU seconds
@@ -135,13 +137,28 @@ def solve_arrays(
 ) -> Solved:
     """Solve `model` (linear or mixed-integer); `start` (n,) is a solution to begin from, `extra` further HiGHS options.
 
-    Raises ValueError for an option or a model that HiGHS refuses.
+    Raises ValueError for an option or a model that HiGHS refuses. A model that it would change is an `error`.
     """
     h = solver(options, extra)
-    lp = model.lp()
-    if h.passModel(lp) == highspy.HighsStatus.kError:
-        raise ValueError("HiGHS refuses the model")
+    try:
+        load_model(h, model)
+    except SolveFailed as error:
+        return Solved("error", reason=str(error))
     return run(h, start=start, watch=watch)
+
+
+def load_model(h: highspy.Highs, model: LinearModel) -> None:
+    """Give `model` to a HiGHS.
+
+    Raises ValueError if HiGHS refuses it, and SolveFailed if HiGHS warns that it drops entries of the matrix: what it
+    then proves would be about another model. Its warning about crossed bounds is no fault: the model is infeasible.
+    """
+    lp = model.lp()
+    status = h.passModel(lp)
+    if status == highspy.HighsStatus.kError:
+        raise ValueError("HiGHS refuses the model")
+    if status == highspy.HighsStatus.kWarning and h.getNumNz() < np.count_nonzero(lp.a_matrix_.value_):
+        raise SolveFailed("the entries of a constraint are too far apart for HiGHS")
 
 
 def run(h: highspy.Highs, *, start: ArrayLike | None = None, watch: Watch | None = None) -> Solved:

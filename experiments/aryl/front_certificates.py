@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.harness.certification import rounded
 from experiments.output.folder import result_file
 from experiments.output.terminal import err
-from instances import Instance, Options
+from instances import CheckFailed, InputError, Instance, Options
 from instances.aryl import ArylReclaim
 from instances.files import write_whole
 from instances.proofs import Certificate, NoCertificate
-from instances.proofs.aryl.front import StatedFront, StatedPoint, exact_loss
+from instances.proofs.aryl.front import FrontProofs, StatedFront, StatedPoint, exact_loss
+from instances.proofs.certificate import rounded
 from models.aryl import Front, pareto_front
 from models.aryl.front_certificate import front_certificates
 
@@ -48,6 +48,14 @@ def certify(instance: Instance[ArylReclaim], options: Options, folder: Path) -> 
         err.print(f"{instance.name} front: no certificate: {error}")
         return
     stated = stated_front(instance, front, proofs)
+    try:
+        verifier = FrontProofs(instance)
+        for proof in proofs:
+            verifier.add(proof.text)
+        verifier.see(stated.model_dump(mode="json"))
+    except (CheckFailed, InputError) as error:
+        err.print(f"{instance.name} front: no certificate: the verifier refuses the certificate: {error}")
+        return
     write_whole(folder / result_file(instance.name, "front"), (stated.model_dump_json(indent=1) + "\n").encode())
     names = ["fewest", *(f"{point.preempted_jobs}-jobs" for point in stated.points)]
     for name, proof in zip(names, proofs, strict=True):

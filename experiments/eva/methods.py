@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from experiments.harness.entry import Entry, named
 from instances.eva import EvaPacking, EvaReconfiguration, InstanceType, Task, constraints_of, packing_arrays
 from instances.eva.arrays import LARGEST_AMOUNT, WholeAmounts, contents
 
 LIMITS = {"max_instances", "running"}
 LITERAL_BINARIES = 250_000  # A literal model with more binaries y is not built.
+TIED = 1_000_000  # So many tasks of equal reservation prices, placed one by one, take seconds.
 ONE_BY_ONE = 100_000  # So many tasks on one instance, placed one by one, take seconds.
 ONE_TYPE = 5_000  # So many tasks take the greedy heuristics of vector packing seconds.
 LITERAL_CONTENTS = 2_000  # The literal model of a round is not built where a type can hold more different things.
@@ -43,11 +46,22 @@ def _unfit_exact(data: EvaPacking) -> str | None:
 
 
 def _unfit_one_by_one(data: EvaPacking) -> str | None:
-    """Where tasks slow each other down, Algorithm 1 puts one after the other on an instance."""
+    """Say why Algorithm 1 takes too long, if it puts tasks one after the other on an instance.
+
+    It does if tasks slow each other down, or if tasks of different demands have the same reservation price.
+    """
     if data.objective == "cost":
-        return None
+        arrays = packing_arrays(data)
+        _, tied, entries = np.unique(arrays.reservation_price, return_inverse=True, return_counts=True)
+        tasks = int(arrays.count[entries[tied] > 1].sum())
+        return f"{tasks:,} tasks of equal reservation prices, more than {TIED:,}" if tasks > TIED else None
     most = max((_most(data, task, kind) for task in data.tasks for kind in data.instance_types), default=0)
     return f"an instance holds {most:,} tasks, more than {ONE_BY_ONE:,}" if most > ONE_BY_ONE else None
+
+
+def _unfit_first(data: EvaPacking) -> str | None:
+    """As `_unfit_one_by_one`, for the variant that fills an instance with tasks of one entry at once."""
+    return None if data.objective == "cost" else _unfit_one_by_one(data)
 
 
 def _most(data: EvaPacking, task: Task, kind: InstanceType) -> int:
@@ -78,7 +92,7 @@ _PACKERS = (
     Entry("no-packing", "heuristics.eva:no_packing"),
     Entry("full-reconfiguration", "heuristics.eva:full_reconfiguration", _unfit_one_by_one),
     Entry("full-reconfiguration-artifact", "heuristics.eva:full_reconfiguration_artifact", _unfit_one_by_one),
-    Entry("full-reconfiguration-first", "heuristics.eva:full_reconfiguration_first", _unfit_one_by_one),
+    Entry("full-reconfiguration-first", "heuristics.eva:full_reconfiguration_first", _unfit_first),
 )
 # The first never costs more than `full-reconfiguration`, whose sets of tasks it rents cheaper types for.
 _STARTS = named(_PACKERS, "full-reconfiguration-artifact", "full-reconfiguration-first", "no-packing")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, Literal
 
 from experiments.harness.run import Run, Unchecked, concluded, load_method
 from experiments.harness.task import Digests, Reported, ReportFile
 from experiments.harness.user_functions import resolve
-from instances import CheckFailed, Result
-from instances.fields import Frozen, Sense
+from instances import CheckFailed, InputError, Result
+from instances.fields import Frozen
 from instances.proofs import Certificate, NoCertificate
+from instances.proofs.certificate import rounded
+from instances.proofs.verify import see_certificate
 from instances.registry import PROBLEMS
 from instances.result import Termination
 
@@ -64,7 +65,7 @@ class Certification:
         return self.run.label()
 
     def work(self, report: ReportFile) -> Certificate | str:
-        """The certificate, or why there is none."""
+        """Make the certificate and verify it; return it, or why there is none."""
         result, data = self.result, self.run.instance.data
         bound = math.inf if result.bound is None else result.bound
         if self.certifier is None:
@@ -72,9 +73,12 @@ class Certification:
         try:
             certify = resolve(self.certifier)
             found: Certificate = certify(data, result.solution, bound, self.run.options)
+            see_certificate(self.run.instance, found, empty=result.status == "infeasible")
             return found
         except NoCertificate as error:
             return str(error)
+        except (CheckFailed, InputError) as error:
+            return f"the verifier refuses the certificate: {error}"
 
     def outcome(self, found: Certificate | str) -> Certified:
         """The result with the bound of its certificate, which may be less than it was."""
@@ -108,11 +112,3 @@ class Certification:
 
     def recalled(self, text: str) -> Certified | None:
         return None
-
-
-def rounded(bound: Fraction, sense: Sense) -> float:
-    """The nearest number that is, as it is written, no better a bound."""
-    near = float(bound)
-    if sense == "minimize":
-        return math.nextafter(near, -math.inf) if Fraction(repr(near)) > bound else near
-    return math.nextafter(near, math.inf) if Fraction(repr(near)) < bound else near

@@ -138,11 +138,12 @@ class Karpenter:
         return cluster.answer(commit, LEFT_OUT, ended=ended)
 
     def provision(self) -> None:
-        """Nodes for the pods that wait, until none waits that fits anywhere."""
+        """Rent nodes for the pods that wait, until none fits anywhere or a round changes nothing."""
         cluster = self.cluster
         while cluster.waiting:
+            before = len(cluster.waiting)
             found = self.simulate(cluster.waiting, cluster.nodes)
-            if len(found.failed) == len(cluster.waiting):
+            if len(found.failed) == before:
                 return
             rented = [(claim, cluster.rent(self._cheapest(claim.kinds))) for claim in found.claims]
             if self.simulated:
@@ -151,6 +152,8 @@ class Karpenter:
                     cluster.put(e, node)
             else:
                 cluster.schedule()
+            if len(cluster.waiting) == before and not rented:
+                return  # kube-scheduler refuses a node that the simulation accepts
 
     def simulate(self, pods: Sequence[int], nodes: Sequence[RuledNode]) -> SimulatedBatch:
         """Pods by size, each on the first node by name that it fits, the claim of fewest pods, or a new one."""

@@ -40,19 +40,19 @@ def balanced_allocation(data: NodePlacement) -> Solution:
 
 
 def least(taken: Sequence[tuple[int, int]]) -> int:
-    """The mean share that is left over, in hundredths."""
-    return sum((q - a) * MOST // q for a, q in taken) // max(1, len(taken))
+    """Return the mean share that is left over, in hundredths; a resource that is exceeded counts 0."""
+    return sum((q - min(a, q)) * MOST // q for a, q in taken) // max(1, len(taken))
 
 
 def most(taken: Sequence[tuple[int, int]]) -> int:
-    """The mean share that is taken, in hundredths."""
-    return sum(a * MOST // q for a, q in taken) // max(1, len(taken))
+    """Return the mean share that is taken, in hundredths; a resource that is exceeded counts as full."""
+    return sum(min(a, q) * MOST // q for a, q in taken) // max(1, len(taken))
 
 
 def balanced(taken: Sequence[tuple[int, int]]) -> int:
-    """One less the standard deviation of the shares taken, in hundredths."""
+    """Return one less the standard deviation of the shares taken, at most 1 each, in hundredths."""
     fine = 10**12  # parts of 1 in which shares are counted
-    shares = [a * fine // q for a, q in taken]
+    shares = [min(a, q) * fine // q for a, q in taken]
     n = max(1, len(shares))
     mean = sum(shares) // n
     return MOST * (fine - isqrt(sum((s - mean) ** 2 for s in shares) // n)) // fine

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
 from instances.errors import InputError
-from instances.fields import ProblemData
+from instances.fields import ProblemData, Sense
 from instances.reading import parsed
 from instances.validation import show
 
@@ -67,3 +68,11 @@ def content_of(data: ProblemData, text: str) -> dict[str, Any]:
     see_version(content.pop("gapwise_certificate", None))
     see_instance(data, content.pop("problem", None), content.pop("instance", None))
     return content
+
+
+def rounded(bound: Fraction, sense: Sense) -> float:
+    """The nearest number that is, as it is written, no better a bound."""
+    near = float(bound)
+    if sense == "minimize":
+        return math.nextafter(near, -math.inf) if Fraction(repr(near)) > bound else near
+    return math.nextafter(near, math.inf) if Fraction(repr(near)) < bound else near

@@ -12,7 +12,7 @@ from instances.envelope import Instance
 from instances.errors import CheckFailed, InputError, MalformedSolution
 from instances.gaps import agree, gap, reached
 from instances.options import Options, Solution
-from instances.proofs.certificate import NoCertificate, Proven
+from instances.proofs.certificate import Certificate, NoCertificate, Proven
 from instances.proofs.denominators import see_denominators
 from instances.proofs.empty import NoSolution
 from instances.registry import PROBLEMS, check
@@ -149,6 +149,19 @@ def _proven(instance: Instance, certificate: str) -> Proven:
         return prove(instance.data, certificate)
     except NoCertificate as error:
         raise InputError(str(error)) from error
+
+
+def see_certificate(instance: Instance, made: Certificate, *, empty: bool) -> None:
+    """See that a certificate proves what it was made for: that there is no solution if `empty`, or else its bound.
+
+    Raises InputError or CheckFailed, as `see_none` and `see_bound` do.
+    """
+    if empty:
+        see_none(instance, made.text)
+        return
+    bound = _proven(instance, made.text).bound
+    if bound < made.bound if instance.data.sense == "minimize" else bound > made.bound:
+        raise CheckFailed(f"bound: {show(made.bound)} is claimed, {show(bound)} is proved")
 
 
 def see_bound(instance: Instance, result: Result, certificate: str) -> Verified:

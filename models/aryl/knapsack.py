@@ -23,6 +23,8 @@ from models.aryl.parameters import DEFAULTS, KnapsackParameters
 from models.bounds import real_bound
 from models.highs import TIGHT, LinearModel, solve_arrays
 
+CANCELLING = 1e-6  # relative: speeds that differ by less are subtracted as rational numbers
+
 
 @dataclass(frozen=True)
 class KnapsackItems:
@@ -63,7 +65,12 @@ def knapsack_items(data: ArylElastic, most: int = DEFAULTS.knapsack.items) -> Kn
     longest = np.array([j.work / float(data.throughput(j, j.min_workers)) for j in data.jobs])[job]
     base = speed[first[:-1]][job]
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.where(extra > 0, longest * ((speed - base) / speed), 0.0)
+        gain = (speed - base) / speed
+        value = np.where(extra > 0, longest * gain, 0.0)
+    for i in np.flatnonzero((extra > 0) & (np.abs(gain) < CANCELLING)).tolist():  # few: floats would lose their digits
+        one = data.jobs[job[i]]
+        least, faster = (data.throughput(one, w) for w in (one.min_workers, int(workers[i])))
+        value[i] = float(one.exact_work * (1 / least - 1 / faster))
     keep = np.isfinite(value)
     counts = np.bincount(job[keep], minlength=len(sizes))
     first = np.concatenate([[0], np.cumsum(counts)])

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from instances import Options
 from instances.arrays import BoolArray, FloatArray
-from models.highs import LinearModel, reoptimize, solver
+from models.highs import LinearModel, load_model, reoptimize, solver
 
 Basis = highspy.HighsBasis
 Bounds = tuple[float, float]
@@ -44,6 +44,8 @@ class LinearProgram:
     - `options`: threads and seed.
     - `extra`: further options of HiGHS.
     - `short`: how many columns of the model, the last ones, stand for what is left out at a price.
+
+    Raises SolveFailed if HiGHS cannot hold the model as it is.
     """
 
     def __init__(
@@ -51,8 +53,7 @@ class LinearProgram:
     ) -> None:
         kept = Options(threads=options.threads, seed=options.seed)
         self._highs = solver(kept, {"presolve": "off", "parallel": "off", **(extra or {})})
-        if self._highs.passModel(model.lp()) == highspy.HighsStatus.kError:
-            raise ValueError("HiGHS refuses the model")
+        load_model(self._highs, model)
         first = self._highs.getNumCol()
         self._short = list(range(first - short, first))
         self._places = np.arange(first - short, dtype=np.int32)

@@ -24,6 +24,7 @@ MOST_VARIABLES = 60_000  # of an integer program
 STRESSES = (0.0, 1.0, 3.0)  # powers of how scarce a resource is, by which its shares are weighted
 SLACK = 1e-9
 PART, PART_S, PART_NODES = 4, 1.0, 60  # rooms, seconds and nodes of a program over a few rooms
+MOST_STEPS = 2_000_000  # of a packing by direction, for each class of tasks
 ROUNDING = 1e-6  # a share this near to the next whole number counts as it
 
 
@@ -218,7 +219,7 @@ def _used(placed: IntArray, kind: IntArray, need: IntArray) -> IntArray:
 
 @compiled
 def _by_direction(free, kind, need, left, order, weight):  # type: ignore[no-untyped-def]
-    """The tasks in order, each into the room that its demand points to."""
+    """Put the tasks in order, each into the room that its demand points to; very many of a class go in batches."""
     rooms, resources = free.shape
     placed = np.zeros((rooms, len(left)), dtype=np.int64)
     length = np.zeros(rooms)
@@ -226,6 +227,7 @@ def _by_direction(free, kind, need, left, order, weight):  # type: ignore[no-unt
         for r in range(resources):
             length[m] += (free[m, r] * weight[r]) ** 2
     for i in order:
+        batch = 1 + left[i] // MOST_STEPS
         while left[i] > 0:
             best, best_score = -1, -1.0
             for m in range(rooms):
@@ -243,11 +245,15 @@ def _by_direction(free, kind, need, left, order, weight):  # type: ignore[no-unt
                         best, best_score = m, score
             if best < 0:
                 break
-            left[i] -= 1
-            placed[best, i] += 1
+            some = min(batch, left[i])
+            for r in range(resources):
+                if need[kind[best], i, r] > 0:
+                    some = min(some, free[best, r] // need[kind[best], i, r])
+            left[i] -= some
+            placed[best, i] += some
             length[best] = 0.0
             for r in range(resources):
-                free[best, r] -= need[kind[best], i, r]
+                free[best, r] -= some * need[kind[best], i, r]
                 length[best] += (free[best, r] * weight[r]) ** 2
     return placed, left
 

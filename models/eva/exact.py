@@ -14,6 +14,7 @@ from instances.eva import EvaPacking, PackingArrays, packing_arrays
 from instances.eva.arrays import Group
 from instances.method import method
 from instances.options import ignore
+from models.derivation import SMALL_TASKS, settle_small
 from models.eva.branch_and_price import BranchAndPriceParameters, branch_and_price, list_patterns
 from models.eva.branch_and_price.pricer import Pricer
 from models.eva.branch_and_price.pricers import SearchPricer
@@ -30,6 +31,8 @@ LISTED, SEARCHED = "branch-and-price", "tree with whole-number duals"
 PROGRAM_NODES = 2  # nodes of a tree over patterns that are priced one by one before the first integer program over them
 MORE_NODES = 4  # times as many nodes has the tree each time that it begins again
 UNENDED = "the search ended at its own limit of nodes; a bound and an incumbent remain apart"
+
+NO_ROOM = "all instances that the limits allow have less room than the tasks take"
 
 
 @method("exact")
@@ -56,21 +59,31 @@ def exact(
     clock = Stopwatch(options.time_limit)
     arrays = packing_arrays(data)
     options = replace(options, time_limit=clock.limit_left_s)
-    if arrays.limited and data.objective == "net-saving":
+    saving = data.objective == "net-saving"
+    answer = (_most_saved if saving else _solved)(arrays, options, report, start, parameters)
+    if answer.termination == "effort_limit" and options.effort is None and not (saving and arrays.limited):
+        answer = replace(answer, termination="finished", reason=UNENDED)
+    if not saving or arrays.count.sum() > SMALL_TASKS or clock.expired:
+        return answer
+    from models.eva.certificate import certificate  # imports this module
+
+    return settle_small(data, answer, replace(options, time_limit=clock.limit_left_s), report, certificate)
+
+
+def _most_saved(
+    arrays: PackingArrays, options: Options, report: Report, start: Solution | None, parameters: EvaExactParameters
+) -> Answer:
+    if arrays.limited:
         return solve_limited_saving(arrays, options, report, start, parameters)
-    answer = _solved(arrays, options, report, start, parameters)
-    if answer.termination == "effort_limit" and options.effort is None:
-        return replace(answer, termination="finished", reason=UNENDED)
-    return answer
+    groups = None if start is None else arrays.groups(start)
+    least = partial(_least_cost, arrays.data, options, parameters)
+    return solve_net_saving(arrays, least, options, report, groups, parameters)
 
 
 def _solved(
     arrays: PackingArrays, options: Options, report: Report, start: Solution | None, parameters: EvaExactParameters
 ) -> Answer:
     groups = None if start is None else arrays.groups(start)
-    if arrays.data.objective == "net-saving":
-        least = partial(_least_cost, arrays.data, options, parameters)
-        return solve_net_saving(arrays, least, options, report, groups, parameters)
     answer = _solve_cost(arrays, options, report, groups, parameters)
     early = start is None and answer.termination in ("time_limit", "effort_limit") and not arrays.limited
     return _no_dearer_than_greedy(arrays, answer, report) if early else answer
@@ -102,6 +115,8 @@ def _solve_cost(
     tasks alike: branch-and-price over tasks. Other patterns are generated, after a first look by totals; where their
     classes are not too many, by a tree in the end.
     """
+    if _lacks_room(arrays):
+        return Answer(None, termination="infeasible", reason=NO_ROOM, info={"bound_by": "totals"})
     turns = _Turns(arrays, options, start)
     items = not arrays.limited and suits(arrays, parameters.item_packing)
     with Stopwatch() as listing:
@@ -140,6 +155,14 @@ def _solve_cost(
     if few and parameters.proof_nodes > 0 and by_highs and not turns.clock.expired:
         return _proved(arrays, answer, turns.left, parameters)
     return answer
+
+
+def _lacks_room(arrays: PackingArrays) -> bool:
+    """Whether all instances that the limits allow have less of a resource than the tasks ask for."""
+    if any(most is None for most in arrays.most):
+        return False
+    most, count = np.array(arrays.most, dtype=object), arrays.count.astype(object)
+    return bool((most @ arrays.capacity.astype(object) < count @ arrays.demand.min(axis=0).astype(object)).any())
 
 
 def _many_on_each(arrays: PackingArrays, parameters: EvaExactParameters) -> bool:

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from models.literal import Values
 
 FINEST = 1e-10  # No finer tolerance on whole numbers is taken by HiGHS.
-LEAST = 1e-12  # HiGHS drops no number of a row that is above it
 LEAST_S = 1e-3  # HiGHS gets that much time at least.
 USUAL = 1e-6  # HiGHS's own tolerance takes over where a solve with the finest one ends in an error.
 
@@ -301,7 +300,7 @@ def literal(data: EvaPacking, options: Options, report: Report) -> Answer:
                 short_rows(model),  # amounts of many digits, as they are, made HiGHS cut off an optimum
                 replace(options, time_limit=None if options.time_limit is None else max(clock.remaining_s, LEAST_S)),
                 watch=None if report is ignore else watch,
-                extra={"mip_feasibility_tolerance": tolerance, "small_matrix_value": LEAST},
+                extra={"mip_feasibility_tolerance": tolerance},
             )
             if solved.termination not in ("error", "infeasible"):
                 break

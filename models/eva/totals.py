@@ -379,8 +379,12 @@ class _MultisetSearch:
             if self.clock.expired or self._at_length(self.tried, self.parameters.multisets):
                 break
             if found.complete:
-                proven = max(proven, found.least)
+                every = found.least is None  # no multiset costs more than the limit: limits on types end the search
+                beyond = self.incumbent.objective if every else found.least
+                proven = max(proven, limit + 1 if beyond is None else beyond)
                 self.incumbent.raise_bound(self._proven(proven))
+                if every:
+                    break
                 far = limit > (1 + self.parameters.farthest) * self.bound
                 if limit + 1 == best or (far and self.incumbent.objective is None and self._at_length(1, 1)):
                     break

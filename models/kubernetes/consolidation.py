@@ -23,7 +23,7 @@ from instances.result import Termination
 from models.bounds import DIGITS, whole_bound
 from models.core.outcome import APART
 from models.core.rooms import Packed, Rooms
-from models.highs import LinearModel, Solved, solve_arrays
+from models.highs import SMALLEST_ENTRY, LinearModel, Solved, solve_arrays
 from models.incumbent import Incumbent
 from models.kubernetes.drained import DrainedSet, drained_sets
 from models.kubernetes.least_bill import least_bill
@@ -442,17 +442,24 @@ class _Reading:
         """The program; `continuous`: only what is kept and rented is in whole numbers."""
         totals, program = self.totals, self.totals.program()
         rows = program.rows[program.bounds :]
-        scale = [max(1.0, *(abs(float(a)) for a in row.coefficients.values())) for row in rows]
-        entries = [
-            (k, i, float(a) / s)
-            for k, (row, s) in enumerate(zip(rows, scale, strict=True))
-            for i, a in row.coefficients.items()
+        # An equality stays as it is: entries that are too small to be kept would relax an inequality, but change it.
+        scale = [
+            1.0 if row.direction == "E" else max(1.0, *(abs(float(a)) for a in row.coefficients.values()))
+            for row in rows
         ]
+        right = np.array([float(row.right) / s for row, s in zip(rows, scale, strict=True)])
+        entries: list[tuple[int, int, float]] = []
+        for k, (row, s) in enumerate(zip(rows, scale, strict=True)):
+            for i, a in row.coefficients.items():
+                entry = float(a) / s
+                if abs(entry) >= SMALLEST_ENTRY:
+                    entries.append((k, i, entry))
+                else:  # the variable counts at the bound that leaves the row the most room
+                    right[k] -= entry * (totals.lower if (entry > 0) == (row.direction == "L") else totals.upper)[i]
         matrix = sparse.coo_array(
             ([a for _, _, a in entries], ([k for k, _, _ in entries], [i for _, i, _ in entries])),
             shape=(len(rows), len(program.variables)),
         )
-        right = np.array([float(row.right) / s for row, s in zip(rows, scale, strict=True)])
         cost = np.zeros(len(program.variables))
         for i, c in program.objective.items():
             cost[i] = float(c)

@@ -189,7 +189,8 @@ class StartRelaxation:
     def close(self, delay: int) -> None:
         """Close the columns that no schedule of less `delay` can contain, as far as the last prices prove."""
         bound, added = self._proof
-        self.columns.open &= bound + added <= (delay - 1) * SCALE
+        left = (delay - 1) * SCALE - bound  # closed columns of several jobs make a bound of more than 64 bits
+        self.columns.open &= added <= max(left, -1)
 
     def charge_closed(self, penalty: int) -> None:
         """Make the closed columns of the linear program dearer by a `penalty` in steps, and open ones no more."""

@@ -13,7 +13,7 @@ from typing import Any
 from heuristics.eva import full_reconfiguration, full_reconfiguration_artifact, full_reconfiguration_first, no_packing
 from heuristics.eva import round as rounds
 from instances import InputError
-from instances.eva import EvaPacking, EvaReconfiguration
+from instances.eva import EvaPacking, EvaReconfiguration, Running
 from models.eva import exact, literal
 from models.eva.parameters import EvaExactParameters
 from models.eva.reconfiguration import exact_reconfiguration, literal_reconfiguration, short_list
@@ -292,20 +292,60 @@ def packing(draw: random.Random, objective: str, amounts: Amounts = _amounts) ->
     return _valid(EvaPacking, {**data, "objective": objective})
 
 
-def many(draw: random.Random) -> EvaPacking:
-    """Hundreds of tasks of one unit and a few of two, on types of which some are few: patterns too many to list."""
+def paid(draw: random.Random, objective: str) -> EvaPacking | None:
+    """A packing into running instances of which some or all are paid for, so that the optimum may be 0."""
+    data = packing(draw, objective)
+    if data is None:
+        return None
+    kinds = draw.sample(data.instance_types, draw.randint(1, len(data.instance_types)))
+    running = [Running(type=kind.name, count=draw.choice((1, 3, 6)), usd_per_hour=0.0) for kind in kinds]
+    return data.with_(running=tuple(running))
+
+
+def tight(draw: random.Random) -> EvaPacking | None:
+    """Two or three classes of tasks on types of which there are just enough, or too few: heuristics fail."""
+    sizes = draw.sample(range(1, 10), draw.randint(2, 3))
+    tasks = [
+        {"workload": f"w{i}", "count": draw.randint(3, 9), "demand": {"default": {"c": size}}}
+        for i, size in enumerate(sizes)
+    ]
+    total, number = sum(task["count"] * task["demand"]["default"]["c"] for task in tasks), draw.randint(2, 3)
+    kinds = [
+        {
+            "name": f"k{k}",
+            "family": "f",
+            "capacity": {"c": max(sizes) + max(0, total // number - max(sizes)) + draw.randint(-1, 2)},
+            "usd_per_hour": draw.randint(1, 9) / 2,
+            "max_instances": 1,
+        }
+        for k in range(number)
+    ]
+    return _valid(EvaPacking, {"resources": ["c"], "objective": "cost", "instance_types": kinds, "tasks": tasks})
+
+
+def many(draw: random.Random, times: int = 1) -> EvaPacking | None:
+    """Hundreds of tasks of one unit and a few of two, on types of which some are few: patterns too many to list.
+
+    `times`: as many tasks on as much larger instances.
+    """
     price = draw.choice((lambda: round(draw.uniform(1.0, 100.0), 9), lambda: round(draw.uniform(1.0, 100.0), 3)))
     kinds = [{"name": f"k{k}", "family": "f", "capacity": {"c": size}} for k, size in enumerate((96, 48, 8, 4))]
     kinds = draw.sample(kinds, draw.randint(2, 3))
-    ones, twos = draw.randint(20, 400), draw.randint(0, 5)
+    ones, twos = draw.randint(20, 400) * times, draw.randint(0, 5) * times
     for kind in kinds:
         kind["usd_per_hour"] = round(price() * kind["capacity"]["c"] / 48 + 0.5, 9)
         if draw.random() < 0.4:
             kind["max_instances"] = draw.randint(0, 3)
+        kind["capacity"]["c"] *= times
     kinds[0]["max_instances"] = 3
     tasks = [("w", ones, 1), ("v", twos, 2)]
     entries = [{"workload": w, "count": n, "demand": {"default": {"c": c}}} for w, n, c in tasks if n]
     return _valid(EvaPacking, {"resources": ["c"], "objective": "cost", "instance_types": kinds, "tasks": entries})
+
+
+def billions(draw: random.Random) -> EvaPacking | None:
+    """Up to billions of tasks on instances that hold millions of them."""
+    return many(draw, times=10 ** draw.choice((3, 5, 6)))
 
 
 def many_optimum(data: EvaPacking) -> Fraction | None:
@@ -401,6 +441,15 @@ FAMILIES = (
         slow={"literal": literal},
     ),
     Family("eva-packing cost, many tasks", many, many_optimum, methods={"exact": exact}, heuristics=PACKERS),
+    Family("eva-packing cost, billions of tasks", billions, many_optimum, methods={"exact": exact}),
+    Family("eva-packing cost, paid for", partial(paid, objective="cost"), packing_optimum, methods={"exact": exact}),
+    Family("eva-packing cost, tight limits", tight, packing_optimum, methods={"exact": exact}, heuristics=PACKERS),
+    Family(
+        "eva-packing net-saving, paid for",
+        partial(paid, objective="net-saving"),
+        packing_optimum,
+        methods={"exact": exact},
+    ),
     Family(
         "eva-packing net-saving",
         partial(packing, objective="net-saving"),

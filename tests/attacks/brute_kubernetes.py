@@ -1,16 +1,19 @@
-"""Pods on given nodes: random small clusters that are nearly full, with the fewest moves by depth-first search."""
+"""Pods on given nodes, and nodes to give up and rent: random small clusters, with their optima by brute force."""
 
 from __future__ import annotations
 
+import itertools
 import random
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import heuristics.kubernetes as heuristics
 from instances import InputError
-from instances.kubernetes import NodePlacement
-from models.kubernetes import exact, literal
+from instances.kubernetes import NodeConsolidation, NodePlacement
+from models.kubernetes import exact, exact_consolidation, literal, literal_consolidation
 from tests.attacks.families import Family, names
+from tests.consolidation_cases import least_cost, small_cluster
 
 
 def placement(rng: random.Random) -> NodePlacement | None:
@@ -89,5 +92,64 @@ def fewest_moves(data: NodePlacement) -> Fraction | None:
     return None if best is None else Fraction(best)
 
 
+def consolidation(rng: random.Random, ends: bool = False) -> NodeConsolidation:
+    """A cluster with all constraints; nodes may hold more than they have, cost nothing, and pods ask for nothing."""
+    return small_cluster(rng.randrange(10**9), ends)
+
+
+def consolidation_optimum(data: NodeConsolidation) -> Fraction | None:
+    """The least cost of all plans; the project's checker adds up the cost of each."""
+    best = least_cost(data)
+    return None if best is None else Fraction(str(best))
+
+
+def billions(rng: random.Random) -> NodeConsolidation | None:
+    """One class of up to billions of pods on up to three nodes, and one type to rent."""
+    unit, step = 10 ** rng.choice([2, 7, 8, 9]), rng.choice([1e-9, 1e-6])
+    nodes, names = list[dict[str, Any]](), ("a", "b", "c")[: rng.randint(1, 3)]
+    for name in names:
+        room = rng.randint(1, 3)
+        held = rng.randint(0, room) * unit // rng.choice([1, 1, 3])
+        node = {"name": name, "capacity": {"cpu": room * unit * step}, "usd_per_hour": rng.randint(0, 9)}
+        nodes.append(node | {"pods": {"p": held} if held else {}, "keep": rng.random() < 0.2})
+    here = sum(node["pods"].get("p", 0) for node in nodes)
+    pod = {"name": "p", "count": here + rng.choice([0, 0, unit // 2]), "demand": {"cpu": step}}
+    kind = {"name": "t", "family": "f", "capacity": {"cpu": rng.randint(1, 4) * unit * step}}
+    kind |= {"usd_per_hour": rng.randint(1, 5), "max_new": rng.choice([None, None, 1])}
+    data = {"resources": ["cpu"], "nodes": nodes, "instance_types": [kind], "pods": [pod] if pod["count"] else []}
+    data |= {"moves": rng.choice(["nodes", "pods"]), "eviction_usd_per_hour": rng.choice([0, 0, 1e-9, 1e-8])}
+    try:
+        return NodeConsolidation.model_validate(data)
+    except InputError:
+        return None
+
+
+def billions_optimum(data: NodeConsolidation) -> Fraction | None:
+    """Each set of nodes that is kept, with as few rented ones as hold what has no room."""
+    asked = Fraction(str(data.pods[0].demand["cpu"])) if data.pods else Fraction(1, 10**9)
+    count = data.pods[0].count if data.pods else 0
+    (kind,) = data.instance_types
+    each = Fraction(str(kind.capacity["cpu"])) // asked
+    found = list[Fraction]()
+    for kept in itertools.product((False, True), repeat=len(data.nodes)):
+        if any(node.keep and not is_kept for node, is_kept in zip(data.nodes, kept, strict=True)):
+            continue
+        nodes = [node for node, is_kept in zip(data.nodes, kept, strict=True) if is_kept]
+        room = sum(Fraction(str(node.capacity["cpu"])) // asked for node in nodes)
+        rented = -(-max(0, count - room) // each)
+        if kind.max_new is not None and rented > kind.max_new:
+            continue
+        gone = sum(sum(n.pods.values()) for n, is_kept in zip(data.nodes, kept, strict=True) if not is_kept)
+        usd = sum(Fraction(str(node.usd_per_hour)) for node in nodes) + rented * Fraction(str(kind.usd_per_hour))
+        found.append(usd + gone * Fraction(str(data.eviction_usd_per_hour)))
+    return min(found, default=None)
+
+
 SCORES = {name: getattr(heuristics, name) for name in ("least_allocated", "most_allocated", "balanced_allocation")}
-FAMILIES = (Family("node-placement", placement, fewest_moves, {"exact": exact}, {"literal": literal}, SCORES),)
+CONSOLIDATION, LITERAL_CONSOLIDATION = {"exact": exact_consolidation}, {"literal": literal_consolidation}
+FAMILIES = (
+    Family("node-placement", placement, fewest_moves, {"exact": exact}, {"literal": literal}, SCORES),
+    Family("node-consolidation", consolidation, consolidation_optimum, CONSOLIDATION, LITERAL_CONSOLIDATION),
+    Family("node-consolidation ends", partial(consolidation, ends=True), consolidation_optimum, CONSOLIDATION),
+    Family("node-consolidation billions", billions, billions_optimum, CONSOLIDATION),
+)

@@ -1,18 +1,33 @@
-"""A sample of `tests.attacks.brute`: every exact method against brute force, without a start."""
+"""A sample of `tests.attacks.brute`: exact methods against brute force, without a start and as the command runs them.
+
+`GAPWISE_BRUTE` sets how many instances of each family the command's way is tried on, `GAPWISE_BRUTE_SEED` which.
+"""
 
 from __future__ import annotations
+
+import os
 
 import pytest
 
 from models.eva import exact
 from tests.attacks.brute import FAMILIES
-from tests.attacks.families import PLAIN, attack, faults
+from tests.attacks.families import PLAIN, attack, attack_as_commanded, faults
 from tests.sampling import sample
+
+COUNT = int(os.environ.get("GAPWISE_BRUTE", "8"))
+SEED = int(os.environ.get("GAPWISE_BRUTE_SEED", "0"))
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_exact_methods_without_a_start_agree_with_brute_force(name):
     tally = attack(FAMILIES[name], sample(25, 200), seed=0)
+    assert tally.wrong == []
+    assert len(tally.unproven) <= tally.runs // 20
+
+
+@pytest.mark.parametrize("name", [name for name, family in FAMILIES.items() if "exact" in family.methods])
+def test_solve_with_any_start_and_limit_agrees_with_brute_force(name):
+    tally = attack_as_commanded(FAMILIES[name], COUNT, SEED)
     assert tally.wrong == []
     assert len(tally.unproven) <= tally.runs // 20
 

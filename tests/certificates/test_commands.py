@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 import typer
 
-from experiments.harness.certification import rounded
+from experiments.harness.certification import Certification
+from experiments.harness.run import apply
+from experiments.harness.task import ReportFile
+from experiments.plan import plan
 from experiments.verify import verify
-from instances import InputError, Instance, save
+from instances import InputError, Instance, Options, Solution, load, save
 from instances.aryl import figure_5, table_2
 from instances.boa import figure_1
-from instances.eva import table_3, table_3_round
+from instances.eva import EvaPacking, table_3, table_3_round
+from instances.proofs import Certificate, digest
+from instances.proofs.certificate import rounded
 from instances.sia import Job, Pool, SiaOracle, six_jobs
+from models.eva.certificate import certificate as eva_certificate
 from tests.commands import call
 
+FOUND = Path(__file__).parents[1] / "attacks" / "found"
 MADE = {
     "reclaim": (figure_5(), "aryl-figure-5.exact", "vipr"),
     "knapsack": (table_2("jct-reduction"), "aryl-table-2-knapsack.exact", "vipr"),
@@ -27,6 +35,8 @@ MADE = {
     "eva": (table_3(), "eva-table-3.exact", "certificate.json"),
     "round": (table_3_round(), "eva-table-3-round.exact", "vipr"),
     "servers": (six_jobs(), "sia-six-jobs.exact", "vipr"),
+    # both programs of this cluster have 12 variables
+    "nodes": (load(FOUND / "consolidation-two-programs-of-one-size.json"), "equal.exact", "vipr"),
 }
 
 
@@ -77,6 +87,33 @@ def test_what_solve_certifies_is_verified(folder: Path, name: str, capsys):
     assert (out.count("\n"), err) == (1, "")
 
 
+def overstated(data: EvaPacking, solution: Solution, bound: float, options: Options) -> Certificate:
+    """Make a certificate that claims more than its text proves."""
+    made = eva_certificate(data, solution, bound, options)
+    return replace(made, bound=made.bound + 1)
+
+
+def misnamed(data: EvaPacking, solution: Solution, bound: float, options: Options) -> Certificate:
+    """Make a certificate whose text is of another instance."""
+    made = eva_certificate(data, solution, bound, options)
+    return replace(made, text=made.text.replace(digest(data), "0" * 64))
+
+
+@pytest.mark.parametrize(
+    ("writer", "said"),
+    [
+        (overstated, "bound: 13.8 is claimed, 12.8 is proved"),
+        (misnamed, 'instance: the certificate is of another instance, of digest "0000'),
+    ],
+)
+def test_a_certificate_that_the_verifier_refuses_is_not_called_certified(writer, said, tmp_path):
+    run = plan([table_3()], ["exact"], Options())[0]
+    result = apply(run.entry, run.instance, run.options)
+    found = Certification(run, result, f"{__name__}:{writer.__name__}").work(ReportFile(tmp_path / "report"))
+    assert isinstance(found, str)
+    assert found.startswith(f"the verifier refuses the certificate: {said}")
+
+
 def test_a_result_says_how_its_bound_is_proved(folder: Path):
     rows = [json.loads(line) for line in (folder / "solve.json").read_text().splitlines()]
     assert [row["info"].get("certificate") for row in rows] == [
@@ -85,6 +122,7 @@ def test_a_result_says_how_its_bound_is_proved(folder: Path):
         "tree with whole-number duals, 1 leaf",
         "branch and bound with rational duals, 1 leaf",
         "branch and bound with rational duals, 6 leaves",
+        "branch and bound with rational duals, 7 leaves",
         None,
     ]
     assert {row["status"] for row in rows} == {"optimal"}

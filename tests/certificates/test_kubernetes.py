@@ -11,15 +11,21 @@ from typing import Any
 import pytest
 
 from instances import CheckFailed, InputError, Options, save
+from instances import load as read_file
 from instances.kubernetes import NodePlacement, random_cluster, two_halves
 from instances.proofs import NoCertificate
 from instances.proofs.empty import NoSolution
-from instances.proofs.kubernetes import prove_placement
-from models.kubernetes import exact
+from instances.proofs.kubernetes import prove_consolidation, prove_placement
+from models.core.linear_program import LinearProgram, Optimum
+from models.kubernetes import exact, exact_consolidation
 from models.kubernetes.certificate import certificate
+from models.kubernetes.consolidation_certificate import certificate as certify_consolidation
 from tests.commands import call
+from tests.consolidation_cases import small_cluster
 from tests.kubernetes_cases import fewest, tiny
 from tests.sampling import sample
+
+FOUND = Path(__file__).parents[1] / "attacks" / "found"
 
 
 def written(data: NodePlacement) -> dict[str, Any]:
@@ -150,3 +156,22 @@ def test_that_there_is_no_placement_is_certified_and_verified_by_the_commands(tm
             refused = call("verify", tmp_path / f"{name}.json", result, proof)
             assert refused.returncode == 1
             assert "not less than" in refused.stderr
+
+
+@pytest.mark.parametrize("seed", [None, *range(sample(10, 100))])
+def test_a_proof_needs_no_dual_ray(seed: int | None, monkeypatch: pytest.MonkeyPatch):
+    """HiGHS may call a node infeasible without a ray, or with one that proves nothing in rational numbers."""
+    data = read_file(FOUND / "consolidation-a-ray-of-rows-far-apart.json").data if seed is None else small_cluster(seed)
+    result = exact_consolidation(data)
+    if result.status != "optimal":
+        return
+    if seed is not None:
+        solve = LinearProgram.solve_or_refute
+
+        def without_ray(program: LinearProgram, seconds: float = math.inf) -> Optimum | None:
+            found = solve(program, seconds)
+            return found if isinstance(found, Optimum) else None
+
+        monkeypatch.setattr(LinearProgram, "solve_or_refute", without_ray)
+    made = certify_consolidation(data, result.solution, result.bound, Options())
+    assert float(prove_consolidation(data, made.text).bound) == pytest.approx(result.bound)

@@ -6,20 +6,24 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from experiments.harness.instance_set import InstanceSet
 from instances import Options, dump
 from instances.eva import table_3
+from instances.proofs import digest
 from instances.sia import five_jobs
+from tests.attacks.brute import FAMILIES
 from tests.certificates import study
 from tests.certificates.agreement import both, run
 from tests.certificates.kept import kept
 from tests.certificates.readings import telling
 from tests.certificates.second.checker import proves
 from tests.certificates.second.packing import Room, Sums
-from tests.certificates.second.reading import Refused
+from tests.certificates.second.reading import FORMATS, Refused, whole_data
+from tests.certificates.second.reading import digest as second_digest
 from tests.commands import ROOT
 from tests.sampling import sample
 
@@ -121,3 +125,23 @@ def test_what_fits_is_worth_no_more_than_enumeration_says():
     assert Room(tasks, [7, 7]).most() == best
     assert Room(tasks, [7, 7]).exceeds(best) is None
     assert Room(tasks, [7, 7]).exceeds(best - 1) == best
+
+
+def briefly(value: Any) -> Any:
+    """Write a JSON value with whole numbers instead of floats, as far as these are equal."""
+    if isinstance(value, dict):
+        return {name: briefly(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [briefly(part) for part in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name.startswith(tuple(FORMATS))])
+def test_the_second_checker_reads_a_file_that_leaves_out_all_defaults(name):
+    for _, data in FAMILIES[name].instances(20, seed=0):
+        written = briefly(data.model_dump(mode="json", exclude_defaults=True))
+        if getattr(data, "throughput", None) is not None:
+            written["throughput"] = {"pairwise": data.throughput.pairwise} if data.throughput.pairwise else {}
+            data = type(data).model_validate(written)
+        written = json.loads(json.dumps(written))
+        assert second_digest(data.problem, whole_data(FORMATS[data.problem], written)) == digest(data)

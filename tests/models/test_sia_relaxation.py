@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instances import Options, Stopwatch
-from instances.sia import synthetic
+from instances.sia import Job, Pool, SiaOracle, synthetic
 from instances.sia.arrays import coarse, oracle_arrays
 from instances.sia.reservations import backfill
 from models.sia import build_literal, exact
@@ -19,6 +20,7 @@ from models.sia.parameters import DEFAULTS
 from models.sia.relaxation import StartRelaxation
 from models.sia.rows import NOBODY, SCALE, Rows, StartColumns, capacity_row, cover_row
 from tests.sia_cases import made
+from tests.sia_optima import best_oracle
 
 
 def test_the_lagrangian_bound_is_valid_for_any_prices():
@@ -146,3 +148,23 @@ def test_a_cover_cuts_off_the_jobs_that_are_too_wide_together_and_no_set_that_fi
         if np.dot(kept, gpus) <= capacity:
             assert np.dot(kept, row.weight) <= row.limit
             assert np.dot(kept, few.gpus) <= few.capacity
+
+
+def test_coarse_rows_may_close_all_starts_of_several_jobs():
+    """Each closed job adds 2**60 and more to the bound, which must not leave 64 bits."""
+    jobs = [  # pool, submit, duration, GPUs
+        ("c", 2, 5, 12), ("b", 1, 1, 4), ("b", 2, 6, 7), ("a", 2, 4, 1), ("c", 2, 4, 3),
+        ("b", 1, 3, 12), ("b", 1, 3, 3), ("b", 0, 4, 5), ("a", 10, 1, 1),
+    ]  # fmt: skip
+    data = SiaOracle(
+        slot_minutes=1.0,
+        pools=tuple(Pool(name=name, gpus=gpus) for name, gpus in (("a", 7), ("b", 12), ("c", 12))),
+        jobs=tuple(
+            Job(id=f"j{i}", pool=pool, submit=submit, duration=duration, gpus=gpus)
+            for i, (pool, submit, duration, gpus) in enumerate(jobs)
+        ),
+    )
+    coarse_rows = replace(DEFAULTS, most_units=2, order_jobs=0, part_starts=0, priced_starts=1)
+    result = exact(data, parameters=coarse_rows)
+    assert (result.status, result.objective, result.bound) == ("optimal", 7.0, 7.0)
+    assert best_oracle(data) == 7

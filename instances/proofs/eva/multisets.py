@@ -20,6 +20,7 @@ from instances.proofs.eva.totals import Cover, least_prices
 MOST_FOUND = 4_000
 MOST_ENTRIES = 10_000_000  # of all tables: 80 MB, and as much again while one is added
 LARGEST = 1 << 60  # prices
+NONE_BEYOND = 1 << 62  # the price of the next multiset if there is none
 LARGEST_TOTAL = 1 << 50  # amounts that are compared as they are
 DEEPEST = 1 << 10  # instances of a multiset; so many of the largest rooms still go into 64 bits
 
@@ -28,12 +29,13 @@ DEEPEST = 1 << 10  # instances of a multiset; so many of the largest rooms still
 class Multisets:
     """Numbers of instances of each type `found` (S, K), by price; `least`: the price of the next beyond the limit.
 
+    `least` is `None` if the search left out no multiset for its price.
     `complete`: whether these are all that cost no more than the limit; `steps` of the search.
     """
 
     found: IntArray
     price: IntArray
-    least: int
+    least: int | None
     complete: bool
     steps: int
 
@@ -107,7 +109,8 @@ class Covers:
         by_price = np.argsort(price, kind="stable")
         back = np.empty_like(self.order)
         back[self.order] = np.arange(len(self.order))
-        return Multisets(found[by_price][:, back], price[by_price], int(least), bool(complete), int(steps))
+        beyond = None if least == NONE_BEYOND else int(least)
+        return Multisets(found[by_price][:, back], price[by_price], beyond, bool(complete), int(steps))
 
 
 @compiled
@@ -116,7 +119,7 @@ def _search(price, most, apart, rooms, amount, divisor, begin, tables, limit, ab
     covers, kinds = rooms.shape
     found = np.zeros((many, kinds), dtype=np.int64)
     prices = np.zeros(many, dtype=np.int64)
-    n, least, complete = 0, np.int64(2) ** 62, True
+    n, least, complete = 0, np.int64(NONE_BEYOND), True
     counts = np.zeros(kinds, dtype=np.int64)
     left = amount.copy()
     depth = 0

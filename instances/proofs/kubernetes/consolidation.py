@@ -13,7 +13,7 @@ def prove_consolidation(data: NodeConsolidation, text: str) -> Proven:
     """What the VIPR file `text` proves of the least cost. Raises InputError, or CheckFailed where it does not hold."""
     file = read_vipr(text)
     totals = TotalsProgram(data)
-    if len(file.program.variables) != len(totals.place):  # of two programs that hold, that which it says it is of
+    if file.program.variables != tuple(totals.place):  # both programs hold; the names of the variables tell which it is
         totals = TotalsProgram(data, by_node=True)
     proven = proven_of(data, totals.program(), file)
     return Proven(totals.usd_per_hour(proven.bound), proven.how)

@@ -149,6 +149,8 @@ class BranchAndPrice:
 
     def run(self, nodes: float = inf) -> None:
         """Solve the root and branch until the gap is closed, a limit reached, or there are so many nodes."""
+        if self.incumbent.closed:  # a start of cost 0 leaves no goal for the root
+            return
         if self._root is None:
             self._solve_root()
 

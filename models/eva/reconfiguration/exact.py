@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.eva import EvaReconfiguration
 from instances.eva.reconfiguration_arrays import Placed, reconfiguration_arrays
 from instances.method import method
+from models.derivation import SMALL_TASKS, settle_small
 from models.eva.saving.parameters import ROUND, SHORT, SavingParameters
 
 
@@ -56,12 +59,16 @@ def _solved(
         first = [] if start is None else arrays.placed(start)
         search = RoundSearch(SavingMaster(arrays), first, options, clock, told, parameters)
         search.run()
-    return Answer(
-        solution=arrays.solution(search.placed),
-        bound=search.bound * arrays.unit_usd,
-        termination=search.termination,
-        reason=search.reason,
-        build_s=building.cpu_s,
-        solve_s=clock.cpu_s - building.cpu_s,
-        info={"rounds": search.rounds, "columns": search.listed, "lp_bound": search.lp_bound * arrays.unit_usd},
-    )
+        answer = Answer(
+            solution=arrays.solution(search.placed),
+            bound=search.bound * arrays.unit_usd,
+            termination=search.termination,
+            reason=search.reason,
+            info={"rounds": search.rounds, "columns": search.listed, "lp_bound": search.lp_bound * arrays.unit_usd},
+        )
+        if arrays.tasks <= SMALL_TASKS and not clock.expired:
+            from models.eva.reconfiguration.certificate import certificate  # imports this package
+
+            limit = None if options.time_limit is None else clock.remaining_s
+            answer = settle_small(data, answer, replace(options, time_limit=limit), report, certificate)
+    return replace(answer, build_s=building.cpu_s, solve_s=clock.cpu_s - building.cpu_s)

@@ -15,15 +15,17 @@ without a job, where each task is a job of its own; a job j by name is charged o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from instances import Answer, InputError, Options, Report, Result, Solution
+from instances import Answer, InputError, Options, Report, Result, Solution, Stopwatch
 from instances.eva import EvaReconfiguration
 from instances.eva.arrays import Content, contents
 from instances.eva.checker import Book
 from instances.method import method
 from models.bounds import real_bound
+from models.derivation import SMALL_TASKS, settle_small
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
@@ -179,4 +181,12 @@ def literal_reconfiguration(data: EvaReconfiguration, options: Options, report: 
     def proven(bound: float) -> float:
         return real_bound(bound, "maximize")
 
-    return solve_literal(data, build_literal_reconfiguration, _read, options, report, proven)
+    with Stopwatch(options.time_limit) as clock:
+        answer = solve_literal(data, build_literal_reconfiguration, _read, options, report, proven)
+        if sum(task.count for task in data.tasks) > SMALL_TASKS or clock.expired:
+            return answer
+        from models.eva.reconfiguration.certificate import certificate  # slow to import, for numba
+
+        limit = None if options.time_limit is None else clock.remaining_s
+        answer = settle_small(data, answer, replace(options, time_limit=limit), report, certificate)
+    return replace(answer, solve_s=clock.cpu_s - (answer.build_s or 0.0))

@@ -33,6 +33,11 @@ def same(value: Any) -> Any:
     return value
 
 
+def pair(value: Any) -> list[Any]:
+    workload, beside, share = value
+    return [workload, beside, float(share)]
+
+
 ANY = ""  # any other name
 SPREAD = ([{"tasks": same, "max_per_instance": (same, 1)}], [])
 CURVE: Object = {"amdahl": (float, None), "power": (float, None)}
@@ -63,7 +68,7 @@ FORMATS: dict[str, Object] = {
             }
         ],
         "objective": same,
-        "throughput": (same, None),
+        "throughput": ({"default": (float, 1.0), "pairwise": ([pair], [])}, None),
         "running": ([{"type": same, "count": same, "usd_per_hour": (amount, None)}], []),
         "spread": SPREAD,
     },

@@ -1,0 +1,111 @@
+"""Exact methods whose heuristics are weak: a bound that is too high cannot hide behind an optimal incumbent.
+
+A bound is cut off at the incumbent. So if the incumbent is optimal, no false bound can be seen. Here packings lose a
+task, and dives, annealing and searches find nothing. `python -m tests.attacks.weakened [FAMILY...] COUNT SEED` holds
+what methods then say against brute force.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from instances.eva.arrays import Group, PackingArrays
+from models.aryl.list_schedules import ListSearch
+from models.core.rooms import Packed, Rooms
+from models.eva.item_packing import dives
+from models.eva.saving.diving import Diving
+from models.kubernetes.contents import Contents
+from tests.attacks.brute import FAMILIES
+from tests.attacks.families import Tally, attack
+
+NAMES = tuple(name for name, family in FAMILIES.items() if "exact" in family.methods and "boa" not in name)
+"""BOA's methods have no heuristics of their own."""
+
+
+def nothing(*given: Any, **more: Any) -> None:
+    """Find nothing."""
+
+
+def losing(packed: Callable[..., Packed]) -> Callable[..., Packed]:
+    """Make a packing lose a task."""
+
+    def weak(self: Rooms, *given: Any) -> Packed:
+        found = packed(self, *given)
+        if not found.placed.any():
+            return found
+        placed, left = found.placed.copy(), found.left.copy()
+        m, c = np.argwhere(placed)[0]
+        placed[m, c] -= 1
+        left[c] += 1
+        return replace(found, placed=placed, left=left, size=found.size + 1.0)
+
+    return weak
+
+
+def one_each(arrays: PackingArrays) -> list[Group]:
+    """Put each task on an instance of its own."""
+    return [(int(k), {c: 1}, int(n)) for c, (k, n) in enumerate(zip(arrays.cheapest_type, arrays.count, strict=True))]
+
+
+@contextmanager
+def weakened() -> Iterator[None]:
+    """Run a block with weak heuristics."""
+    with ExitStack() as patched:
+
+        def patch(where: Any, name: str, weak: Any) -> None:
+            owner = import_module(where) if isinstance(where, str) else where  # a package may export its function
+            patched.enter_context(mock.patch.object(owner, name, weak))
+
+        for name in ("by_direction", "by_share", "by_ejection", "by_parts"):
+            patch(Rooms, name, losing(getattr(Rooms, name)))
+        for where in ("models.eva.exact", "models.eva.net_saving", "models.eva.totals"):
+            patch(where, "pack_greedily", one_each)
+        patch("models.eva.branch_and_price.tree", "dive", nothing)
+        for name in ("Dive", "PoolDive"):
+            patch(getattr(dives, name), "run", nothing)
+        patch(Diving, "packing", nothing)
+        patch("models.eva.saving.search", "repack", nothing)
+        patch(Contents, "dive", nothing)
+        patch("models.aryl.reclaim", "greedy_union", lambda sets, n_jobs, k: list(range(len(sets)))[-k:] if k else [])
+        patch("models.aryl.reclaim", "anneal_union", lambda sets, n_jobs, start, *given: list(start))
+        patch("models.aryl.reclaim", "anneal_jobs", lambda sets, size, n_jobs, start, *given: set(start))
+        patch(ListSearch, "best", lambda self, first: first)
+        for where in ("models.sia.turns", "models.sia.time_indexed"):
+            patch(where, "improve", lambda arrays, starts, clock, **given: starts)
+            patch(where, "settle", lambda arrays, starts, clock, **given: (None, starts))
+        for where in ("models.sia.branching", "models.sia.turns"):
+            patch(where, "in_order", nothing)
+        patch("models.sia.exact", "construct", lambda arrays, reserved, clock: reserved)
+        yield
+
+
+def attack_weakened(name: str, count: int, seed: int) -> Tally:
+    """Hold the exact methods of a family against brute force, with weak heuristics."""
+    family = replace(FAMILIES[name], slow={}, heuristics={})
+    with weakened():
+        return attack(family, count, seed)
+
+
+def main() -> None:
+    """Try the families that the command line names, or all."""
+    *wanted, count, seed = sys.argv[1:]
+    wrong = 0
+    for name in NAMES:
+        if not wanted or name.startswith(tuple(wanted)):
+            tally = attack_weakened(name, int(count), int(seed))
+            wrong += len(tally.wrong)
+            print(*tally.wrong, sep="\n", end="\n")
+            print(f"{name}: {tally.runs} runs, {len(tally.unproven)} unproven, {len(tally.wrong)} wrong", flush=True)
+    sys.exit(wrong > 0)
+
+
+if __name__ == "__main__":
+    main()
