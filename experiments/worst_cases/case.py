@@ -16,6 +16,8 @@ from instances import Options, Stopwatch
 from instances.fields import Frozen, Sense
 from instances.gaps import FLOOR, of_nothing
 
+ENOUGH_S = 0.5  # CPU seconds within which an answer may be asked for
+
 
 class Case(Frozen):
     """An instance by what it is `chosen` of, with the value of the heuristic and the best value known.
@@ -180,9 +182,9 @@ class Judge:
             return None
         self.calls += 1
         self._about(chosen)
-        sense, clock = instance.data.sense, Stopwatch()
+        sense, clock, options = instance.data.sense, Stopwatch(), self.optima.limited()
         try:
-            found = apply(self._heuristic, instance, self.optima.limited())
+            found = apply(self._heuristic, instance, options)
         except Exception as error:  # whatever a heuristic does is a finding
             return Case(chosen=chosen, sense=sense, broken=Failure.of(error, Reported()).reason)
         finally:
@@ -192,6 +194,10 @@ class Judge:
             if self.space.reference(chosen) is None and self.optima.of(chosen).infeasible:
                 return None
             return Case(chosen=chosen, sense=sense, broken="; ".join(found.violations[:2]))
+        if found.objective is None and found.termination == "time_limit":
+            limit = options.time_limit or 0.0
+            said = f"did not answer within {limit:.3g} CPU s"
+            return Case(chosen=chosen, sense=sense, broken=said) if limit >= ENOUGH_S else None
         if found.objective is None:  # that breaks it where there is a solution
             solved = self.optima.of(chosen).best is not None
             said = found.reason or f"{found.status}, no solution"

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from experiments.harness.entry import Entry
 from experiments.harness.task import Digests, Reported, ReportFile, Whole, WholeTask
-from experiments.worst_cases.case import Case, Judge, Optima
+from experiments.worst_cases.case import ENOUGH_S, Case, Judge, Optima
 from experiments.worst_cases.space import Chosen, Space, every
 from experiments.worst_cases.walk import Walk
 from instances import Options
@@ -23,7 +23,6 @@ from instances.result import Termination, versions
 
 KEPT = 200  # cases of a part of a search that are handed back, for what tells bad ones from good ones
 SAMPLED = 20  # cases of a part of an enumeration that are looked at, whether they can be the worst or not
-ENOUGH_S = 0.5  # CPU seconds within which an answer may be asked for
 
 
 class Part(Frozen):
