@@ -136,7 +136,7 @@ def solve_literal(
     real = bool(np.any(np.asarray(standard.model.cost) % 1))
     left = replace(
         options,
-        time_limit=None if options.time_limit is None else max(building.remaining_s, 1e-3),
+        time_limit=building.limit_left_s,
         gap=options.gap / 2 if real else options.gap,  # The bound gives up the other half for tolerances.
     )
     fine = FineUnits.of(standard.model)

@@ -16,7 +16,6 @@ from instances.clock import within
 from models.bounds import real_bound, whole_bound
 from models.highs import TIGHT, LinearModel, solve_arrays
 
-LEAST_S = 1e-3  # of the limit is left to HiGHS in any case
 Build = Callable[[Any], tuple[LinearModel, Callable[[FloatArray], Solution]]]
 """The model of some data, and what makes a solution of its values."""
 
@@ -44,7 +43,7 @@ def solve_highs(build: Build, data: ProblemData, options: Options, report: Repor
         found = None if x is None else read(x)
         return None if found is None or check(data, found).violations else found
 
-    left = None if options.time_limit is None else max(building.remaining_s, LEAST_S)
+    left = building.limit_left_s
     solved = solve_arrays(
         model,
         replace(options, time_limit=left, gap=options.gap if whole else options.gap / 2),  # the rest is for tolerances

@@ -283,7 +283,7 @@ def _by_highs(
         integer=True,
         sense="maximize",
     )
-    left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
+    left = clock.limit_left_s
     solved = solve_arrays(model, replace(options, time_limit=left, gap=options.gap / 2), extra=TIGHT)
     bound = math.inf if solved.bound is None else real_bound(solved.bound, "maximize") * most
     if solved.x is None:

@@ -186,7 +186,7 @@ def literal_elastic(data: ArylElastic, options: Options, report: Report = ignore
     def watch(x: Any, bound: float | None) -> None:
         report(None if x is None else read(x), None if bound is None else proven(bound))
 
-    left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
+    left = clock.limit_left_s
     half = replace(options, time_limit=left, gap=options.gap / 2)  # The bound gives up the other half for tolerances.
     # HiGHS's presolve cut off the optimum of two jobs, at numbers that are equal but for their last digit.
     extra = TIGHT | ({"presolve": "off"} if data.objective == "mean-jct" else {})

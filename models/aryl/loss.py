@@ -204,7 +204,7 @@ def solve_loss(
     with Stopwatch() as solving:
         solved = Solved("finished", bound=0.0)
         while program.need > 0 and incumbent.objective != 0:
-            left = None if options.time_limit is None else max(building.remaining_s, 1e-3)
+            left = building.limit_left_s
             known = incumbent.solution
             solved = solve_arrays(
                 program.model(),

@@ -91,7 +91,7 @@ def solve_mean_jct(
         most = None if options.time_limit is None else clock.remaining_s * parameters.limits.share
         program = tightened(program, options, Stopwatch(most), parameters.limits)
         while not clock.expired:
-            left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
+            left = clock.limit_left_s
             model = program.model(whole)
             solved = solve_arrays(
                 model,

@@ -44,7 +44,7 @@ def solve_placement(data: ArylPlacement, options: Options, report: Report) -> An
         proven = None if bound is None else float(max(0, whole_bound(bound)))
         report(None if x is None else program.placement(x), proven)
 
-    left = None if options.time_limit is None else max(building.remaining_s, 1e-3)
+    left = building.limit_left_s
     with Stopwatch() as solving:
         solved = solve_arrays(
             model, replace(options, time_limit=left), watch=watch, extra={"mip_abs_gap": 1 - 2 * WHOLE}

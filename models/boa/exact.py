@@ -35,7 +35,7 @@ def exact(data: BoaAllocation, options: Options, report: Report, start: Solution
     else:
         with Stopwatch(options.time_limit) as building:
             prepared = prepare(data)
-        left = None if options.time_limit is None else max(building.remaining_s, 1e-9)
+        left = building.limit_left_s
         rest = replace(options, time_limit=left)
         answer = replace(solve_micp(prepared, data.budget, rest, report, start), build_s=building.cpu_s)
     return replace(answer, info={**answer.info, "hull_deviation": max(hull_deviation(data).values())})

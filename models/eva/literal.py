@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from models.literal import Values
 
 FINEST = 1e-10  # No finer tolerance on whole numbers is taken by HiGHS.
-LEAST_S = 1e-3  # HiGHS gets that much time at least.
 USUAL = 1e-6  # HiGHS's own tolerance takes over where a solve with the finest one ends in an error.
 
 
@@ -298,7 +297,7 @@ def literal(data: EvaPacking, options: Options, report: Report) -> Answer:
         for tolerance in (FINEST, USUAL):
             solved = solve_arrays(
                 short_rows(model),  # amounts of many digits, as they are, made HiGHS cut off an optimum
-                replace(options, time_limit=None if options.time_limit is None else max(clock.remaining_s, LEAST_S)),
+                replace(options, time_limit=clock.limit_left_s),
                 watch=None if report is ignore else watch,
                 extra={"mip_feasibility_tolerance": tolerance},
             )

@@ -486,7 +486,7 @@ def solve_limited_saving(
     def watch(x: FloatArray | None, bound: float | None) -> None:
         report(None if x is None else read(x), None if bound is None else proven(fine.proven(bound)))
 
-    left = None if options.time_limit is None else max(building.remaining_s, LEAST_S)
+    left = building.limit_left_s
     solved = fine.told(
         solve_arrays(
             fine.model,

@@ -147,10 +147,13 @@ class TypeTotals:
         upper = np.array([np.inf if m is None else m for m in most])
         return self._of_program(np.arange(len(self.price)), None, upper).weight
 
-    def shared(self, number: IntArray) -> SharedOut:
-        """The program in which tasks are shared out among the types of a multiset, so that least is left over."""
+    def shared(self, number: IntArray, options: Options = Options()) -> SharedOut:
+        """Solve the program in which tasks are shared out among the types of a multiset, so that least is left over.
+
+        If a limit ends the program, nothing is left over as far as it knows.
+        """
         used = np.flatnonzero(number)
-        return self._of_program(used, number[used].astype(float), np.zeros(0))
+        return self._of_program(used, number[used].astype(float), np.zeros(0), options)
 
     def refuted(self, number: IntArray, shared: SharedOut) -> list[list[int]] | None:
         """Weights whose cover a multiset is short of, where tasks cannot even be shared out among its types."""
@@ -161,7 +164,9 @@ class TypeTotals:
         held = sum(int(n) * room for n, room in zip(number, cover.rooms, strict=True))
         return weights if held < cover.amount < LARGEST_TOTAL else None
 
-    def _of_program(self, kinds: IntArray, number: FloatArray | None, upper: FloatArray) -> SharedOut:
+    def _of_program(
+        self, kinds: IntArray, number: FloatArray | None, upper: FloatArray, options: Options = Options()
+    ) -> SharedOut:
         """The program in which tasks are shared out among `kinds` (k,) of types.
 
         With a `number` of each the least share of all tasks that is left over; without one the least price.
@@ -192,7 +197,7 @@ class TypeTotals:
             left = sparse.coo_array((np.ones(n), (np.arange(n), np.arange(n))), shape=(n + r * k, n))
             matrix, cost = sparse.hstack([shares, left]), np.append(np.zeros(len(place)), np.ones(n) / count.sum())
             lower, most = np.append(count, -(number[:, None] * rooms).T.ravel()), np.full(len(place) + n, np.inf)
-        solved = solve_arrays(LinearModel(cost, matrix, lower, np.inf, upper=most), Options())
+        solved = solve_arrays(LinearModel(cost, matrix, lower, np.inf, upper=most), options)
         weight, share = np.zeros_like(self.room, dtype=float), np.zeros((len(self.price), n))
         if solved.duals is None or solved.objective is None or solved.x is None:
             return SharedOut(0.0, weight, share)

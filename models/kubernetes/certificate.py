@@ -63,7 +63,7 @@ def certificate(data: NodePlacement, solution: Solution | None, bound: float, op
     arrays = PlacementArrays.of(data)
     if placed.overfull:
         return _written(placed, PlacementProof(bound=None, duals=_nothing(placed)))
-    if solution is None and (weights := totals_short_of(arrays)) is not None:
+    if solution is None and (weights := totals_short_of(arrays, options)) is not None:
         return _written(placed, PlacementProof(bound=None, weights=tuple(map(tuple, weights))))
     contents = Contents(arrays, options, Stopwatch(options.time_limit))
     if solution is not None:
@@ -84,11 +84,15 @@ def certificate(data: NodePlacement, solution: Solution | None, bound: float, op
     return _written(placed, best)
 
 
-def totals_short_of(arrays: PlacementArrays) -> list[list[int]] | None:
-    """Weights (M, R) of which all nodes have less than all pods take, where a linear program finds some."""
+def totals_short_of(arrays: PlacementArrays, options: Options) -> list[list[int]] | None:
+    """Return weights (M, R) of which all nodes have less than all pods take, `None` if the linear program finds none.
+
+    - `arrays`: the cluster.
+    - `options`: limits of the linear program.
+    """
     one_each = np.ones(len(arrays.now), dtype=np.int64)
     totals = TypeTotals(arrays.packing)
-    return totals.refuted(one_each, totals.shared(one_each))
+    return totals.refuted(one_each, totals.shared(one_each, options))
 
 
 def _nothing(placed: PlacedPods) -> DualsOfPods:

@@ -89,7 +89,7 @@ class _PlacementSearch:
             self._offer(now.placed)
         if self._over:
             return self._answer()
-        if totals_short_of(arrays) is not None:
+        if totals_short_of(arrays, replace(self.options, time_limit=self.clock.limit_left_s)) is not None:
             return self._none(NO_PLACEMENT[BY_TOTALS], BY_TOTALS)
         starts = [self._packed(self.rooms, now)]
         if not (starts[0].complete or self._over):

@@ -36,7 +36,7 @@ def literal_lp(data: BoaAllocation, options: Options, report: Report = ignore) -
         program = _program(data, FIRST)
     with Stopwatch(options.time_limit) as clock:
         while True:
-            left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
+            left = clock.limit_left_s
             solved = _solved(program.model, replace(options, time_limit=left))
             if solved.x is None or solved.duals is None:
                 return Answer(None, None, *_failed(solved), building.cpu_s, clock.cpu_s)

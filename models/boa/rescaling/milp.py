@@ -125,7 +125,7 @@ def solve_milp(data: BoaAllocation, options: Options, report: Report = ignore) -
 
     with Stopwatch(options.time_limit) as clock:
         while True:
-            left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
+            left = clock.limit_left_s
             solved = solve_arrays(
                 model, replace(options, time_limit=left), watch=None if report is ignore else watch, extra=extra
             )

@@ -69,7 +69,7 @@ def _written(
     options: Options,
     clock: Stopwatch,
 ) -> Certificate:
-    left = None if options.time_limit is None else max(clock.remaining_s, 1e-3)
+    left = clock.limit_left_s
     program = listed.program()
     found = certified(
         data,
