@@ -80,7 +80,7 @@ def settle_small(data: ProblemData, answer: Answer, options: Options, report: Re
     report(None, proven)
     closed = abs(known - proven) <= options.gap * max(abs(known), FLOOR)
     reason = None if closed else answer.reason
-    return replace(answer, bound=proven, reason=reason, info=answer.info | {"settled_by": "rational duals"})
+    return replace(answer, bound=proven, reason=reason, info={**answer.info, "settled_by": "rational duals"})
 
 
 def derivation(search: BranchAndBound, tree: Tree) -> tuple[Derived, ...]:

@@ -69,8 +69,8 @@ def knapsack_items(data: ArylElastic, most: int = DEFAULTS.knapsack.items) -> Kn
         value = np.where(extra > 0, longest * gain, 0.0)
     for i in np.flatnonzero((extra > 0) & (np.abs(gain) < CANCELLING)).tolist():  # few: floats would lose their digits
         one = data.jobs[job[i]]
-        least, faster = (data.throughput(one, w) for w in (one.min_workers, int(workers[i])))
-        value[i] = float(one.exact_work * (1 / least - 1 / faster))
+        slow, fast = (data.throughput(one, w) for w in (one.min_workers, int(workers[i])))
+        value[i] = float(one.exact_work * (1 / slow - 1 / fast))
     keep = np.isfinite(value)
     counts = np.bincount(job[keep], minlength=len(sizes))
     first = np.concatenate([[0], np.cumsum(counts)])

@@ -32,7 +32,7 @@ PROGRAM_NODES = 2  # nodes of a tree over patterns that are priced one by one be
 MORE_NODES = 4  # times as many nodes has the tree each time that it begins again
 UNENDED = "the search ended at its own limit of nodes; a bound and an incumbent remain apart"
 
-NO_ROOM = "all instances that the limits allow have less room than the tasks take"
+NO_ROOM = "the limits of instances leave tasks without a place"
 
 
 @method("exact")

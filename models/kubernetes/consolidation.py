@@ -38,6 +38,7 @@ EJECTIONS = 4_000  # steps of repair of one packing
 MOST_NUMBERS = 1_000_000  # in a program that HiGHS is given
 MOST_PLACES = 60_000  # pairs of a class and a node in the program with a room for each
 MOST_NEAR = 1_000  # neighbours that are packed
+MOST_COUNTED = 100_000  # pods of a class that a program counts one by one
 FEW_SETS = 150  # of drained nodes, each of which has a program of its own
 State = tuple[BoolArray, IntArray]
 """Nodes that are kept (M,), and how many of each type are rented (K,)."""
@@ -437,41 +438,49 @@ class _Reading:
         place = totals.place
         self.keep = np.array([place[f"keep_{m}"] for m in range(len(a.leaves))], dtype=np.int64)
         self.rent = np.array([place[f"rent_{name}"] for name, _ in totals.batches], dtype=np.int64)
+        # HiGHS called plans optimal that are not, if it had to count pods by the million beside nodes.
+        self.unit = np.where(np.array(totals.upper) > MOST_COUNTED, np.array(totals.upper, dtype=float), 1.0)
+        self.unit[self.keep] = self.unit[self.rent] = 1.0
 
     def model(self, continuous: bool) -> LinearModel:
-        """The program; `continuous`: only what is kept and rented is in whole numbers."""
+        """The program; `continuous`: only what is kept and rented is in whole numbers.
+
+        Very many pods are counted as a share of the most there can be, which need not be a whole number of them.
+        """
         totals, program = self.totals, self.totals.program()
         rows = program.rows[program.bounds :]
         # An equality stays as it is: entries that are too small to be kept would relax an inequality, but change it.
+        values = [{i: float(a) * self.unit[i] for i, a in row.coefficients.items()} for row in rows]
         scale = [
-            1.0 if row.direction == "E" else max(1.0, *(abs(float(a)) for a in row.coefficients.values()))
-            for row in rows
+            1.0 if row.direction == "E" else max(1.0, *map(abs, of_row.values()))
+            for row, of_row in zip(rows, values, strict=True)
         ]
         right = np.array([float(row.right) / s for row, s in zip(rows, scale, strict=True)])
         entries: list[tuple[int, int, float]] = []
-        for k, (row, s) in enumerate(zip(rows, scale, strict=True)):
-            for i, a in row.coefficients.items():
-                entry = float(a) / s
+        lower, upper = np.array(totals.lower) / self.unit, np.array(totals.upper) / self.unit
+        for k, (row, of_row, s) in enumerate(zip(rows, values, scale, strict=True)):
+            for i, a in of_row.items():
+                entry = a / s
                 if abs(entry) >= SMALLEST_ENTRY:
                     entries.append((k, i, entry))
                 else:  # the variable counts at the bound that leaves the row the most room
-                    right[k] -= entry * (totals.lower if (entry > 0) == (row.direction == "L") else totals.upper)[i]
+                    right[k] -= entry * (lower if (entry > 0) == (row.direction == "L") else upper)[i]
         matrix = sparse.coo_array(
             ([a for _, _, a in entries], ([k for k, _, _ in entries], [i for _, i, _ in entries])),
             shape=(len(rows), len(program.variables)),
         )
         cost = np.zeros(len(program.variables))
         for i, c in program.objective.items():
-            cost[i] = float(c)
-        whole = np.full(len(cost), not continuous)
+            cost[i] = float(c) * self.unit[i]
+        whole = np.full(len(cost), not continuous) & (self.unit == 1.0)
         whole[self.keep] = whole[self.rent] = True
         return LinearModel(
             cost=cost,
             matrix=sparse.csc_array(matrix),
             row_lower=np.where([row.direction == "L" for row in rows], -math.inf, right),
             row_upper=np.where([row.direction == "G" for row in rows], math.inf, right),
-            lower=np.array(totals.lower, dtype=float),
-            upper=np.array(totals.upper, dtype=float),
+            lower=lower,
+            upper=upper,
             integer=whole,
             offset=float(totals.constant),
         )
@@ -510,7 +519,7 @@ class _Reading:
         for name, i in place.items():
             what, *where = name.split("_")
             if what in ("come", "stay"):
-                found[int(where[0]), int(where[1])] += round(x[i])
+                found[int(where[0]), int(where[1])] += round(x[i] * self.unit[i])
         return found
 
     def point(self, plan: NodePlan) -> FloatArray:
@@ -528,7 +537,7 @@ class _Reading:
             held, nodes[k] = (nodes[k][:1], nodes[k][1:]) if "_" in name else (nodes[k], [])
             value[f"rent_{name}"] = len(held)
             value |= {f"new_{name}_{c}": sum(pods.get(c, 0) for pods in held) for c in range(len(a.count))}
-        return np.array([value.get(name, 0) for name in totals.place], dtype=float)
+        return np.array([value.get(name, 0) for name in totals.place], dtype=float) / self.unit
 
     def rented(self, x: FloatArray) -> Iterator[tuple[int, int, IntArray]]:
         """Of nodes that are rented together the type, the number, and what is on all of them (N,)."""
@@ -536,7 +545,8 @@ class _Reading:
         for (name, k), rent in zip(self.totals.batches, self.rent, strict=True):
             number = round(x[rent])
             if number:
-                held = [round(x[place[f"new_{name}_{c}"]]) if a.fits_type[k, c] else 0 for c in range(len(a.count))]
+                where = [place[f"new_{name}_{c}"] if a.fits_type[k, c] else -1 for c in range(len(a.count))]
+                held = [0 if i < 0 else round(x[i] * self.unit[i]) for i in where]
                 yield k, number, np.array(held, dtype=np.int64)
 
 

@@ -36,6 +36,7 @@ def exact_net(arrays: PackingArrays, kind: int, on_it: IntArray) -> float:
     return float(net)
 
 
+MOST_STEPS = 10_000  # for a class on one instance, if tasks do not slow each other down
 EQUAL = 1e-9  # Values this close to each other, as a share, count as equal.
 
 
@@ -65,6 +66,7 @@ def _filled(arrays: PackingArrays, kind: int, left: IntArray) -> tuple[IntArray,
     free, on_it, value = arrays.capacity[kind].copy(), np.zeros_like(left), 0.0
     outside: FloatArray = np.ones(len(left))  # the throughput of one more task of each class
     inside: FloatArray = np.ones(len(left))  # the throughput of a task that is there
+    slowed = bool((arrays.pair != 1).any())
     while True:
         open_ = np.flatnonzero((demand <= free).all(axis=1) & (left > on_it))
         if not len(open_):
@@ -78,8 +80,12 @@ def _filled(arrays: PackingArrays, kind: int, left: IntArray) -> tuple[IntArray,
             return on_it, value
         tied = open_[then >= most - EQUAL * max(1.0, abs(most))]
         c = int(tied[int(((demand[tied] * free) @ weight).argmax())])
+        some = 1
+        if not slowed:  # then each of them is worth the same, and very many go in batches
+            some = 1 + int(left[c] - on_it[c]) // MOST_STEPS
+            some = min([some, *(int(f // d) for f, d in zip(free, demand[c], strict=True) if d)])
         newcomer = outside[c]
         outside, inside = outside * arrays.pair[:, c], inside * arrays.pair[:, c]
         inside[c] = newcomer
-        on_it[c] += 1
-        free, value = free - demand[c], most
+        on_it[c] += some
+        free, value = free - some * demand[c], value + some * (most - value)
