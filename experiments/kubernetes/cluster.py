@@ -40,6 +40,7 @@ from instances.text import shown
 HOURS = 730  # of a month, as clouds bill it
 SHARES = (0.1, 0.25, 0.5)  # of the pods: the points of the frontier, beside no limit
 FREED = 0.4  # of the time limit, for the plan without a reason
+SEARCHED = 4.0  # times the time limit, for a plan that can be carried out: large clusters need more than the bound
 A_TENTH = 0.1
 COUNT = re.compile(r"(?P<number>[0-9]{1,9})(?P<share>%?)")
 FEW = 12  # names of a line
@@ -188,7 +189,7 @@ class ClusterAnswer:
                 bound=self._bound_of(k),
                 limits=self.limits,
                 known=self.plans.values(),
-                time_limit=options.time_limit,
+                time_limit=None if options.time_limit is None else SEARCHED * options.time_limit,
             )
             self.plan_made = self.plans[k]
             self.went = carry_out(arrays, self.plan_made, options.seed)
