@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import highspy
@@ -46,6 +46,26 @@ class LinearModel:
     integer: ArrayLike = False
     offset: float = 0.0
     sense: Literal["minimize", "maximize"] = "minimize"
+
+    def without_small_entries(self) -> LinearModel:
+        """Return the model, or a relaxation without the entries that HiGHS would drop.
+
+        A dropped entry of a bounded variable contributes an interval to its row, and the sides of the row are moved by
+        it. So each bound of the relaxation is one of the model. Entries of unbounded variables stay.
+        """
+        matrix = sparse.coo_array(self.matrix)
+        m, n = matrix.shape
+        lower, upper = (_spread(side, n)[matrix.col] for side in (self.lower, self.upper))
+        small = (np.abs(matrix.data) <= SMALLEST_ENTRY) & (matrix.data != 0) & np.isfinite(lower) & np.isfinite(upper)
+        if not small.any():
+            return self
+        ends = np.stack([matrix.data[small] * lower[small], matrix.data[small] * upper[small]])
+        row = matrix.row[small]
+        least, most = (np.bincount(row, weights=end, minlength=m) for end in (ends.min(axis=0), ends.max(axis=0)))
+        keep = ~small
+        kept = sparse.coo_array((matrix.data[keep], (matrix.row[keep], matrix.col[keep])), shape=(m, n))
+        sides = _spread(self.row_lower, m) - most, _spread(self.row_upper, m) - least
+        return replace(self, matrix=kept, row_lower=sides[0], row_upper=sides[1])
 
     def lp(self) -> highspy.HighsLp:
         """The model as HiGHS takes it."""
@@ -141,7 +161,7 @@ def solve_arrays(
     """
     h = solver(options, extra)
     try:
-        load_model(h, model)
+        load_model(h, model.without_small_entries())
     except SolveFailed as error:
         return Solved("error", reason=str(error))
     return run(h, start=start, watch=watch)

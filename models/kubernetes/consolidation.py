@@ -23,7 +23,7 @@ from instances.result import Termination
 from models.bounds import DIGITS, whole_bound
 from models.core.outcome import APART
 from models.core.rooms import Packed, Rooms
-from models.highs import SMALLEST_ENTRY, LinearModel, Solved, solve_arrays
+from models.highs import LinearModel, Solved, solve_arrays
 from models.incumbent import Incumbent
 from models.kubernetes.drained import DrainedSet, drained_sets
 from models.kubernetes.least_bill import least_bill
@@ -449,22 +449,17 @@ class _Reading:
         """
         totals, program = self.totals, self.totals.program()
         rows = program.rows[program.bounds :]
-        # An equality stays as it is: entries that are too small to be kept would relax an inequality, but change it.
+        # An equality stays as it is: scaled, its entries could be too small for HiGHS, and it would be relaxed.
         values = [{i: float(a) * self.unit[i] for i, a in row.coefficients.items()} for row in rows]
         scale = [
             1.0 if row.direction == "E" else max(1.0, *map(abs, of_row.values()))
             for row, of_row in zip(rows, values, strict=True)
         ]
         right = np.array([float(row.right) / s for row, s in zip(rows, scale, strict=True)])
-        entries: list[tuple[int, int, float]] = []
         lower, upper = np.array(totals.lower) / self.unit, np.array(totals.upper) / self.unit
-        for k, (row, of_row, s) in enumerate(zip(rows, values, scale, strict=True)):
-            for i, a in of_row.items():
-                entry = a / s
-                if abs(entry) >= SMALLEST_ENTRY:
-                    entries.append((k, i, entry))
-                else:  # the variable counts at the bound that leaves the row the most room
-                    right[k] -= entry * (lower if (entry > 0) == (row.direction == "L") else upper)[i]
+        entries = [
+            (k, i, a / s) for k, (of_row, s) in enumerate(zip(values, scale, strict=True)) for i, a in of_row.items()
+        ]
         matrix = sparse.coo_array(
             ([a for _, _, a in entries], ([k for k, _, _ in entries], [i for _, i, _ in entries])),
             shape=(len(rows), len(program.variables)),

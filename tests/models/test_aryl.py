@@ -143,14 +143,9 @@ def of_shapes(capacity: float, loss: float, shapes: tuple[tuple[int, int, int, f
 @pytest.mark.parametrize(("capacity", "loss", "shapes"), LONG_AND_SHORT)
 @pytest.mark.parametrize("method", [exact, literal])
 def test_the_bound_on_the_mean_jct_holds_where_a_job_is_a_millionth_of_another(method, capacity, loss, shapes):
-    """HiGHS ignores gains below its tolerances, and refuses entries that are more than a factor of 1e12 apart."""
+    """HiGHS ignores gains below its tolerances, and drops entries that are more than a factor of 1e12 apart."""
     data = of_shapes(capacity, loss, shapes)
     result, best = method(data), best_mean_jct(data)
-    seconds = [shape[3] for shape in shapes]
-    if method is literal and max(seconds) > 1e12 * min(seconds):
-        assert (result.status, result.bound) == ("error", None)
-        assert result.reason == "the entries of a constraint are too far apart for HiGHS"
-        return
     assert result.bound <= best
     assert result.status != "optimal" or result.objective == pytest.approx(float(best), rel=1e-6)
     if method is exact:

@@ -155,3 +155,31 @@ def test_a_bound_gives_up_what_highs_does_not_look_for(sense):
 def test_a_bound_on_whole_numbers_gives_up_nothing():
     model = LinearModel([3.0, 5.0], [[2.0, 3.0]], 7.0, np.inf, upper=9.0, integer=True)
     assert solve_arrays(model, Options()).bound == 11.0
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_entries_that_highs_would_drop_relax_their_rows(sign: float):
+    """A row loses nothing but what the dropped entry can contribute, so the bound holds for the model."""
+    model = LinearModel(
+        cost=[1.0, 0.0],
+        matrix=np.array([[1.0, sign * 1e-13], [1.0, 0.5]]),
+        row_lower=[1.0, 0.0],
+        row_upper=[1.0, 9.0],
+        upper=[10.0, 1e12],
+    )
+    relaxed = model.without_small_entries()
+    assert relaxed.matrix.nnz == 3
+    low, high = sorted([0.0, sign * 0.1])
+    assert np.asarray(relaxed.row_lower) == pytest.approx([1.0 - high, 0.0])
+    assert np.asarray(relaxed.row_upper) == pytest.approx([1.0 - low, 9.0])
+    solved = solve_arrays(model, Options())
+    assert solved.termination == "finished"
+    assert solved.bound is not None
+    assert solved.bound <= 1.0 - high + 1e-9
+
+
+def test_a_small_entry_of_an_unbounded_variable_is_an_error():
+    model = LinearModel(cost=[1.0, 0.0], matrix=np.array([[1.0, 1e-13]]), row_lower=[1.0], row_upper=[1.0])
+    solved = solve_arrays(model, Options())
+    assert (solved.termination, solved.bound) == ("error", None)
+    assert solved.reason == "the entries of a constraint are too far apart for HiGHS"
