@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -77,4 +78,5 @@ def test_a_measurement_that_fails_is_one_line(one_measurement):
     one_measurement("wrong")
     done = call("study", "aryl-rules", "--quiet")
     assert done.returncode == 1
-    assert done.stderr == "gapwise: one error (ValueError: nothing to measure)\n"
+    place = r"\(test_studies\.py, line \d+, in wrong\)"
+    assert re.fullmatch(rf"gapwise: one error \(ValueError: nothing to measure {place}\)\n", done.stderr)
