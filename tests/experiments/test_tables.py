@@ -10,7 +10,6 @@ from matplotlib.colors import to_hex
 
 from experiments.harness.gaps import Scored, score, summarise
 from experiments.harness.run import apply
-from experiments.output import results as on_terminal
 from experiments.output import simulation, terminal
 from experiments.output.results import print_table, print_tables
 from experiments.output.summary import answers
@@ -25,9 +24,7 @@ from tests.commands import call
 
 @pytest.fixture
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    console = terminal.Console(highlight=False, markup=False, emoji=False, soft_wrap=True, width=80)
-    for module in (terminal, on_terminal, simulation):
-        monkeypatch.setattr(module, "out", console)
+    monkeypatch.setattr(terminal.out, "width", 80)
 
 
 def results(names: list[str], **options: float) -> list[Scored]:
@@ -82,8 +79,9 @@ def test_policies_fit_a_narrow_terminal_and_every_measure_is_whole(
 
 @pytest.mark.parametrize("problem", ONLINE)
 def test_the_table_of_a_world_fits_100_columns_and_shows_nothing_of_another(
-    capsys: pytest.CaptureFixture[str], problem: str
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, problem: str
 ):
+    monkeypatch.setattr(terminal.out, "width", 100)
     online = ONLINE[problem]
     row = {"workload": "w", "policy": "p" * 18, "fallbacks": 0}
     row |= {name: 1234.5 for other in ONLINE.values() for name in other.columns}  # of all worlds
