@@ -99,8 +99,9 @@ def print_first_screen(rows: Sequence[MethodSummary], overview: Sequence[Overvie
     - `folder`: the folder with the report.
     """
     content = overview_of_study(overview, rows) if overview else _by_set(rows)
-    kinds: dict[str, Kind] = {"instance set": "name", "method": "name"} | dict.fromkeys(NUMBERS, "number")
-    show_table([(name, kinds.get(name, "text")) for name in content.head], content.rows)
+    kinds: dict[str, Kind] = {"instance set": "name", "method": "name"}
+    kinds.update(dict.fromkeys(NUMBERS, "number"))
+    show_table([(name, kinds.get(name, "text")) for name in content.head], content.rows, grouped=not overview)
     out.print()
     print_rich(f"The report is {folder / 'report.html'}. All tables: {folder / 'summary.csv'}, or --resume --tables.")
 

@@ -115,7 +115,7 @@ def _with_widths(columns: Sequence[_Column], name: int, gap: int) -> list[_Colum
     texts = [column.longest_line if column.kind != "number" else 0 for column in columns]
     wanted = sum(max(0, most - width) for width, most in zip(widths, headings, strict=True))
     # headings of numbers take one line each or break at every place, so that similar headings look alike
-    for goal in (names, headings, texts) if wanted <= left // 2 else (names, texts):
+    for goal in (names, headings, texts) if wanted <= left else (names, texts):
         while left > 0 and any(width < most for width, most in zip(widths, goal, strict=True)):
             for k, most in enumerate(goal):
                 if widths[k] < most and left > 0:
