@@ -72,7 +72,7 @@ def score(
             raise InputError("--task: not with --problem, --set, --quick or --out: a task has its instances")
         told = replace(session.options, seed=0, time_limit=None)
         if told != Options() or session.jobs != JOBS or session.cluster is not None:
-            raise InputError("--task: not with --gap, --threads, --effort, --jobs, --cluster")
+            raise InputError("--task: not with --gap, --threads, --effort, --jobs, --dask")
         raise typer.Exit(_judge(function, task, session))
     if problem is None:
         raise InputError("--problem: needed, or --task")
