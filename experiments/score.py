@@ -50,7 +50,10 @@ def score(
     ],
     session: Session,
     problem: Annotated[
-        str | None, typer.Option(help="Its problem.", autocompletion=flags.problem_names, show_default=False)
+        str | None,
+        typer.Option(
+            help="The problem that the heuristic solves.", autocompletion=flags.problem_names, show_default=False
+        ),
     ] = None,
     task: Annotated[
         str | None,
@@ -75,7 +78,7 @@ def score(
             raise InputError("--task: not with --gap, --threads, --effort, --jobs, --dask")
         raise typer.Exit(_judge(function, task, session))
     if problem is None:
-        raise InputError("--problem: needed, or --task")
+        raise InputError("give --problem NAME or --task NAME")
     if ":" not in function:
         raise InputError(f"function: must be package.module:function, got {function!r}")
     sets = with_records(chosen_sets(reference_sets(quick), (problem,), instance_set or ()))
