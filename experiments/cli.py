@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import os
 import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from experiments.entry import run_app
 
-COMMANDS = (
-    "check",
-    "cluster",
-    "data",
-    "draw",
-    "gap_study",
-    "library",
-    "list",
-    "pareto",
-    "reproduce",
-    "schema",
-    "score",
-    "solve",
-    "simulate",
-    "study",
-    "verify",
-    "worst",
-)
+EVERYDAY, PAPERS = "Everyday commands", "Papers, library and records"
+COMMANDS: dict[str, tuple[str, str]] = {
+    "gap_study": (EVERYDAY, "Compare heuristics with proven optima."),
+    "solve": (EVERYDAY, "Solve instance files, exactly or with any method."),
+    "score": (EVERYDAY, "Score your own heuristic on the reference library."),
+    "worst": (EVERYDAY, "Find the worst instance of a heuristic, with a proof."),
+    "simulate": (EVERYDAY, "Simulate online policies on workloads."),
+    "cluster": (EVERYDAY, "Find savings in a Kubernetes cluster, from its dump."),
+    "pareto": (EVERYDAY, "Print the trade-off between two objectives."),
+    "check": (EVERYDAY, "Check instance files and solutions."),
+    "verify": (EVERYDAY, "Verify a certificate in exact arithmetic."),
+    "draw": (EVERYDAY, "Generate an instance or a workload."),
+    "list": (EVERYDAY, "List problems, methods, workloads, policies and sets."),
+    "schema": (EVERYDAY, "Print the JSON Schema of a file format."),
+    "reproduce": (PAPERS, "Reproduce tables and figures of the papers."),
+    "study": (PAPERS, "Measure a table of the documentation."),
+    "library": (PAPERS, "List, write, check and extend the reference library."),
+    "data": (PAPERS, "Check and convert the public traces."),
+}
+"""The group of each command in the help, and a line that says what the command does."""
+FIRST_STEPS = """\
+True optimality gaps for GPU-cluster scheduling.
+
+  gapwise gap_study --quick      compare heuristics with proven optima, in a minute
+  gapwise list problems          list the problems that can be solved
+  gapwise schema eva-packing     print the file format of a problem
+  gapwise solve FILE.json        solve an instance file with a proof
+  gapwise score MODULE:FUNCTION --problem NAME
+                                 score your own heuristic
+
+gapwise --help lists all commands, and gapwise COMMAND --help lists the flags of one."""
 GROUPS = ("data", "draw", "study")  # commands of commands
 COMPLETION = "_GAPWISE_COMPLETE"  # set by a shell that completes a command
 
@@ -58,11 +68,11 @@ def words_of(arguments: list[str]) -> list[str]:
 
 
 def app_of(arguments: list[str]) -> typer.Typer:
-    """The commands: the one that is called, and of the others, which take long to load, their names and a line each."""
-    app = typer.Typer(help="True optimality gaps for GPU-cluster scheduling.", no_args_is_help=True)
-    app.callback()(_common)  # so that a single command, too, is called by its name
+    """Return the commands: the called one, and the name and a line of each other one, which would take long to load."""
+    app = typer.Typer(help="True optimality gaps for GPU-cluster scheduling.")
+    app.callback(invoke_without_command=True)(_common)  # so that a single command, too, is called by its name
     words = [word for word in arguments if not word.startswith("-")]
-    for name in COMMANDS:
+    for name, (panel, text) in COMMANDS.items():
         if words[:1] == [name] or COMPLETION in os.environ:
             made = getattr(importlib.import_module(f"experiments.{name}"), name)
             if name in GROUPS:
@@ -70,27 +80,18 @@ def app_of(arguments: list[str]) -> typer.Typer:
             else:
                 app.command(name)(made)
         else:
-            app.command(name)(_named(name))
+            app.command(name, help=text, rich_help_panel=panel)(lambda: None)
     return app
 
 
-def _named(name: str) -> Callable[..., None]:
-    """What stands for a command that is not called: its docstring, from the text of its file."""
-    tree = ast.parse(Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8"))
-    (function,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name)
-
-    def named() -> None: ...
-
-    named.__doc__ = ast.get_docstring(function)
-    return named
-
-
 def _common(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
     ] = False,
 ) -> None:
-    pass
+    if context.invoked_subcommand is None:
+        print(FIRST_STEPS)
 
 
 if __name__ == "__main__":

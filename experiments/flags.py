@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from experiments.output.terminal import err
 from experiments.session import Session
 from experiments.signature import signed
 from instances import PROBLEMS, InputError, Options
@@ -56,10 +57,11 @@ Out = Annotated[Path | None, typer.Option("--out", help="Folder for results.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Do not repeat the runs that are finished in --out.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 
-Cluster = Annotated[
+Dask = Annotated[
     str | None,
     typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler.", show_default="this machine"),
 ]
+OldDask = Annotated[str | None, typer.Option("--cluster", hidden=True, help="The former name of --dask.")]
 
 COMMON: dict[str, tuple[Any, Any]] = {
     "time_limit": (TimeLimit, None),
@@ -72,7 +74,8 @@ COMMON: dict[str, tuple[Any, Any]] = {
     "out": (Out, None),
     "resume": (Resume, False),
     "quiet": (Quiet, False),
-    "cluster": (Cluster, None),
+    "dask": (Dask, None),
+    "old_dask": (OldDask, None),
 }
 """Type and default of the flags that every command has."""
 
@@ -106,6 +109,10 @@ def session_of(said: dict[str, Any]) -> Session:
     """The session that the common flags describe. Raises InputError for a value out of range."""
     if said["resume"] and said["out"] is None:
         raise InputError("--resume: needs --out, the folder with the finished runs")
+    if said["old_dask"] is not None:
+        if said["dask"] is not None:
+            raise InputError("--cluster: is the former name of --dask; give --dask alone")
+        err.print("gapwise: --cluster is now called --dask; the former name still works")
     names = ("time_limit", "gap", "threads", "seed", "effort")
     return Session(
         options=Options(**{name: said[name] for name in names}),
@@ -114,5 +121,5 @@ def session_of(said: dict[str, Any]) -> Session:
         folder=said["out"],
         resume=said["resume"],
         quiet=said["quiet"],
-        cluster=said["cluster"],
+        cluster=said["dask"] if said["old_dask"] is None else said["old_dask"],
     )

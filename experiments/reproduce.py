@@ -44,7 +44,7 @@ def reproduce(
         bool, typer.Option("--renew", help="Make the records that the docs take their figures from.")
     ] = False,
     stale: Annotated[
-        bool, typer.Option("--stale", help="Run nothing: say which records are not of the code that is here.")
+        bool, typer.Option("--stale", help="List the records that were made by other code; run nothing.")
     ] = False,
     records: Annotated[Path, typer.Option(help="Folder of the records.", show_default="docs/evidence")] = FOLDER,
 ) -> None:

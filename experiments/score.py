@@ -10,7 +10,6 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from experiments import flags
 from experiments.entry import FAILED, exit_status, run
@@ -20,6 +19,7 @@ from experiments.harness.records import unlike, with_records
 from experiments.output.folder import files_first
 from experiments.output.report import write_study
 from experiments.output.scorecard import Scorecard, scorecards
+from experiments.output.table import show_table
 from experiments.output.terminal import err, line, out, percent, print_line, print_rich
 from experiments.papers import JUDGED, METHODS, reference_sets
 from experiments.plan import chosen_sets, plan
@@ -50,7 +50,10 @@ def score(
     ],
     session: Session,
     problem: Annotated[
-        str | None, typer.Option(help="Its problem.", autocompletion=flags.problem_names, show_default=False)
+        str | None,
+        typer.Option(
+            help="The problem that the heuristic solves.", autocompletion=flags.problem_names, show_default=False
+        ),
     ] = None,
     task: Annotated[
         str | None,
@@ -72,10 +75,10 @@ def score(
             raise InputError("--task: not with --problem, --set, --quick or --out: a task has its instances")
         told = replace(session.options, seed=0, time_limit=None)
         if told != Options() or session.jobs != JOBS or session.cluster is not None:
-            raise InputError("--task: not with --gap, --threads, --effort, --jobs, --cluster")
+            raise InputError("--task: not with --gap, --threads, --effort, --jobs, --dask")
         raise typer.Exit(_judge(function, task, session))
     if problem is None:
-        raise InputError("--problem: needed, or --task")
+        raise InputError("give --problem NAME or --task NAME")
     if ":" not in function:
         raise InputError(f"function: must be package.module:function, got {function!r}")
     sets = with_records(chosen_sets(reference_sets(quick), (problem,), instance_set or ()))
@@ -150,18 +153,18 @@ def print_judgement(found: Judgement) -> None:
 def print_scores(cards: list[Scorecard], own: str) -> None:
     """A table for each card, one row a heuristic, the user's own marked."""
     for card in cards:
-        out.print(card.heading, style="bold")
+        print_rich(card.heading, "bold")
         _print_scores(card, own)
         out.print()
     mine = next(s for card in cards for s in card.scores if s.method == own)
     if mine.worst_on:
-        out.print(f"* is worst on {shown(mine.worst_on)}: {percent(mine.worst)} from the optimum")
+        print_rich(f"* is worst on {shown(mine.worst_on)}: {percent(mine.worst)} from the optimum")
     if mine.nothing:
-        out.print(f"* has no gap on {mine.nothing}: of an optimum or an objective of 0 there is no share")
+        print_rich(f"* has no gap on {mine.nothing}: of an optimum or an objective of 0 there is no share")
     if mine.unsolved:
         more = ", ..." if len(mine.unsolved) > 3 else ""
-        out.print(f"* has no solution of {len(mine.unsolved)}: {shown(', '.join(mine.unsolved[:3]))}{more}")
-    out.print(
+        print_rich(f"* has no solution of {len(mine.unsolved)}: {shown(', '.join(mine.unsolved[:3]))}{more}")
+    print_rich(
         "mean, worst: gap to the optimum; wins: no other heuristic is better; broken: a constraint; CPU s: mean a run; "
         "broken, failed and CPU s are of all runs"
     )
@@ -169,16 +172,14 @@ def print_scores(cards: list[Scorecard], own: str) -> None:
 
 def _print_scores(card: Scorecard, own: str) -> None:
     to_bound = any(s.to_bound is not None for s in card.scores)
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
-    table.add_column("heuristic", no_wrap=True)
-    for name in ("mean", "worst", *(["to bound"] if to_bound else []), "wins", "broken", "failed", "CPU s"):
-        table.add_column(name, justify="right", no_wrap=True)
+    head = ("mean", "worst", *(["to bound"] if to_bound else []), "wins", "broken", "failed", "CPU s")
+    rows = []
     for s in card.scores:
         name = f"{shown(s.method)}{' *' if s.method == own else ''}"
         gaps = percent(s.mean), percent(s.worst), *([percent(s.to_bound)] if to_bound else [])
         seconds = "-" if s.cpu_s is None else f"{s.cpu_s:.3f}"
-        table.add_row(name, *gaps, str(s.wins), str(s.violating), str(len(s.unsolved)), seconds)
-    print_rich(table)
+        rows.append([name, *gaps, str(s.wins), str(s.violating), str(len(s.unsolved)), seconds])
+    show_table([("heuristic", "name"), *((name, "number") for name in head)], rows)
 
 
 def _print_rows(cards: list[Scorecard], form: str) -> None:

@@ -50,10 +50,14 @@ def worst(
     session: Session,
     problem: Annotated[
         str | None,
-        typer.Option(help="Its problem.", autocompletion=flags.problem_names, show_default="the first that has it"),
+        typer.Option(
+            help="The problem that the heuristic solves.",
+            autocompletion=flags.problem_names,
+            show_default="the first that has it",
+        ),
     ] = None,
     size: Annotated[
-        int, typer.Option(help="How many tasks, jobs, classes, pods or nodes an instance has at most.", min=1, max=1000)
+        int, typer.Option(help="Largest number of tasks, jobs, classes, pods or nodes of an instance.", min=1, max=1000)
     ] = 4,
     within: Annotated[
         str | None,
@@ -65,7 +69,7 @@ def worst(
     ] = None,
     like: Annotated[
         str | None,
-        typer.Option(metavar="SET", help="The same of the first instance of a reference set.", show_default=False),
+        typer.Option(metavar="SET", help="Use the first instance of this set as a template.", show_default=False),
     ] = None,
 ) -> None:
     """Find and prove the instance on which a heuristic is farthest from the optimum; say what such instances share."""
@@ -127,7 +131,7 @@ def _heuristic(method: str, problem: str | None) -> tuple[Entry, Entry, str]:
         of = {entry.name: entry for entry in METHODS[name]}
         if method in of:
             if of[method] is METHODS[name][0]:
-                raise InputError(f"method: {method} is exact: it has no worst case")
+                raise InputError(f"method: {method} is an exact method; give a heuristic")
             return of[method], METHODS[name][0], name
         known |= of
     raise no_method([name for name in known if name != "exact"], method)
@@ -136,7 +140,7 @@ def _heuristic(method: str, problem: str | None) -> tuple[Entry, Entry, str]:
 def _space(problem: str, within: str | None, like: str | None) -> Space:
     """The space that is searched. Raises InputError."""
     if within is not None and like is not None:
-        raise InputError("--like: say either --within or --like")
+        raise InputError("--like: give --within or --like, not both")
     if like is not None:
         return RepeatedEntries(chosen_sets(reference_sets(), (problem,), (like,))[0].instances[0])
     if within is not None and (within.endswith((".json", ".json.gz")) or Path(within).exists()):
@@ -297,8 +301,8 @@ class Worst:
         if dominated:
             parts.append(f"{dominated:,} of them cannot be worse by a bound, and were not proven one by one.")
         if self.family:
-            grown = ", ".join(f"{ratio:.4g} times with {m}" for m, ratio in self.family.items() if ratio is not None)
-            parts.append(f"With everything there m times: {grown}.")
+            grown = ", ".join(f"{ratio:.4g} with {m} copies" for m, ratio in self.family.items() if ratio is not None)
+            parts.append(f"Ratio if every entry is repeated: {grown}.")
         if self.region is not None:
             parts.append(self._shared("Instances at least half as bad are those"))
         nothing = sum(one.nothing for one in self.found)

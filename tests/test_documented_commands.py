@@ -93,7 +93,7 @@ KINDS = {
     "gapwise gap_study": PARSE,
     "gapwise gap_study --quick --problem eva-packing --method full-reconfiguration "
     "--method my_heuristics:first_fit": PARSE,
-    "gapwise gap_study instances --cluster tcp://scheduler.example:8786 --out results --resume": PARSE,
+    "gapwise gap_study instances --dask tcp://scheduler.example:8786 --out results --resume": PARSE,
     "gapwise pareto newtrace.json --from 80.6 --to 300 --points 56 --mean-jct 0.5 --out frontier --method randomised "
     "--method width-calculator --method width-calculator-whole-job --method one-width": PARSE,
     "gapwise reproduce --traces DIR": PARSE,

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
 from experiments.entry import UNSOLVED, exit_status
 from experiments.harness.entry import Entry
 from experiments.harness.run import Run, load_method
-from experiments.output.terminal import err, line, out
+from experiments.output.table import show_table
+from experiments.output.terminal import err, line, print_rich
 from experiments.session import Session
 from instances import Instance, Options, Result
 from instances.aryl import ArylReclaim
 from instances.files import write_whole
+from instances.text import shown
 from models.aryl import Front, FrontPoint, pareto_front
 from models.aryl.loss import loss
 
@@ -111,15 +111,14 @@ def _rule_point(data: ArylReclaim, method: str, servers: Sequence[str]) -> RuleP
 
 
 def _print_table(instance: Instance[Any], front: Front, rules: Sequence[RulePoint]) -> None:
-    table = Table(title=f"{instance.name}: {instance.data.reclaim} servers go back", title_justify="left", box=None)
-    for name in ("preempted jobs", "lost GPU-hours", "proven"):
-        table.add_column(name, justify="right")
-    table.add_column("")
+    print_rich(f"{shown(instance.name)}: {instance.data.reclaim} servers go back")
+    rows = []
     for point in front.points:
         proven = "yes" if point.proven else f"not below {point.bound:g}"
-        table.add_row(str(point.jobs), f"{float(point.gpu_hours):g}", proven, "")
+        rows.append([str(point.jobs), f"{float(point.gpu_hours):g}", proven, ""])
     for rule in rules:
-        table.add_row(str(rule.jobs), f"{rule.gpu_hours:g}", "", f"{rule.method}: {rule.beside(front)}")
-    out.print(table)
+        rows.append([str(rule.jobs), f"{rule.gpu_hours:g}", "", f"{rule.method}: {rule.beside(front)}"])
+    numbers = ("preempted jobs", "lost GPU-hours", "proven")
+    show_table([*((name, "number") for name in numbers), ("", "text")], rows)
     if not front.complete:
-        out.print("the front is not proven to be complete")
+        print_rich("the front is not proven to be complete")

@@ -13,13 +13,13 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.table import Table
 
 from experiments.entry import exit_status
 from experiments.harness.entry import Entry
 from experiments.harness.run import Run
 from experiments.output.folder import files_first
-from experiments.output.terminal import cell, err, line, out, percent
+from experiments.output.table import show_table
+from experiments.output.terminal import cell, err, line, out, percent, print_rich
 from experiments.session import Session
 from instances import InputError, Instance, Options, Result, agree
 from instances.boa import BoaAllocation, affords, from_trace, least_budget
@@ -167,25 +167,17 @@ def _excess(p: BudgetPoint, optima: dict[float, float]) -> float | None:
 def print_frontier(found: Sequence[BudgetPoint], methods: Sequence[Entry], data: BoaAllocation) -> None:
     """One row a budget, on standard output."""
     optima = _optima(found)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in (
-        "budget",
-        "x load",
-        "mean JCT, h",
-        "bound, h",
-        "proven",
-        *(shown(m.name) for m in methods if m.name != "exact"),
-    ):
-        table.add_column(name, justify="right")
+    head = ["x load", "mean JCT, h", "bound, h", "proven", *(shown(m.name) for m in methods if m.name != "exact")]
+    rows = []
     for budget in dict.fromkeys(p.budget for p in found):
         here = {p.result.method: p for p in found if p.budget == budget}
         exact = here["exact"].result
         numbers = [f"{v:.6g}" if v is not None else "-" for v in (exact.objective, exact.bound)]
         others = [percent(_excess(p, optima)) for name, p in here.items() if name != "exact"]
         proven = "yes" if _proven(exact) else percent(exact.gap)
-        table.add_row(f"{budget:.6g}", f"{budget / data.load:.3f}", *numbers, proven, *others)
-    out.print(table)
-    out.print("methods: mean JCT over the optimum; below 0 for a policy that may mix paths, which the optimum may not")
+        rows.append([f"{budget:.6g}", f"{budget / data.load:.3f}", *numbers, proven, *others])
+    show_table([("budget", "text"), *((name, "number") for name in head)], rows)
+    print_rich("methods: mean JCT over the optimum; below 0 for a policy that may mix paths, which the optimum may not")
 
 
 def wanted_line(data: BoaAllocation, budget: float, mean_jct: float, options: Options) -> str:

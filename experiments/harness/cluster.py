@@ -117,7 +117,7 @@ def _remote() -> Any:
     try:
         from experiments.harness import remote
     except ModuleNotFoundError as error:
-        raise InputError(f"--cluster: needs the package {error.name}: pip install 'gapwise[cluster]'") from error
+        raise InputError(f"--dask: needs the package {error.name}: pip install 'gapwise[cluster]'") from error
     return remote
 
 
@@ -131,18 +131,18 @@ def _client(address: str) -> Any:
             warnings.simplefilter("ignore", VersionMismatchWarning)  # what matters of it is said below
             client = Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise InputError(f"--cluster: {address}: no scheduler answers: {error}") from error
+        raise InputError(f"--dask: {address}: no scheduler answers: {error}") from error
     here = versions()
     try:
         found = client.run(_remote().versions_here, on_error="return")
         if not found:
-            raise InputError(f"--cluster: {address}: the scheduler has no workers")
+            raise InputError(f"--dask: {address}: the scheduler has no workers")
         for worker, there in found.items():
             if isinstance(there, Exception):
-                raise InputError(f"--cluster: {worker} cannot run Gapwise, which it needs, too: {said_by(there)}")
+                raise InputError(f"--dask: {worker} cannot run Gapwise, which it needs, too: {said_by(there)}")
             for name in dict.fromkeys([*here, *there]):
                 if here.get(name) != there.get(name):
-                    raise InputError(f"--cluster: {worker} has {name} {there.get(name)}, here it is {here.get(name)}")
+                    raise InputError(f"--dask: {worker} has {name} {there.get(name)}, here it is {here.get(name)}")
     except InputError:
         client.close(CLOSE_S)
         raise

@@ -180,7 +180,8 @@ def resolve(target: str, what: str = "method") -> Any:
         raise InputError(f"{what}: {target}: {said}") from error
     function = getattr(found, name, None)
     if not (callable(function) or callable(getattr(function, "decide", None))):
-        raise InputError(f"{what}: {target}: {module} has no function {name!r}")
+        said = "has no function" if found is None else f"has a {type(found).__name__} and no function named"
+        raise InputError(f"{what}: {target}: {module} {said} {name!r}")
     return function
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from rich.table import Table
 
 from experiments.harness.experiment import Claim, Context, Experiment
+from experiments.output.table import Kind, show_table
 from experiments.output.terminal import out
 from instances.files import write_whole
 from instances.text import shown
@@ -72,21 +72,25 @@ def claims_csv(found: Sequence[Reproduction]) -> str:
     return pd.DataFrame(rows).to_csv(index=False)
 
 
+CLAIM_HEAD: list[tuple[str, Kind]] = [
+    ("where", "text"),
+    ("what", "text"),
+    ("paper", "number"),
+    ("ours", "number"),
+    ("verdict", "text"),
+    ("note", "note"),
+]
+
+
+def _cells(claim: Claim) -> tuple[str, ...]:
+    return claim.where, claim.what, _text(claim.paper), _ours(claim), claim.verdict, _said(claim)
+
+
 def print_claims(found: Sequence[Reproduction]) -> None:
     """One table an experiment, and how many claims there are of each verdict."""
     for one in found:
         out.print(f"{one.paper}: {shown(one.experiment.title)}", style="bold")
-        table = Table(box=None, header_style="bold", pad_edge=False)
-        for name in ("where", "what"):
-            table.add_column(name, overflow="fold")
-        for name in ("paper", "ours"):
-            table.add_column(name, justify="right", overflow="fold")
-        table.add_column("verdict")
-        table.add_column("note", overflow="fold")
-        for claim in one.claims:
-            values = (claim.where, claim.what, _text(claim.paper), _ours(claim), claim.verdict, _said(claim))
-            table.add_row(*(shown(value) for value in values))
-        out.print(table)
+        show_table(CLAIM_HEAD, ([shown(value) for value in _cells(claim)] for claim in one.claims))
         out.print()
     counts = Counter(claim.verdict for one in found for claim in one.claims)
     out.print(", ".join(f"{number} {verdict}" for verdict, number in counts.items()))
@@ -100,8 +104,7 @@ def write_claims(folder: Path, found: Sequence[Reproduction], context: Context) 
         lines += [f"## {one.paper}: {one.experiment.title}", "", "| where | what | paper | ours | verdict | note |"]
         lines.append("|---|---|---:|---:|---|---|")
         for claim in one.claims:
-            values = (claim.where, claim.what, _text(claim.paper), _ours(claim), claim.verdict, _said(claim))
-            lines.append("| " + " | ".join(shown(value).replace("|", r"\|") for value in values) + " |")
+            lines.append("| " + " | ".join(shown(value).replace("|", r"\|") for value in _cells(claim)) + " |")
         lines.append("")
         if one.experiment.draw is not None and one.picture is not None:
             one.experiment.draw(folder / one.picture, context, one.outcomes)

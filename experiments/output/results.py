@@ -6,57 +6,44 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from rich.table import Table
-
 from experiments.harness.experiment import TextTable
 from experiments.harness.gaps import MethodSummary, Scored
 from experiments.harness.overview import OverviewRow, overview_of_study
 from experiments.harness.user_functions import resolve
 from experiments.output.folder import result_file
-from experiments.output.summary import COMMON, NAMED, answers, measured
+from experiments.output.summary import COMMON, NAMED, StudyColumn, answers, measured
+from experiments.output.table import Kind, show_table
 from experiments.output.terminal import out, percent, print_rich
 from instances import Instance, Result
 from instances.gaps import TOLERANCE, ahead, of_nothing
 from instances.text import shown
 
-NARROW = 120  # columns of a terminal under which a table of a study has its sets as headings
+NARROW = 120  # columns of a terminal under which results are shown with fewer digits
 
 
 def print_table(results: Iterable[Result]) -> None:
-    """One row a result, on standard output; on a narrow terminal one table an instance, so that nothing is cut."""
-    results = list(results)
-    if out.width >= NARROW:
-        _print_results(results, named=True)
-        return
-    for key in dict.fromkeys((r.problem, r.instance) for r in results):
-        here = [r for r in results if (r.problem, r.instance) == key]
-        out.print(shown(here[0].instance), style="bold")
-        _print_results(here, named=False)
-
-
-def _print_results(results: list[Result], named: bool) -> None:
-    digits = 10 if named else 8
-    notes: list[str] = []
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2 if named else 1, 0, 0))
-    if named:
-        table.add_column("instance", overflow="ellipsis", no_wrap=True)
-    for name in ("method", "status"):
-        table.add_column(name, overflow="fold", no_wrap=not named)
-    for name in ("objective", "bound", "gap", "CPU s"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("unit" if named else "")
-    if named:
-        table.add_column("", overflow="fold")
+    """Print one row per result on standard output, and its note."""
+    narrow = out.width < NARROW
+    rows = []
     for r in results:
-        numbers = [f"{v:.{digits}g}" if v is not None else "-" for v in (r.objective, r.bound)]
+        numbers = [f"{v:.{8 if narrow else 10}g}" if v is not None else "-" for v in (r.objective, r.bound)]
         seconds = "-" if r.cpu_s is None else f"{r.cpu_s:.3f}"
-        row = [shown(r.method), r.status, *numbers, percent(own_gap(r), 4 if named else 2), seconds, r.unit]
-        table.add_row(*([shown(r.instance)] if named else []), *row, *([note(r)] if named else []))
-        if not named and note(r):
-            notes.append(f"  {shown(r.method)}: {note(r)}")
-    print_rich(table)
-    for said in notes:
-        out.print(said)
+        gap = percent(own_gap(r), 2 if narrow else 4)
+        rows.append([shown(r.instance), shown(r.method), r.status, *numbers, gap, seconds, r.unit, note(r)])
+    show_table(RESULT_HEAD, rows, grouped=True)
+
+
+RESULT_HEAD: list[tuple[str, Kind]] = [
+    ("instance", "name"),
+    ("method", "name"),
+    ("status", "text"),
+    ("objective", "number"),
+    ("bound", "number"),
+    ("gap", "number"),
+    ("CPU s", "number"),
+    ("unit", "text"),
+    ("", "note"),
+]
 
 
 def own_gap(result: Result) -> float | None:
@@ -75,8 +62,7 @@ def note(result: Result) -> str:
 
 
 def print_tables(rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> None:
-    """The answer, then one table a problem; on a narrow terminal one a set, so that no name and number is cut."""
-    narrow = out.width < NARROW
+    """Print the answer, then one table per problem."""
     for answer in answers(scored):
         print_rich(answer.headline, "bold")
         for findings in answer.lists:
@@ -89,19 +75,20 @@ def print_tables(rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> Non
     for problem in dict.fromkeys(row.problem for row in rows):
         here = [row for row in rows if row.problem == problem]
         out.print(problem, style="bold")
-        if narrow:
-            for name in dict.fromkeys(row.instance_set for row in here):
-                out.print(shown(name), style="italic")
-                _print_table([row for row in here if row.instance_set == name], narrow)
-        else:
-            _print_table(here, narrow)
+        columns = [*NAMED, *measured(here)]
+        head = [(column.heading, _kind(column)) for column in columns]
+        show_table(head, ([shown(column.show(row)) for column in columns] for row in here), grouped=True)
         out.print()
     common = f"{COMMON.heading}: mean over the instances of a set on which every method has a gap; "
     print_rich(
-        "gap to optimum: |objective - optimum| / |optimum|; to bound: where no optimum is proven; "
+        "gap to optimum: |objective - optimum| / |optimum|; to bound: if no optimum is proven; "
         f"{common if any(row.partial for row in rows) else ''}"
         "proven: solutions that meet the best bound, to 1e-6; CPU s: mean a run"
     )
+
+
+def _kind(column: StudyColumn) -> Kind:
+    return "name" if column in NAMED else "note" if column.name == "notes" else "number"
 
 
 def print_first_screen(rows: Sequence[MethodSummary], overview: Sequence[OverviewRow], folder: Path) -> None:
@@ -112,17 +99,9 @@ def print_first_screen(rows: Sequence[MethodSummary], overview: Sequence[Overvie
     - `folder`: the folder with the report.
     """
     content = overview_of_study(overview, rows) if overview else _by_set(rows)
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2 if out.width >= NARROW else 1, 0, 0))
-    for k, name in enumerate(content.head):
-        column = [row[k] for row in content.rows]
-        if name in NUMBERS:
-            table.add_column(name.replace(", ", ",\n"), justify="right", no_wrap=True)
-        else:  # wrapped between words only
-            words = [word for cell in (name, *column) for word in cell.split()]
-            table.add_column(name, min_width=min(max(map(len, words)), out.width // 4), overflow="fold")
-    for cells in content.rows:
-        table.add_row(*cells)
-    print_rich(table)
+    kinds: dict[str, Kind] = {"instance set": "name", "method": "name"}
+    kinds.update(dict.fromkeys(NUMBERS, "number"))
+    show_table([(name, kinds.get(name, "text")) for name in content.head], content.rows, grouped=not overview)
     out.print()
     print_rich(f"The report is {folder / 'report.html'}. All tables: {folder / 'summary.csv'}, or --resume --tables.")
 
@@ -146,33 +125,6 @@ def _set_and_method(row: MethodSummary) -> list[str]:
     to_bound = percent(max(open_gaps)) if open_gaps else "-"
     seconds = f"{fmean(row.cpu_s):.3f}" if row.cpu_s else "-"
     return [shown(row.instance_set), shown(row.method), str(row.runs), str(row.proven), mean, worst, to_bound, seconds]
-
-
-def _print_table(rows: Sequence[MethodSummary], narrow: bool) -> None:
-    named = NAMED[1:] if narrow else NAMED
-    columns = measured(rows)
-    figures = [column for column in columns if not (narrow and column.name in ("notes", COMMON.name))]
-    padding = (0, 1, 0, 0) if narrow else (0, 1)
-    table = Table(box=None, header_style="bold", pad_edge=False, collapse_padding=True, padding=padding)
-    for column in named:
-        table.add_column(column.heading, overflow="fold", no_wrap=narrow)
-    for column in figures:
-        heading = column.heading.rpartition(": ")[2] if narrow else column.heading
-        table.add_column(heading, justify="right", overflow="fold", no_wrap=column.name != "notes")
-    before = None
-    for row in rows:
-        names = [shown(column.show(row)) for column in named]
-        if row.instance_set == before and not narrow:
-            names[0] = ""
-        table.add_row(*names, *(column.show(row) for column in figures))
-        before = row.instance_set
-    print_rich(table)
-    if narrow and COMMON in columns:
-        means = ", ".join(f"{shown(row.method)} {COMMON.show(row)}" for row in rows if COMMON.show(row) != "-")
-        print_rich(f"  {COMMON.heading}: {means or 'none'}")
-    for row in rows if narrow else ():
-        if row.notes:
-            out.print(f"  {shown(row.method)}: {row.notes}")
 
 
 def draw_solutions(

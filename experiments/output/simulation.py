@@ -7,18 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from rich.table import Table
 
 from experiments.output.folder import ready_folder
-from experiments.output.terminal import out, percent, print_rich
+from experiments.output.table import show_table
+from experiments.output.terminal import percent, print_rich
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Bounds, ChosenPolicies
 from instances import Instance
 from instances.files import write_whole
 from instances.text import shown
 
-WIDTH = 100  # columns of a table, also where the terminal is wider
-GAP = 2  # between columns
 SHARES = ("slowed_share", "cost_share", "gap_to_bound")
 AGAINST = ("jct_speedup", "geometric_speedup", "cost_share", "slowed_share", "total_slowdown_min", "worst_slowdown_min")
 """Measures against the baseline."""
@@ -52,32 +50,15 @@ def print_policies(rows: Sequence[dict[str, Any]], choice: ChosenPolicies) -> No
     if number > 1:
         ends = {"least": pd.Series.min, "largest": pd.Series.max}
         columns[1:1] = [(end, [_shown(known[0], of(mine[known[0]])) for mine in groups]) for end, of in ends.items()]
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, GAP, 0, 0))
-    table.add_column("policy", no_wrap=True)
     names = [shown(policy) for policy in choice.policies]
-    left = min(out.width, WIDTH) - max(len(name) for name in ("policy", *names))
-    widths: list[int] = []
-    for heading, cells in columns:  # what the world is about comes first: what does not fit any more is left out
-        least = max(len(text) for text in (*heading.split(), *cells))
-        if left < least + GAP:
-            break
-        widths.append(least)
-        left -= least + GAP
-    for (heading, _), least in zip(columns, widths, strict=False):
-        width = max(least, len(heading))
-        width = width if width - least <= left else least
-        left -= width - least
-        table.add_column(heading, justify="right", width=width)
-    for name, *row in zip(names, *(cells for _, cells in columns[: len(widths)]), strict=True):
-        table.add_row(name, *row)
-    print_rich(table)
-    known = known[: len(widths) - 2 * (number > 1)]
+    rows_of = zip(names, *(cells for _, cells in columns), strict=True)
+    show_table([("policy", "name"), *((heading, "number") for heading, _ in columns)], rows_of)
     against = [choice.columns[name].partition(",")[0] for name in known if name in AGAINST]
     beside = f"; against {shown(choice.baseline)}: {', '.join(against)}" if against else ""
     common = f"{number} of {several}" if number < several else f"{number}"
-    out.print(f"{common} workload{'s' if several != 1 else ''}{': medians' if number != 1 else ''}{beside}")
+    print_rich(f"{common} workload{'s' if several != 1 else ''}{': medians' if number != 1 else ''}{beside}")
     for policy, times in fallen.groupby("policy")["fallbacks"].sum().items():
-        out.print(f"{shown(str(policy))}: a fallback made {times:g} decisions")
+        print_rich(f"{shown(str(policy))}: a fallback made {times:g} decisions")
 
 
 def write_simulations(

@@ -58,9 +58,13 @@ def follow(
 
 
 def print_rich(content: Table | str, style: str | None = None) -> None:
-    """A table, or text in lines of the terminal's width, on standard output, without blanks at the ends of lines."""
+    """Print a table or text on standard output, without blanks at the ends of lines.
+
+    Text is broken between words on a terminal. In a file or a pipe each line stays whole.
+    """
+    whole = not isinstance(content, str) or (out.width == FILE_WIDTH and not out.is_terminal)
     with out.capture() as captured:
-        out.print(content, style=style, soft_wrap=not isinstance(content, str))
+        out.print(content, style=style, soft_wrap=whole)
     for text in captured.get().splitlines():
         print(text.rstrip())
 

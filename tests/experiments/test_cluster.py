@@ -102,7 +102,7 @@ def test_simulate_and_reproduce_print_what_they_print_at_home(
     for command in (("simulate", tmp_path / "five.json", "--policy", "gssf"), ("reproduce",)):
         here, there = (
             call(*command, "--format", "json", "--quiet", *where)
-            for where in ((), ("--cluster", cluster.scheduler_address))
+            for where in ((), ("--dask", cluster.scheduler_address))
         )
         assert (here.returncode, there.returncode) == (0, 0), there.stderr
         rows = [[json.loads(line) for line in done.stdout.splitlines()] for done in (here, there)]
@@ -119,7 +119,7 @@ def test_where_no_scheduler_answers_is_one_line(monkeypatch: pytest.MonkeyPatch)
     from experiments.harness import cluster as module
 
     monkeypatch.setattr(module, "CONNECT_S", 0.2)
-    with pytest.raises(InputError, match=r"--cluster: tcp://127\.0\.0\.1:9: no scheduler answers"):
+    with pytest.raises(InputError, match=r"--dask: tcp://127\.0\.0\.1:9: no scheduler answers"):
         list(as_finished_on("tcp://127.0.0.1:9", plan([table_3()], ["no-packing"], Options())))
 
 

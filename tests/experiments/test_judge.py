@@ -475,7 +475,7 @@ def test_the_command_prints_one_object_and_an_evaluator_returns_numbers(tmp_path
     done = call("score", str(program), "--task", "eva-pack")
     assert (done.returncode, "--task: must be one of" in done.stderr) == (2, True)
     done = call("score", str(program))
-    assert (done.returncode, "--problem: needed, or --task" in done.stderr) == (2, True)
+    assert (done.returncode, "give --problem NAME or --task NAME" in done.stderr) == (2, True)
     program.write_text(HONEST)
     numbers = judge.evaluate(str(program))
     assert set(numbers) == {"combined_score", "failed", "seconds", "mean_gap", "worst_gap"}

@@ -82,7 +82,9 @@ def test_solve_keeps_a_result_of_every_name(named: Path, tmp_path: Path):
     assert sorted((r["instance"], r["method"]) for r in kept) == sorted(
         (name, method) for name in NAMES for method in ("exact", "no-packing")
     )
-    assert len(done.stdout.splitlines()) == 1 + 2 * len(NAMES)
+    head, *rows = done.stdout.splitlines()
+    assert head.split()[:2] == ["instance", "method"]
+    assert len([row for row in rows if row.endswith("USD/h")]) == 2 * len(NAMES)
     assert not any(c in done.stdout + done.stderr for c in "\x1b\x07\x00\u202e\u2028")
 
 

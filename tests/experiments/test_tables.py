@@ -10,10 +10,10 @@ from matplotlib.colors import to_hex
 
 from experiments.harness.gaps import Scored, score, summarise
 from experiments.harness.run import apply
-from experiments.output import results as on_terminal
 from experiments.output import simulation, terminal
 from experiments.output.results import print_table, print_tables
 from experiments.output.summary import answers
+from experiments.output.table import show_table
 from experiments.papers import METHODS, ONLINE
 from experiments.plan import plan
 from experiments.simulator.plots import speedup_cdf
@@ -25,9 +25,7 @@ from tests.commands import call
 
 @pytest.fixture
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    console = terminal.Console(highlight=False, markup=False, emoji=False, soft_wrap=True, width=80)
-    for module in (terminal, on_terminal, simulation):
-        monkeypatch.setattr(module, "out", console)
+    monkeypatch.setattr(terminal.out, "width", 80)
 
 
 def results(names: list[str], **options: float) -> list[Scored]:
@@ -82,8 +80,9 @@ def test_policies_fit_a_narrow_terminal_and_every_measure_is_whole(
 
 @pytest.mark.parametrize("problem", ONLINE)
 def test_the_table_of_a_world_fits_100_columns_and_shows_nothing_of_another(
-    capsys: pytest.CaptureFixture[str], problem: str
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, problem: str
 ):
+    monkeypatch.setattr(terminal.out, "width", 100)
     online = ONLINE[problem]
     row = {"workload": "w", "policy": "p" * 18, "fallbacks": 0}
     row |= {name: 1234.5 for other in ONLINE.values() for name in other.columns}  # of all worlds
@@ -156,3 +155,31 @@ def test_solve_draws_what_it_found(table_3_file: Path, tmp_path: Path):
     drawn = sorted(path.name for path in (tmp_path / "p").iterdir())
     assert drawn == [f"eva-table-3.{name}.{kind}" for name in ("exact", "no-packing") for kind in ("pdf", "svg")]
     assert all(path.read_bytes().startswith((b"<?xml", b"%PDF")) for path in (tmp_path / "p").iterdir())
+
+
+CELLS = ["set-with-a-long-name", "full-reconfiguration-artifact", "10/10", "97.24%", "12345.678901", "0.130", "100.00%"]
+HEADS = [
+    "instance set",
+    "method",
+    "proven",
+    "gap to optimum: mean",
+    "objective",
+    "CPU s, mean",
+    "gap in preempted jobs",
+]
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 140])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_no_table_loses_a_digit_or_breaks_a_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int, grouped: bool
+):
+    monkeypatch.setattr(terminal.out, "width", width)
+    kinds = ["name", "name", *["number"] * 5]
+    show_table(list(zip(HEADS, kinds, strict=True)), [CELLS, [*CELLS[:1], "no-packing", *CELLS[2:]]], grouped)
+    said = capsys.readouterr().out
+    words = said.split()
+    assert all(words.count(cell) >= 2 for cell in CELLS[2:])
+    shown_heads = HEADS[1:] if grouped and width < 100 else HEADS
+    assert all(word in words for head in shown_heads for word in head.split() if head != HEADS[0])
+    assert CELLS[1] in said

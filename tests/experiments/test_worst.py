@@ -394,7 +394,7 @@ def small(folder: Path) -> Path:
         (("no-packing", "--problem", "eva"), "--problem: must be one of"),
         (("no-packing", "--within", "nowhere.json"), "nowhere.json: No such file"),
         (("no-packing", "--within", "nine"), "--within: must be an instance file, nine-workloads"),
-        (("no-packing", "--within", "x", "--like", "y"), "--like: say either"),
+        (("no-packing", "--within", "x", "--like", "y"), "--like: give --within or --like"),
         (("stay",), "--within: give an instance file of eva-reconfiguration"),
         (("karpenter-1.14", "--within", "nine"), "--within: must be an instance file, nine-pods, running-nodes"),
         (("least-allocated", "--like", "two halves"), "two-halves: nodes.pods: must be empty where pods vary"),
