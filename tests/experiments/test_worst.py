@@ -388,7 +388,7 @@ def small(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("exact",), "exact: it has no worst case"),
+        (("exact",), "exact is an exact method; give a heuristic"),
         (("no-such",), "method: must be all,"),
         (("mine:f",), "--problem: say which problem mine:f solves"),
         (("no-packing", "--problem", "eva"), "--problem: must be one of"),
