@@ -180,8 +180,13 @@ def resolve(target: str, what: str = "method") -> Any:
         raise InputError(f"{what}: {target}: {said}") from error
     function = getattr(found, name, None)
     if not (callable(function) or callable(getattr(function, "decide", None))):
-        said = "has no function" if found is None else f"has a {type(found).__name__} and no function named"
-        raise InputError(f"{what}: {target}: {module} {said} {name!r}")
+        kind = type(function).__name__
+        said = (
+            f"{module} has no function {name!r}"
+            if function is None
+            else f"must be a function, got a value of type {kind}"
+        )
+        raise InputError(f"{what}: {target}: {said}")
     return function
 
 

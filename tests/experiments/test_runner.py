@@ -337,7 +337,8 @@ def test_all_methods_that_fit():
     [
         ("magic", "must be all, exact, literal"),
         ("tests.nowhere:f", "No module named"),
-        ("tests.user_heuristics:none", "no function named 'none'"),
+        ("tests.user_heuristics:none", "has no function 'none'"),
+        ("tests.user_heuristics:__name__", "must be a function, got a value of type str"),
         ("literal", "8000 tasks make 64,000,000 binaries"),
         (":f", "must be package.module:function, got ':f'"),
         ("::", "must be package.module:function"),
