@@ -261,7 +261,7 @@ HOW = (
     "build and solve."
 )
 Cell = tuple[str, object]
-LANE = 5  # pixels of a method in the picture of all gaps
+LANE = 4  # pixels of a method in the picture of all gaps
 MAX_LABELS = 8  # tick labels of that picture that a phone has room for
 MAX_OPEN = 60  # sets that are listed at once; more are folded by problem
 
@@ -300,10 +300,11 @@ def write_report(
     )
     drawn = (_data("figures", figures) + _data("traces", [trace for _, trace in traces])) + _library(figures, traces)
     tail = (
-        f"<h2>How to read it</h2><p>{escape(HOW)}</p><p class='pale'>{len(scored)} runs, {escape(made_with)}</p></main>"
+        f"<details><summary>How to read it</summary><p>{escape(HOW)}</p></details>"
+        f"<p class='pale'>{len(scored)} runs, {escape(made_with)}</p></main>"
         f"{drawn}<script>{_asset('report.js')}</script></body></html>\n"
     )
-    write_whole(path, (head + picture + sections + _progress(traces) + _runs(scored) + tail).encode())
+    write_whole(path, (head + picture + sections + "<h2>Runs</h2>" + _progress(traces) + _runs(scored) + tail).encode())
 
 
 @dataclass(frozen=True)
@@ -381,21 +382,33 @@ def _picture(sets: Sequence[_Set]) -> str:
     step = math.ceil(len(ticks) / MAX_LABELS)
     marks = "".join(f"<text x='{x}' y='14'>{tick:g}%</text>" for x, tick in list(zip(at, ticks, strict=True))[::step])
     axis = f"<svg class='axis' height='20' aria-hidden='true'>{marks}</svg>"
-    lines = ""
+    lines, problem = "", ""
     for s in sets:
+        if s.answer.problem != problem:
+            problem = s.answer.problem
+            lines += f"<li class='pale'>{escape(problem)}</li>"
         look = looks(row.method for row in s.rows)
-        lanes = [_lane(row, look[row.method], 4 + LANE * (i + 0.5), ticks) for i, row in enumerate(s.rows)]
+        # optimal methods share the first lane: their marks are one point
+        optimal = [row for row in s.rows if _is_optimal(row)]
+        groups = [optimal] * bool(optimal) + [[row] for row in s.rows if row not in optimal]
+        lanes = [_lane(of, look[of[0].method], 3 + LANE * (i + 0.5), ticks) for i, of in enumerate(groups)]
         said = "; ".join(_gaps_of(row) for row in s.rows)
         lines += (
-            f"<li><a href='#{s.place}'>{escape(s.name)}</a><svg height='{8 + LANE * len(lanes)}' role='img' "
+            f"<li><a href='#{s.place}'>{escape(s.name)}</a><svg height='{6 + LANE * len(lanes)}' role='img' "
             f"aria-label='{escape(f'{s.name}: {said}')}'>{grid}{''.join(lanes)}</svg></li>"
         )
     return (
         "<section id='gaps'><h2>Gaps of every method</h2><p>A line per method: the dot is its mean gap, the bar at the "
-        "end of the line its worst gap. Black: exact. Blue: the algorithm of a paper. Grey: the baseline. Hollow, "
-        "dashed: to the best bound, if no optimum is proven. Point at a line for its method; choose a set to open "
-        f"it.</p><div class='dots'>{axis}<ul>{lines}</ul></div></section>"
+        "end of the line its worst gap. Methods that are always optimal share one dot at 0. Black: exact. Blue: the "
+        "algorithm of a paper. Grey: the baseline. Hollow, dashed: to the best bound, if no optimum is proven. Point "
+        "at a line for its method; choose a set to open it.</p>"
+        f"<div class='dots'>{axis}<ul>{lines}</ul></div></section>"
     )
+
+
+def _is_optimal(row: MethodSummary) -> bool:
+    """Return whether a method has the optimum on every instance of a set."""
+    return len(row.shown_gaps) == row.instances and max(row.shown_gaps, default=0.0) <= TOLERANCE
 
 
 def _kinds(row: MethodSummary) -> tuple[tuple[Sequence[float], str], ...]:
@@ -407,8 +420,12 @@ def _place(percents: float, ticks: Sequence[float]) -> str:
     return f"{2 + 95 * _height(percents) / _height(ticks[-1]):.2f}%"
 
 
-def _lane(row: MethodSummary, look: Look, y: float, ticks: Sequence[float]) -> str:
-    """Return the marks of a method. A mean over fewer instances than others have is not drawn, as in the tables."""
+def _lane(rows: Sequence[MethodSummary], look: Look, y: float, ticks: Sequence[float]) -> str:
+    """Return the marks of a method, or of methods that share a point.
+
+    A mean over fewer instances than other methods have is left out, as in the tables.
+    """
+    row = rows[0]
     colour = {INK: "var(--ink)", GREY: "var(--pale)"}.get(look.colour, look.colour)
     marks = f"<rect width='100%' height='{LANE}' y='{y - LANE / 2:g}'/>"  # so that the whole lane can be pointed at
     for gaps, to in _kinds(row):
@@ -419,7 +436,8 @@ def _lane(row: MethodSummary, look: Look, y: float, ticks: Sequence[float]) -> s
             marks += f"<line x1='{worst}' x2='{worst}' y1='{y - 2.5:g}' y2='{y + 2.5:g}'/>"
             hollow = "" if to == OPTIMUM else " class='hollow'"
             marks += f"<circle cx='{mean}' cy='{y:g}' r='2.4'{hollow}/>" if row.whole else ""
-    return f"<g style='color:{colour}'><title>{escape(_gaps_of(row))}</title>{marks}</g>"
+    title = escape("\n".join(_gaps_of(one) for one in rows))
+    return f"<g style='color:{colour}'><title>{title}</title>{marks}</g>"
 
 
 DASHED = " stroke-dasharray='3 2'"
@@ -488,7 +506,7 @@ def _progress(traces: Sequence[tuple[str, Any]]) -> str:
         return ""
     choices = "".join(f"<option value='{i}'>{escape(label)}</option>" for i, (label, _) in enumerate(traces))
     return (
-        "<h2>Runs</h2><details id='progress'><summary>Progress of a run</summary>"
+        "<details id='progress'><summary>Progress of a run</summary>"
         "<p>Incumbent and bound over wall time.</p>"
         f"<div class='tools'><select id='run' aria-label='run'>{choices}</select></div>"
         + _figure("incumbent and bound of the chosen run over wall time", "id='trace'")
