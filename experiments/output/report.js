@@ -52,7 +52,7 @@ function draw(place, figure) {
     paper_bgcolor: of("--paper"), plot_bgcolor: of("--paper"), font: { color: of("--ink"), size: phone ? 11 : 13 },
     margin: { l: 40, r: 10, t: 10, b: 40 }, hovermode: "closest", hoverlabel: { align: "left" },
     legend: { orientation: "h", y: -0.25 },
-    width: paper ? SHEET : undefined,
+    width: paper ? SHEET : undefined, height: layout.height ?? (paper ? 384 : undefined),
     xaxis: { ...axis, ...layout.xaxis }, yaxis: { ...axis, ...layout.yaxis },
   });
   drawn.set(place, figure);

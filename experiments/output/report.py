@@ -57,7 +57,7 @@ def _figures(
     if not any(share > TOLERANCE for _, share in known):
         return []
     figures = [(boxes, f"Gaps to {to} by method: each point is an instance", _boxes(known, to))]
-    if len({s.key for s, _ in known}) > 1:
+    if len({s.key for s in here}) > 1:
         figures.append((scatter, f"Gaps to {to} by instance", _scatter(known, to)))
     return figures
 
