@@ -65,14 +65,15 @@ def gap_study(
         rows = summarise(scored)
         faults = [*false_references(done), *records.refuted]
         faults += [f"{s.result.instance} {s.result.method}: {s.result.reason}" for s in scored if s.failed]
-        with files_first(lambda: write_study(folder, rows, scored)):
+        reference = not (paths or problem or instance_set)
+        overview = list(OVERVIEW.values()) if reference else []
+        with files_first(lambda: write_study(folder, rows, scored, overview)):
             for fault in faults:
                 err.print(f"error: {shown(fault)}")
             if session.format == "table":
                 if tables:
                     print_tables(rows, scored)
-                reference = not (paths or problem or instance_set)
-                print_first_screen(rows, list(OVERVIEW.values()) if reference else [], folder)
+                print_first_screen(rows, overview, folder)
             elif session.format == "csv":
                 print(results_csv(scored), end="")
         if not session.quiet:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
@@ -15,9 +15,10 @@ BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 WIDTHS = (390, 1280)
 """Pixels of a phone and of a laptop."""
 READ = """
-const done = arguments[0], said = one => one.nodes.map(node => `${one.id}: ${node.html.slice(0, 200)}`);
+const [impacts, done] = arguments;
+const said = one => one.nodes.map(node => `${one.id}: ${node.html.slice(0, 200)}`);
 axe.run(document, {resultTypes: ["violations"], preload: false}).then(found =>
-  done(found.violations.filter(one => ["serious", "critical"].includes(one.impact)).flatMap(said)));
+  done(found.violations.filter(one => impacts.includes(one.impact)).flatMap(said)));
 """
 
 
@@ -55,10 +56,14 @@ def show(browser: Any, page: Path, width: int, scheme: str = "light") -> None:
     browser.get(page.resolve().as_uri())
 
 
-def serious(browser: Any) -> list[str]:
-    """What axe-core calls serious or critical of the page that is open. Raises ImportError without axe-core."""
+SERIOUS = ("serious", "critical")
+IMPACTS = ("minor", "moderate", *SERIOUS)
+
+
+def axe_findings(browser: Any, impacts: Sequence[str] = SERIOUS) -> list[str]:
+    """Return the findings of axe-core with these impacts on the open page. Raises ImportError without axe-core."""
     browser.execute_script(resources.files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
-    found: list[str] = browser.execute_async_script(READ)
+    found: list[str] = browser.execute_async_script(READ, list(impacts))
     return found
 
 
@@ -70,7 +75,7 @@ def main(places: list[Path]) -> list[str]:
         for page, read_at in zip(pages, itertools.cycle(WIDTHS)):  # axe-core takes long: at one of the widths
             for width in WIDTHS:
                 show(browser, page, width)
-                told = serious(browser) if width == read_at else []
+                told = axe_findings(browser) if width == read_at else []
                 if (wide := browser.execute_script("return document.documentElement.scrollWidth")) > width:
                     told.append(f"{wide} pixels wide")
                 wrong += [f"{page.name} at {width}: {said}" for said in told]

@@ -146,6 +146,16 @@ class MethodSummary:
         return (fmean(values), median(values), max(values)) if values and self.whole else (None, None, None)
 
     @property
+    def shown_gaps(self) -> tuple[float, ...]:
+        """The gaps to the optimum that a reader is shown: in the measure, if the problem has one."""
+        return self.measure_gaps if self.measure else self.gaps
+
+    @property
+    def shown_gaps_to_bound(self) -> tuple[float, ...]:
+        """The gaps to the best bound that a reader is shown: in the measure, if the problem has one."""
+        return self.measure_gaps_to_bound if self.measure else self.gaps_to_bound
+
+    @property
     def partial(self) -> bool:
         """Whether it has gaps, but on fewer instances than other methods of its set."""
         return not self.whole and bool(self.gaps or self.gaps_to_bound or self.measure_gaps)

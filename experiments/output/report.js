@@ -33,6 +33,7 @@ for (const box of document.querySelectorAll(".sortable")) {
 const read = id => JSON.parse(document.getElementById(id).textContent);
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const drawn = new Map();
+const SHEET = 660;  // pixels within the margins of A4 and of letter paper
 
 async function library() {
   const packed = Uint8Array.from(atob(document.getElementById("plotly").textContent.trim()), c => c.charCodeAt(0));
@@ -45,11 +46,13 @@ async function library() {
 function draw(place, figure) {
   const style = getComputedStyle(document.documentElement), of = name => style.getPropertyValue(name).trim();
   const axis = { gridcolor: of("--line"), zerolinecolor: of("--line"), automargin: true };
-  const phone = innerWidth < 600, layout = structuredClone(figure.layout ?? {});
+  const paper = document.documentElement.classList.contains("print"), phone = innerWidth < 600 || paper;
+  const layout = structuredClone(figure.layout ?? {});
   Object.assign(layout, {
     paper_bgcolor: of("--paper"), plot_bgcolor: of("--paper"), font: { color: of("--ink"), size: phone ? 11 : 13 },
     margin: { l: 40, r: 10, t: 10, b: 40 }, hovermode: "closest", hoverlabel: { align: "left" },
     legend: { orientation: "h", y: -0.25 },
+    width: paper ? SHEET : undefined, height: layout.height ?? (paper ? 384 : undefined),
     xaxis: { ...axis, ...layout.xaxis }, yaxis: { ...axis, ...layout.yaxis },
   });
   drawn.set(place, figure);
@@ -59,23 +62,42 @@ function draw(place, figure) {
   return Plotly.react(place, data, layout, { responsive: true, displaylogo: false, displayModeBar: !phone });
 }
 
+// A link to a folded section opens it.
+function reveal() {
+  let place = document.getElementById(location.hash.slice(1))?.closest("details");
+  if (place) place.open = true;
+  while ((place = place?.parentElement.closest("details"))) place.open = true;
+  document.getElementById(location.hash.slice(1))?.scrollIntoView();
+}
+addEventListener("hashchange", reveal);
+document.addEventListener("click", event => event.target.closest?.("a")?.hash === location.hash && reveal());
+if (location.hash) reveal();
+
 async function start() {
-  const places = [...document.querySelectorAll(".figure[data-figure]")], figures = read("figures");
-  if (!places.length && !document.getElementById("trace")) return;
-  await library();
+  const places = [...document.querySelectorAll(".figure")], figures = read("figures"), traces = read("traces");
+  const choice = document.getElementById("run");
+  const figure = place => place.id === "trace" ? traces[choice.value] : figures[place.dataset.figure];
+  if (places.length) await library();
   const seen = new IntersectionObserver(entries => entries.filter(e => e.isIntersecting).forEach(e => {
     seen.unobserve(e.target);
-    draw(e.target, figures[e.target.dataset.figure]);
+    draw(e.target, figure(e.target));
   }), { rootMargin: "300px" });
   places.forEach(place => seen.observe(place));
-  const choice = document.getElementById("run");
-  if (choice) {
-    const traces = read("traces"), place = document.getElementById("trace");
-    const show = () => draw(place, traces[choice.value]);
-    choice.addEventListener("change", show);
-    await show();
-  }
+  choice?.addEventListener("change", () => draw(document.getElementById("trace"), figure({ id: "trace" })));
   dark.addEventListener("change", () => drawn.forEach((figure, place) => draw(place, figure)));
+  // Paper is white and narrow, and has everything open.
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    document.documentElement.classList.add("print");
+    folded = [...document.querySelectorAll("details:not([open])")];
+    folded.forEach(one => one.open = true);
+    places.forEach(place => draw(place, figure(place)));
+  });
+  addEventListener("afterprint", () => {
+    document.documentElement.classList.remove("print");
+    drawn.forEach((figure, place) => draw(place, figure));
+    folded.forEach(one => one.open = false);
+  });
   document.documentElement.dataset.ready = "yes";
 }
 start();

@@ -1,4 +1,4 @@
-"""The study as one self-contained HTML page: the answer, figures to point at, tables to sort and filter."""
+"""The study as one self-contained HTML page: an overview, a picture of all gaps, and a folded section per set."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ import gzip
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from html import escape
 from importlib import resources
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
+from experiments.harness.experiment import TextTable
 from experiments.harness.gaps import Key, MethodSummary, Scored
+from experiments.harness.overview import OverviewRow, overview_of_study
 from experiments.output.csv import results_csv, summary_csv
+from experiments.output.results import NUMBERS
 from experiments.output.summary import NAMED, ProblemAnswer, answers, measured
 from experiments.output.terminal import percent
-from experiments.palette import BLUE, INK, Look, looks, widths
+from experiments.palette import BLUE, GREY, INK, Look, looks, widths
 from instances.files import write_whole
 from instances.gaps import TOLERANCE
 from instances.result import versions
@@ -37,9 +42,9 @@ SYMBOLS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross
 
 
 def figures_of(here: Sequence[Scored]) -> list[tuple[str, str, Figure]]:
-    """Name, title and content of the figures of one problem; gaps to a bound are not drawn with those to an optimum."""
+    """Return name, title and content of the figures of a set. Gaps to an optimum and to a bound are drawn apart."""
     figures = _figures(here, lambda s: s.shown_gap_to_optimum, OPTIMUM, "gaps", "instances")
-    if figures:
+    if len(figures) > 1:
         title = "Share of the instances with a proven optimum on which a method is within a gap"
         figures.append(("profile", title, _profile(here)))
     return figures + _figures(here, lambda s: s.shown_gap_to_bound, "the best bound", "bounds", "instances-to-bound")
@@ -51,10 +56,10 @@ def _figures(
     known = [(s, share) for s in here if (share := gap(s)) is not None]
     if not any(share > TOLERANCE for _, share in known):
         return []
-    return [
-        (boxes, f"Gaps to {to} by method: each point is an instance", _boxes(known, to)),
-        (scatter, f"Gaps to {to} by instance", _scatter(known, to)),
-    ]
+    figures = [(boxes, f"Gaps to {to} by method: each point is an instance", _boxes(known, to))]
+    if len({s.key for s in here}) > 1:
+        figures.append((scatter, f"Gaps to {to} by instance", _scatter(known, to)))
+    return figures
 
 
 def _name(text: str) -> str:
@@ -84,9 +89,14 @@ def _axis(known: Sequence[Known], to: str) -> dict[str, Any]:
     axis: dict[str, Any] = {"title": {"text": f"gap to {to}, %"}, "rangemode": "tozero"}
     largest = 100 * max(gap for _, gap in known)
     if largest > 100 * LOGARITHMIC:
-        ticks = [0.0, *(LEAST * 10**i for i in range(math.ceil(math.log10(largest / LEAST)) + 1))]
+        ticks = _ticks(largest)
         axis |= {"tickvals": [_height(tick) for tick in ticks], "ticktext": [f"{tick:g}" for tick in ticks]}
     return axis
+
+
+def _ticks(largest: float) -> list[float]:
+    """Return the ticks, in percent, of a logarithmic axis that holds a gap of `largest` percent."""
+    return [0.0, *(LEAST * 10**i for i in range(math.ceil(math.log10(max(largest, LEAST) / LEAST)) + 1))]
 
 
 def _height(percent: float) -> float:
@@ -251,57 +261,229 @@ HOW = (
     "build and solve."
 )
 Cell = tuple[str, object]
+LANE = 4  # pixels of a method in the picture of all gaps
+MAX_LABELS = 8  # tick labels of that picture that a phone has room for
+MAX_OPEN = 60  # sets that are listed at once; more are folded by problem
 
 
-def write_study(folder: Path, rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> None:
-    """Write `results.csv`, `summary.csv` and `report.html`. Raises OutputError where they cannot be written."""
+def write_study(
+    folder: Path, rows: Sequence[MethodSummary], scored: Sequence[Scored], overview: Sequence[OverviewRow] = ()
+) -> None:
+    """Write `results.csv`, `summary.csv` and `report.html`. Raises OutputError if a file cannot be written."""
     write_whole(folder / "results.csv", results_csv(scored).encode())
     write_whole(folder / "summary.csv", summary_csv(rows).encode())
-    write_report(folder / "report.html", rows, scored)
+    write_report(folder / "report.html", rows, scored, overview)
 
 
-def write_report(path: Path, rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> None:
-    """Write the report to `path`. Raises OutputError where it cannot be written."""
+def write_report(
+    path: Path, rows: Sequence[MethodSummary], scored: Sequence[Scored], overview: Sequence[OverviewRow] = ()
+) -> None:
+    """Write the report to `path`. Raises OutputError if the file cannot be written.
+
+    - `overview`: the rows of the reference study. Other studies have an overview with one line per set.
+    """
     figures: dict[str, Any] = {}
-    sections = "".join(_section(answer, rows, scored, figures) for answer in answers(scored))
+    sets = _sets(rows, scored)
+    table = overview_of_study(overview, rows) if overview else _overview_of_sets(sets)
+    picture, sections = _picture(sets), _sections(sets, scored, figures)
     traces = traces_of(scored)
-    contents = [*((a.problem, a.problem) for a in answers(scored)), ("runs", "all runs")]
-    if traces:
-        contents.insert(-1, ("progress", "progress of a run"))
-    links = "".join(f"<a href='#{escape(place)}'>{escape(title)}</a>" for place, title in contents)
+    contents = {"gaps": "gaps" if picture else "", "sets": "instance sets", "progress": "progress" if traces else ""}
+    links = "".join(
+        f"<a href='#{place}'>{title}</a>" for place, title in (contents | {"runs": "all runs"}).items() if title
+    )
     made_with = ", ".join(f"{name} {version}" for name, version in versions().items())
     head = (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         f"<title>Gapwise: gap study</title><style>{_asset('report.css')}</style></head><body><main><h1>Gap study</h1>"
-        f"<p class='pale'>{len(scored)} runs, {escape(made_with)}</p><nav aria-label='contents'>{links}</nav>"
+        f"{_overview(table)}<nav aria-label='contents'>{links}</nav>"
     )
     drawn = (_data("figures", figures) + _data("traces", [trace for _, trace in traces])) + _library(figures, traces)
-    tail = f"<h2>How to read it</h2><p>{escape(HOW)}</p></main>{drawn}<script>{_asset('report.js')}</script>"
-    tail += "</body></html>\n"
-    write_whole(path, (head + sections + _progress(traces) + _runs(scored) + tail).encode())
+    tail = (
+        f"<details><summary>How to read it</summary><p>{escape(HOW)}</p></details>"
+        f"<p class='pale'>{len(scored)} runs, {escape(made_with)}</p></main>"
+        f"{drawn}<script>{_asset('report.js')}</script></body></html>\n"
+    )
+    write_whole(path, (head + picture + sections + "<h2>Runs</h2>" + _progress(traces) + _runs(scored) + tail).encode())
 
 
-def _section(
-    answer: ProblemAnswer, rows: Sequence[MethodSummary], scored: Sequence[Scored], figures: dict[str, Any]
-) -> str:
-    here = [s for s in scored if s.result.problem == answer.problem]
-    said = ""
-    for findings in answer.lists:
-        items = "".join(f"<li>{escape(str(finding))}</li>" for finding in findings.methods)
-        beside = f"<p>{escape(findings.compared)}</p>" if findings.compared else ""
-        said += f"<p>{escape(findings.heading)}</p><ul>{items}</ul>{beside}"
-    drawn = ""
-    for name, title, figure in figures_of(here):
-        key = f"{answer.problem}-{name}"
-        figures[key] = figure
-        place = _figure(f"{answer.problem}: {title}", f"data-figure='{escape(key)}'")
-        drawn += f"<h3>{escape(title)}</h3>{place}"
+@dataclass(frozen=True)
+class _Set:
+    """An instance set of the study: the place of its section, its answer, its runs and its rows of the summary."""
+
+    place: str
+    name: str
+    answer: ProblemAnswer
+    scored: list[Scored]
+    rows: list[MethodSummary]
+
+
+def _sets(rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> list[_Set]:
+    found: dict[tuple[str, str], list[Scored]] = {}
+    for s in scored:
+        found.setdefault((s.result.problem, s.run.instance_set), []).append(s)
+    return [
+        _Set(
+            f"set-{i}",
+            shown(name),
+            answers(here)[0],
+            here,
+            [row for row in rows if (row.problem, row.instance_set) == (problem, name)],
+        )
+        for i, ((problem, name), here) in enumerate(found.items(), 1)
+    ]
+
+
+def _overview_of_sets(sets: Sequence[_Set]) -> TextTable:
+    """Return one line per set: how many optima are proven, and the method with the worst gap."""
+    lines = []
+    for s in sets:
+        found = [f for findings in s.answer.lists for f in findings.methods if f.worst is not None]
+        last = max(found, key=lambda f: f.worst or 0.0, default=None)
+        gaps = ("-", "-", "-")
+        if last is not None:
+            to = ", to the best bound" if last.to_bound else f", in {last.measure}" if last.measure else ""
+            gaps = (f"{shown(last.method)}{to}", percent(last.mean), percent(last.worst))
+        lines.append([s.name, s.answer.problem, str(s.answer.instances), str(s.answer.proven), *gaps])
+    head = ("instance set", "problem", "instances", "proven", "method with the worst gap", "gap, mean", "gap, worst")
+    return TextTable(head, lines)
+
+
+def _overview(table: TextTable) -> str:
+    """Return the first section. On a phone each row is a card, and `data-label` repeats the heading in it."""
+    kinds = ["" if name in NUMBERS else " class='text'" for name in table.head]
+    head = "".join(f"<th{kind} scope='col'>{escape(name)}</th>" for name, kind in zip(table.head, kinds, strict=True))
+    body = ""
+    for row in table.rows:
+        cells = zip(table.head, kinds, row, strict=True)
+        body += "".join(
+            ["<tr>", *(f"<td{kind} data-label='{escape(name)}'>{escape(text)}</td>" for name, kind, text in cells)]
+        )
+        body += "</tr>"
     return (
-        f"<section id='{escape(answer.problem)}'><h2>{escape(answer.problem)}</h2>"
-        f"<div class='answer'><p>{escape(answer.headline)}.</p>{said}</div>{drawn}"
-        f"<h3>By instance set</h3>{set_table([row for row in rows if row.problem == answer.problem], answer.problem)}"
-        "</section>"
+        "<section id='overview'><h2>Overview</h2>"
+        "<div class='wide' role='region' tabindex='0' aria-label='overview'><table class='cards'>"
+        f"<caption>Heuristics against the proven optimum</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div></section>"
+    )
+
+
+def _picture(sets: Sequence[_Set]) -> str:
+    """Return the picture of the gaps of all sets: a line per set, with a lane for the gaps of each method.
+
+    The picture is plain SVG with positions in percent, so that it fits every width and every sheet of paper.
+    """
+    largest = max((100 * gap for s in sets for row in s.rows for gaps, _ in _kinds(row) for gap in gaps), default=0.0)
+    if largest <= 100 * TOLERANCE:
+        return ""
+    ticks = _ticks(largest)
+    at = [_place(tick, ticks) for tick in ticks]
+    grid = "".join(f"<line class='grid' x1='{x}' x2='{x}' y1='0' y2='100%'/>" for x in at)
+    step = math.ceil(len(ticks) / MAX_LABELS)
+    marks = "".join(f"<text x='{x}' y='14'>{tick:g}%</text>" for x, tick in list(zip(at, ticks, strict=True))[::step])
+    axis = f"<svg class='axis' height='20' aria-hidden='true'>{marks}</svg>"
+    lines, problem = "", ""
+    for s in sets:
+        if s.answer.problem != problem:
+            problem = s.answer.problem
+            lines += f"<li class='pale'>{escape(problem)}</li>"
+        look = looks(row.method for row in s.rows)
+        # optimal methods share the first lane: their marks are one point
+        optimal = [row for row in s.rows if _is_optimal(row)]
+        groups = [optimal] * bool(optimal) + [[row] for row in s.rows if row not in optimal]
+        lanes = [_lane(of, look[of[0].method], 3 + LANE * (i + 0.5), ticks) for i, of in enumerate(groups)]
+        said = "; ".join(_gaps_of(row) for row in s.rows)
+        lines += (
+            f"<li><a href='#{s.place}'>{escape(s.name)}</a><svg height='{6 + LANE * len(lanes)}' role='img' "
+            f"aria-label='{escape(f'{s.name}: {said}')}'>{grid}{''.join(lanes)}</svg></li>"
+        )
+    return (
+        "<section id='gaps'><h2>Gaps of every method</h2><p>A line per method: the dot is its mean gap, the bar at the "
+        "end of the line its worst gap. Methods that are always optimal share one dot at 0. Black: exact. Blue: the "
+        "algorithm of a paper. Grey: the baseline. Hollow, dashed: to the best bound, if no optimum is proven. Point "
+        "at a line for its method; choose a set to open it.</p>"
+        f"<div class='dots'>{axis}<ul>{lines}</ul></div></section>"
+    )
+
+
+def _is_optimal(row: MethodSummary) -> bool:
+    """Return whether a method has the optimum on every instance of a set."""
+    return len(row.shown_gaps) == row.instances and max(row.shown_gaps, default=0.0) <= TOLERANCE
+
+
+def _kinds(row: MethodSummary) -> tuple[tuple[Sequence[float], str], ...]:
+    """Return the gaps of a row, in its measure if it has one, to the optimum and to the best bound."""
+    return (row.shown_gaps, OPTIMUM), (row.shown_gaps_to_bound, "the best bound")
+
+
+def _place(percents: float, ticks: Sequence[float]) -> str:
+    return f"{2 + 95 * _height(percents) / _height(ticks[-1]):.2f}%"
+
+
+def _lane(rows: Sequence[MethodSummary], look: Look, y: float, ticks: Sequence[float]) -> str:
+    """Return the marks of a method, or of methods that share a point.
+
+    A mean over fewer instances than other methods have is left out, as in the tables.
+    """
+    row = rows[0]
+    colour = {INK: "var(--ink)", GREY: "var(--pale)"}.get(look.colour, look.colour)
+    marks = f"<rect width='100%' height='{LANE}' y='{y - LANE / 2:g}'/>"  # so that the whole lane can be pointed at
+    for gaps, to in _kinds(row):
+        if gaps:
+            mean, worst = (_place(100 * gap, ticks) for gap in (fmean(gaps), max(gaps)))
+            start = mean if row.whole else worst
+            marks += f"<line x1='{start}' x2='{worst}' y1='{y:g}' y2='{y:g}'{'' if to == OPTIMUM else DASHED}/>"
+            marks += f"<line x1='{worst}' x2='{worst}' y1='{y - 2.5:g}' y2='{y + 2.5:g}'/>"
+            hollow = "" if to == OPTIMUM else " class='hollow'"
+            marks += f"<circle cx='{mean}' cy='{y:g}' r='2.4'{hollow}/>" if row.whole else ""
+    title = escape("\n".join(_gaps_of(one) for one in rows))
+    return f"<g style='color:{colour}'><title>{title}</title>{marks}</g>"
+
+
+DASHED = " stroke-dasharray='3 2'"
+
+
+def _gaps_of(row: MethodSummary) -> str:
+    """Return the gaps of a method in words."""
+    said = []
+    for gaps, to in _kinds(row):
+        if gaps:
+            to += f" in {row.measure}" if row.measure else ""
+            over = f" over {len(gaps)} of {row.instances}" if len(gaps) < row.instances else ""
+            said.append(f"mean {percent(fmean(gaps))}, worst {percent(max(gaps))} to {to}{over}")
+    return f"{shown(row.method)}: {' and '.join(said) or 'no gap is known'}"
+
+
+def _sections(sets: Sequence[_Set], scored: Sequence[Scored], figures: dict[str, Any]) -> str:
+    """Return a folded section per set, under headings of problems."""
+    page = "<section id='sets'><h2>Instance sets</h2>"
+    for answer in answers(scored):
+        here = [s for s in sets if s.answer.problem == answer.problem]
+        content = "".join(_section(s, figures) for s in here)
+        counted = f"<span class='pale'>{answer.proven} of {answer.instances} optima proven</span>"
+        if len(sets) > MAX_OPEN:
+            page += f"<details><summary>{escape(answer.problem)} {counted}</summary>{content}</details>"
+        else:
+            page += f"<h3>{escape(answer.problem)} {counted}</h3>{content}"
+    return f"{page}</section>"
+
+
+def _section(s: _Set, figures: dict[str, Any]) -> str:
+    said = ""
+    for findings in s.answer.lists:
+        items = "".join(f"<li>{escape(str(finding))}</li>" for finding in findings.methods)
+        compared = f"<p>{escape(findings.compared)}</p>" if findings.compared else ""
+        said += f"<p>{escape(findings.heading)}</p><ul>{items}</ul>{compared}"
+    drawn = ""
+    for name, title, figure in figures_of(s.scored):
+        key = f"{s.answer.problem}-{s.place}-{name}"
+        figures[key] = figure
+        place = _figure(f"{s.name}: {title}", f"data-figure='{escape(key)}'")
+        drawn += f"<div class='drawing'><p class='title'>{escape(title)}</p>{place}</div>"
+    return (
+        f"<details id='{s.place}'><summary>{escape(s.name)} <span class='pale'>{s.answer.proven} of "
+        f"{s.answer.instances}</span></summary><div class='answer'>{said}</div>"
+        f"{set_table(s.rows, f'{s.answer.problem}, {s.name}')}{drawn}</details>"
     )
 
 
@@ -310,12 +492,12 @@ def _figure(said: str, mark: str) -> str:
     return f"<div class='figure' role='figure' aria-label='{escape(said)}' {mark}></div>"
 
 
-def set_table(rows: Sequence[MethodSummary], problem: str) -> str:
-    """One row an instance set and method of a problem."""
-    columns = (*NAMED, *measured(rows))
+def set_table(rows: Sequence[MethodSummary], name: str) -> str:
+    """Return the table of one set, with a row per method."""
+    columns = (*NAMED[1:], *measured(rows))
     headings = [(c.heading, TEXT if c in NAMED or not c.heading else NUMBER) for c in columns]
     lines = [[(c.show(row), c.value(row)) for c in columns] for row in rows]
-    return _table(f"{problem}: gaps by instance set and method", headings, lines)
+    return _table(f"{name}: gaps by method", headings, lines)
 
 
 def _progress(traces: Sequence[tuple[str, Any]]) -> str:
@@ -324,10 +506,11 @@ def _progress(traces: Sequence[tuple[str, Any]]) -> str:
         return ""
     choices = "".join(f"<option value='{i}'>{escape(label)}</option>" for i, (label, _) in enumerate(traces))
     return (
-        "<section id='progress'><h2>Progress of a run</h2><p>Incumbent and bound over wall time.</p>"
+        "<details id='progress'><summary>Progress of a run</summary>"
+        "<p>Incumbent and bound over wall time.</p>"
         f"<div class='tools'><select id='run' aria-label='run'>{choices}</select></div>"
         + _figure("incumbent and bound of the chosen run over wall time", "id='trace'")
-        + "</section>"
+        + "</details>"
     )
 
 
@@ -344,7 +527,7 @@ def _runs(scored: Sequence[Scored]) -> str:
         seconds = "-" if r.cpu_s is None else f"{r.cpu_s:.3f}"
         line: list[Cell] = [*((w, w) for w in words), *numbers, (r.unit, r.unit), *gaps, (proven, proven)]
         lines.append([*line, (seconds, r.cpu_s), (said, said)])
-    return f"<section id='runs'><h2>All runs</h2>{_table('all runs', RUN_COLUMNS, lines)}</section>"
+    return f"<details id='runs'><summary>All runs</summary>{_table('all runs', RUN_COLUMNS, lines)}</details>"
 
 
 def _number(value: float | None) -> str:

@@ -120,7 +120,7 @@ def _by_set(rows: Sequence[MethodSummary]) -> TextTable:
 
 
 def _set_and_method(row: MethodSummary) -> list[str]:
-    gaps, open_gaps = (row.measure_gaps, row.measure_gaps_to_bound) if row.measure else (row.gaps, row.gaps_to_bound)
+    gaps, open_gaps = row.shown_gaps, row.shown_gaps_to_bound
     mean, worst = (percent(fmean(gaps)), percent(max(gaps))) if gaps else ("-", "-")
     to_bound = percent(max(open_gaps)) if open_gaps else "-"
     seconds = f"{fmean(row.cpu_s):.3f}" if row.cpu_s else "-"

@@ -1,4 +1,4 @@
-"""The report in a browser: it answers first, sorts, filters, tells what is pointed at, and fits a phone."""
+"""The report in a browser: overview first, folded sets, tables that sort and filter, a page that fits a phone."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from experiments.harness.gaps import Scored, score, summarise
+from experiments.harness.overview import OverviewRow
 from experiments.harness.run import apply
 from experiments.output.report import DASHES, SYMBOLS, figures_of, write_report
 from experiments.output.summary import answers
@@ -18,7 +19,7 @@ from experiments.palette import KNOWN
 from experiments.plan import plan
 from instances import Options
 from instances.eva import table_7
-from tests.browser import BROWSER, DRIVER, WIDTHS, opened_browser, serious, show
+from tests.browser import BROWSER, DRIVER, IMPACTS, WIDTHS, axe_findings, opened_browser, show
 
 METHODS = ["exact", "no-packing", "full-reconfiguration"]
 
@@ -158,8 +159,9 @@ def browser() -> Iterator[Any]:
 
 
 READY = """
-const done = arguments[0], wait = () => {
-  const drawn = document.querySelectorAll(".js-plotly-plot .main-svg").length;
+const done = arguments[0], selector = "[data-figure=eva-packing-set-1-instances]", wait = () => {
+  const place = document.querySelector(selector), drawn = place.querySelectorAll(".main-svg").length;
+  place.scrollIntoView();  // figures are drawn as they come into view
   document.documentElement.dataset.ready === "yes" && drawn ? done(drawn) : setTimeout(wait, 50);
 };
 wait();
@@ -168,6 +170,7 @@ wait();
 
 def _opened(browser: Any, report: Path, width: int = 1280, scheme: str = "light") -> Any:
     show(browser, report, width, scheme)
+    browser.execute_script("document.querySelectorAll('details').forEach(one => one.open = true)")
     assert browser.execute_async_script(READY) > 0
     return browser
 
@@ -197,7 +200,7 @@ def test_tables_sort_and_filter(browser: Any, report: Path):
 def test_what_is_pointed_at_is_told(browser: Any, report: Path):
     _opened(browser, report)
     script = """
-        const place = document.querySelector("[data-figure=eva-packing-instances]");
+        const place = document.querySelector("[data-figure=eva-packing-set-1-instances]");
         place.scrollIntoView(); Plotly.Fx.hover(place, [{curveNumber: 1, pointNumber: 0}]);
         return [...place.querySelectorAll(".hovertext")].map(node => node.textContent).join()"""
     said = browser.execute_script(script)
@@ -222,10 +225,12 @@ def test_it_fits_the_screen_in_the_readers_colours_without_an_error(
 
 
 @pytest.mark.parametrize(("width", "scheme"), zip(WIDTHS, ("dark", "light"), strict=True))
-def test_axe_core_finds_nothing_serious(browser: Any, report: Path, width: int, scheme: str):
+def test_axe_core_finds_nothing_folded_or_open(browser: Any, report: Path, width: int, scheme: str):
     pytest.importorskip("axe_core_python")
+    show(browser, report, width, scheme)
+    assert axe_findings(browser, IMPACTS) == []
     _opened(browser, report, width, scheme)
-    assert serious(browser) == []
+    assert axe_findings(browser, IMPACTS) == []
 
 
 def test_no_column_is_cut_on_a_laptop_and_one_of_notes_is_there_for_notes_alone(browser: Any, report: Path):
@@ -233,7 +238,7 @@ def test_no_column_is_cut_on_a_laptop_and_one_of_notes_is_there_for_notes_alone(
     boxes = browser.execute_script(
         "return [...document.querySelectorAll('.wide')].map(box => [box.clientWidth, box.scrollWidth])"
     )
-    assert len(boxes) == 2
+    assert len(boxes) == 3
     assert all(within >= wide for within, wide in boxes)
     headings = "return [...document.querySelectorAll('th')].filter(head => head.textContent === 'notes').length"
     assert browser.execute_script(headings) == 0
@@ -249,5 +254,66 @@ def test_a_screen_reader_finds_the_main_part_and_names_of_figures_and_tables(sco
     figures = page.count("<div class='figure'")
     assert figures >= 2
     assert page.count("<div class='figure' role='figure' aria-label='") == figures
-    assert page.count("<table><caption>") == page.count("<table>") >= 2
-    assert page.count("<div class='wide' role='region' tabindex='0' aria-label='") == page.count("<table>")
+    tables = page.count("<table")
+    assert page.count("><caption>") == tables >= 3
+    assert page.count("<div class='wide' role='region' tabindex='0' aria-label='") == tables
+
+
+def test_the_overview_is_first_then_the_picture_then_a_folded_section_per_set(report: Path):
+    page = report.read_text()
+    places = [page.index(f"id='{name}'") for name in ("overview", "gaps", "sets", "set-1", "runs")]
+    assert places == sorted(places)
+    assert page.count("<details") == 4  # one set, progress or the runs, and how to read it
+    assert "<details open" not in page
+    assert page.count("<title>no-packing: mean ") == 1
+
+
+def test_a_reference_study_opens_with_its_papers(scored: list[Scored], tmp_path: Path):
+    row = OverviewRow("Eva", "which instances", "eva-packing", "small & few", "15 tasks", "no-packing", "No-Packing")
+    write_report(tmp_path / "report.html", summarise(scored), scored, [row])
+    page = (tmp_path / "report.html").read_text()
+    overview = page[page.index("id='overview'") : page.index("id='gaps'")]
+    assert "15 tasks: 4 of 4" in overview
+    assert "No-Packing" in overview
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_report_of_forty_sets_is_at_most_6000_pixels_high(
+    browser: Any, scored: list[Scored], tmp_path: Path, width: int
+):
+    many = [replace(s, run=replace(s.run, instance_set=f"set of instances {i}")) for i in range(40) for s in scored]
+    write_report(tmp_path / "report.html", summarise(many), many)
+    show(browser, tmp_path / "report.html", width)
+    assert browser.execute_script("return document.querySelectorAll('#sets details').length") == 40
+    assert 2000 < browser.execute_script("return document.documentElement.scrollHeight") <= 6000
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_a_set_opens_by_keyboard_and_by_its_link(browser: Any, report: Path):
+    opened = "return document.getElementById('set-1').open"
+    show(browser, report, 1280)
+    browser.find_element("css selector", "#set-1 > summary").send_keys("\ue007")
+    assert browser.execute_script(opened)
+    assert browser.execute_async_script(READY) > 0  # its figures are drawn then
+    show(browser, report, 1280)
+    assert not browser.execute_script(opened)
+    browser.find_element("css selector", ".dots a").send_keys("\ue007")
+    assert browser.execute_async_script(READY) > 0
+    assert browser.execute_script(opened)
+
+
+def test_print_opens_every_section_and_folds_it_again(browser: Any, report: Path):
+    show(browser, report, 1280, "dark")
+    browser.execute_async_script(
+        "const done = arguments[0]; const wait = () => document.documentElement.dataset.ready"
+        " === 'yes' ? done() : setTimeout(wait, 50); wait();"
+    )
+    count = "return document.querySelectorAll('details:not([open])').length"
+    folded = browser.execute_script(count)
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert browser.execute_script(count) == 0 < folded
+    assert (
+        browser.execute_script("return document.querySelector('.js-plotly-plot')._fullLayout.paper_bgcolor") == "#fff"
+    )
+    browser.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert browser.execute_script(count) == folded
