@@ -99,9 +99,9 @@ class Digests:
         self._sources: dict[tuple[str, bytes | None], str] = {}
 
     def instance(self, instance: Instance) -> str:
-        """Digest of all that is in an instance, defaults written out: what one stands for is part of it."""
+        """Compute the digest of all fields of an instance that differ from their defaults."""
         if id(instance) not in self._instances:
-            text = instance.model_dump_json()
+            text = instance.model_dump_json(exclude_defaults=True)
             # with the instance, whose id would otherwise be given to another
             self._instances[id(instance)] = instance, hashlib.sha256(text.encode()).hexdigest()
         return self._instances[id(instance)][1]

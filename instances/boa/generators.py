@@ -8,6 +8,7 @@ from instances.boa.allocation import BoaAllocation, Epoch, JobClass, least_budge
 from instances.boa.speedup import Points, Speedup
 from instances.envelope import Instance
 from instances.errors import InputError
+from instances.fields import DIGITS
 
 
 def random_allocation(
@@ -66,7 +67,8 @@ def _random_class(
 ) -> JobClass:
     """A random class of `epochs` epochs, whose parallel share is the logistic function of a noisy line."""
     logit = rng.normal(1.5, 1.0) + rng.uniform(-1, 3) * np.linspace(0, 1, epochs) + rng.normal(0, 0.3, epochs)
-    parallel = 1 / (1 + np.exp(-logit))
+    # rounded, because the last digits of numpy's exp differ between processors
+    parallel = np.round(1 / (1 + np.exp(-logit)), DIGITS)
     sizes = size_hours / epochs * rng.lognormal(0, 1) * rng.lognormal(0, 0.5, epochs)
     k = np.arange(1, widths + 1)
     speedups = 1 / (1 - parallel[:, None] + parallel[:, None] / k)

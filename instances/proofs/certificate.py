@@ -38,12 +38,17 @@ class Proven:
 
 
 VERSION = 1
+DIGEST_VERSION = "2:"  # the first characters of a digest
 
 
 def digest(data: ProblemData) -> str:
-    """Digest of all that is in the data of an instance, defaults written out: what one stands for is part of it."""
-    content = {"problem": data.problem, "data": data.model_dump(mode="json")}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    """Compute the digest of the data of an instance.
+
+    It covers only the fields that differ from their defaults, so a new optional field leaves the digests of all
+    existing instances as they are. A default must therefore never change: another meaning is a new field.
+    """
+    content = {"problem": data.problem, "data": data.model_dump(mode="json", exclude_defaults=True)}
+    return DIGEST_VERSION + hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def see_version(version: object) -> None:
@@ -56,6 +61,9 @@ def see_instance(data: ProblemData, problem: object, stated: object) -> None:
     """Raise InputError where a certificate is of another instance than `data`."""
     if problem != data.problem:
         raise InputError(f"problem: must be {data.problem}, as in the instance, got {show(problem)}")
+    if isinstance(stated, str) and not stated.startswith(DIGEST_VERSION):
+        wanted = f'must be a digest that begins with "{DIGEST_VERSION}"'
+        raise InputError(f"instance: {wanted}, got {show(stated)[:18]}; make the certificate again")
     if stated != digest(data):
         raise InputError(f"instance: the certificate is of another instance, of digest {show(stated)[:18]}")
 

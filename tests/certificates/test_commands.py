@@ -96,14 +96,14 @@ def overstated(data: EvaPacking, solution: Solution, bound: float, options: Opti
 def misnamed(data: EvaPacking, solution: Solution, bound: float, options: Options) -> Certificate:
     """Make a certificate whose text is of another instance."""
     made = eva_certificate(data, solution, bound, options)
-    return replace(made, text=made.text.replace(digest(data), "0" * 64))
+    return replace(made, text=made.text.replace(digest(data), "2:" + "0" * 64))
 
 
 @pytest.mark.parametrize(
     ("writer", "said"),
     [
         (overstated, "bound: 13.8 is claimed, 12.8 is proved"),
-        (misnamed, 'instance: the certificate is of another instance, of digest "0000'),
+        (misnamed, 'instance: the certificate is of another instance, of digest "2:00'),
     ],
 )
 def test_a_certificate_that_the_verifier_refuses_is_not_called_certified(writer, said, tmp_path):

@@ -15,7 +15,7 @@ from tests.certificates.readings import READINGS, Case, cases, refused, telling
 
 LONG = "1" + "0" * 5000
 DEEP = "[" * 3000 + "]" * 3000
-OTHER = "0" * 64
+OTHER = "2:" + "0" * 64
 
 
 def said(text: str) -> Callable[[Case], str]:

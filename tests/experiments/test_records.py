@@ -11,7 +11,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
@@ -31,16 +31,14 @@ from experiments.harness.records import (
     write_records,
 )
 from experiments.harness.run import Run, apply
-from experiments.harness.task import Digests
 from experiments.output.scorecard import scorecards
 from experiments.papers import METHODS, library_sets
 from experiments.plan import plan
 from instances import InputError, Instance, Options, Result, load, save
 from instances.aryl import table_2
-from instances.boa import BoaAllocation, newtrace
+from instances.boa import newtrace
 from instances.eva import table_3, table_7
 from instances.gaps import TOLERANCE
-from instances.proofs.certificate import digest
 from instances.result import versions
 from instances.sia import five_jobs
 from tests.commands import call
@@ -103,21 +101,6 @@ def test_what_is_recorded_is_proven_and_the_exact_method_proves_it_again(instanc
     assert result.status == "optimal"
     assert result.objective == pytest.approx(record.objective, rel=2 * TOLERANCE)
     assert compared([(run, result)]) == RecordCheck((), ())
-
-
-def test_a_default_that_changes_is_another_instance_to_records_stores_and_certificates():
-    """The class whose default was the other reading, and the file that does not say which: once they were one."""
-
-    class Before(BoaAllocation):
-        speedup_reading: Literal["measured", "hull"] = "hull"
-
-    now = newtrace(2.0)
-    told = now.data.model_dump(mode="json", exclude_defaults=True)
-    before = Instance.of(Before.model_validate(told), now.name, now.source)
-    assert before.data.model_dump(mode="json", exclude_defaults=True) == told
-    assert checksum(before) != checksum(now)
-    assert digest(before.data) != digest(now.data)
-    assert Digests().instance(before) != Digests().instance(now)
 
 
 def test_a_checksum_is_that_of_the_instance_read_again_from_its_file(tmp_path: Path):

@@ -132,8 +132,25 @@ def whole_data(form: Any, value: Any) -> Any:
     return found | {name: whole_data(form[ANY], value[name]) for name in others}
 
 
+def without_defaults(form: Any, value: Any) -> Any:
+    """Remove each field that has its default from a value of this form in which all defaults are written out."""
+    if isinstance(form, list):
+        return [without_defaults(form[0], one) for one in value]
+    if not isinstance(form, dict):
+        return value
+    found = {}
+    for name, one in value.items():
+        part = form[name] if name in form else form[ANY]
+        inner, *default = part if isinstance(part, tuple) else (part,)
+        if not default or one != (default[0] and whole_data(inner, default[0])):
+            found[name] = one if one is None else without_defaults(inner, one)
+    return found
+
+
 def digest(problem: str, data: Object) -> str:
-    return hashlib.sha256(json.dumps({"problem": problem, "data": data}, sort_keys=True).encode()).hexdigest()
+    """Compute the digest of data in which all defaults are written out."""
+    content = {"problem": problem, "data": without_defaults(FORMATS[problem], data)}
+    return "2:" + hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def certificate(text: str, problem: str, data: Object) -> Object:
