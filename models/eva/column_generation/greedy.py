@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from math import inf
 
 import numpy as np
-from scipy import sparse
 
 from instances import Options
 from instances.arrays import FloatArray, IntArray
 from instances.eva.arrays import PackingArrays
+from models import sparse
 from models.eva.aggregate_bound import TypeCut
 from models.eva.column_generation.parameters import LARGEST_COEFFICIENT
 from models.eva.column_generation.pricing import TablePricer
