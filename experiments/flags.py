@@ -17,9 +17,10 @@ from instances import PROBLEMS, InputError, Options
 
 def method_names(incomplete: str) -> list[str]:
     """The names of methods that begin so, for the shell to complete."""
+    from experiments.harness.entry import GROUPS
     from experiments.papers import METHODS  # which loads more than the flags need
 
-    names = dict.fromkeys(["all", *(entry.name for entries in METHODS.values() for entry in entries)])
+    names = dict.fromkeys([*GROUPS, *(entry.name for entries in METHODS.values() for entry in entries)])
     return [name for name in names if name.startswith(incomplete)]
 
 

@@ -6,12 +6,14 @@
   record, or of its claims if the record has no table. `RECORD, RECORD` joins the rows of several records.
 - `<!-- table of papers -->`, `<!-- table of open instances -->`, `<!-- table of reproductions -->`: the first table of
   README, the library's open instances, and the command of each reproduced figure.
+- `<!-- table of heuristics of PROBLEM -->`: the heuristics of a problem, each with the first line of its docstring.
 
 `renewed` writes the figures that the records have now. The build refuses a page that differs from this.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -22,7 +24,8 @@ from experiments.harness.experiment import TextTable
 from experiments.harness.overview import overview_of_records
 from experiments.harness.records import Record, read_records
 from experiments.harness.sources import ROOT
-from experiments.papers import OVERVIEW
+from experiments.harness.user_functions import resolve
+from experiments.papers import METHODS, OVERVIEW
 from instances import InputError
 from instances.files import write_whole
 from instances.gaps import gap
@@ -92,6 +95,8 @@ def _table_of(said: str, folder: Path) -> str:
     if said == "of papers":
         records = [record for paper in OVERVIEW if (record := read(f"{paper}/gap-study", folder)) is not None]
         return _markdown(overview_of_records(list(OVERVIEW.values()), records))
+    if said.startswith("of heuristics of "):
+        return _markdown(_heuristics(said.removeprefix("of heuristics of ")))
     if said == "of reproductions":
         return _markdown(_reproductions(folder))
     places, *choices = (part.strip() for part in said.split("|"))
@@ -181,6 +186,18 @@ def _reproductions(folder: Path) -> TextTable:
             spent = "-" if made.cpu_s is None else f"{made.cpu_s:,.0f}"
             rows.append([paper, _title(made).rstrip("."), f"`{only}`", spent, _page(name, texts)])
     return TextTable(["PAPER", "what", "NAME", "CPU s", "page"], rows)
+
+
+def _heuristics(problem: str) -> TextTable:
+    """Return the heuristics of a problem with what the first lines of their docstrings say."""
+    entries = [one for one in METHODS.get(problem, ()) if one.is_heuristic]
+    if not entries:
+        raise InputError(f"{problem}: has no heuristics")
+    lines = ((one.name, (inspect.getdoc(resolve(one.target)) or "").split("\n\n")[0]) for one in entries)
+    return TextTable(
+        ["heuristic", "what it is"],
+        [[f"`{name}`", line.replace("\n", " ").replace("*", "\\*")] for name, line in lines],
+    )
 
 
 def _numbered(name: str) -> list[str]:

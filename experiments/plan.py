@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from experiments.harness.entry import Entry
+from experiments.harness.entry import GROUPS, Entry
 from experiments.harness.instance_set import InstanceSet, from_paths
 from experiments.harness.run import Run
 from experiments.harness.user_functions import user_method
@@ -17,7 +17,9 @@ from instances.text import meant
 
 
 def methods_for(instance: Instance, names: Sequence[str]) -> list[Entry]:
-    """The methods called `names` on `instance`; `all` stands for every one that fits it, `a.b:f` for a user's own.
+    """Return the methods called `names` on `instance`.
+
+    `all` and `heuristics` stand for every method of that kind that fits it, `a.b:f` for a user's own.
 
     Raises InputError for an unknown name, for a method that is asked for but cannot take the instance, and for a
     workload.
@@ -25,8 +27,9 @@ def methods_for(instance: Instance, names: Sequence[str]) -> list[Entry]:
     known = {entry.name: entry for entry in _methods_of(instance)}
     chosen: dict[str, Entry] = {}
     for name in names:
-        if name == "all":
-            chosen |= {n: e for n, e in known.items() if e.unfit(instance.data) is None and not e.costly(instance.data)}
+        if (belongs := GROUPS.get(name)) is not None:
+            here = {n: e for n, e in known.items() if belongs(e)}
+            chosen |= {n: e for n, e in here.items() if e.unfit(instance.data) is None and not e.costly(instance.data)}
         elif ":" in name:
             user_method(name)
             chosen[name] = Entry(name, name)
@@ -77,7 +80,7 @@ def sets_at(
 def no_method(known: Iterable[str], name: str) -> InputError:
     """What is said of a name that no method has."""
     known = list(known)
-    line = f"method: must be all, {', '.join(known)} or package.module:function, got {name!r}"
+    line = f"method: must be {', '.join((*GROUPS, *known))} or package.module:function, got {name!r}"
     return InputError(line + meant(known, name))
 
 
@@ -114,7 +117,7 @@ def study_runs(sets: Sequence[InstanceSet], names: Sequence[str] | None, options
     if names:
         known = {entry.name for s in sets for entry in _methods_of(s.instances[0])}
         for name in names:
-            if name != "all" and ":" not in name and name not in known:
+            if name not in GROUPS and ":" not in name and name not in known:
                 raise no_method(sorted(known), name)
     return [run for s in sets for run in _runs_of(s, names, options)]
 
@@ -122,7 +125,7 @@ def study_runs(sets: Sequence[InstanceSet], names: Sequence[str] | None, options
 def _runs_of(s: InstanceSet, names: Sequence[str] | None, options: Options) -> list[Run]:
     wanted = list(names or s.methods)
     here = {entry.name for entry in _methods_of(s.instances[0])}
-    wanted = [name for name in wanted if name == "all" or ":" in name or name in here]
+    wanted = [name for name in wanted if name in GROUPS or ":" in name or name in here]
     if not wanted:
         return []
     wanted = list(dict.fromkeys(["exact", *wanted]))  # a gap needs an optimum

@@ -13,6 +13,7 @@ import typer
 
 from experiments import flags
 from experiments.entry import FAILED, exit_status, run
+from experiments.harness.entry import GROUPS
 from experiments.harness.gaps import false_references, summarise
 from experiments.harness.gaps import score as gaps_of
 from experiments.harness.records import unlike, with_records
@@ -87,7 +88,7 @@ def score(
         err.print(f"not compared: {shown(other)}")
     runs = []
     for s in sets:
-        papers = [name for name in s.methods if name not in (*PROVERS, "all")]
+        papers = [name for name in s.methods if name not in (*PROVERS, *GROUPS)]
         papers = papers or [entry.name for entry in METHODS[problem] if entry.name not in PROVERS]
         here = plan(s.instances, ["all"], session.options, s.name)
         runs += [run for run in here if run.entry.name in papers]

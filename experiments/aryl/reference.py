@@ -15,18 +15,6 @@ from instances.aryl import (
     table_4,
 )
 
-RULES = (
-    "two-phase",
-    "fifo",
-    "afs",
-    "afs-gpus",
-    "afs-shorter",
-    "gandiva",
-    "gandiva-sjf",
-    "equal-split",
-    "equal-split-sjf",
-)
-ORDERS = ("reclaim-greedy", "reclaim-literal-order", "reclaim-gpu-fraction", "reclaim-scf", "reclaim-random")
 FILLS = {"best fit": 0.0, "35% random": 0.35, "70% random": 0.7, "random": 1.0}
 
 OVERVIEW_ROW = OverviewRow(
@@ -55,15 +43,17 @@ def instance_sets(quick: bool = False) -> list[InstanceSet]:
         InstanceSet("tables 2 and 4", [table_2(), table_4()], ("all",)),
         InstanceSet("tables 2 and 4, knapsack", [table_2("jct-reduction"), table_4("jct-reduction")], ("all",)),
         InstanceSet("figure 5", [figure_5()], ("all",)),
-        InstanceSet("6 jobs, mean JCT", six, ("exact", *RULES)),
-        InstanceSet("5 jobs, imperfect scaling", lossy, ("exact", *RULES)),
-        InstanceSet("2,000 jobs, knapsack", [elastic_jobs(2000, s, spare_gpus=3544) for s in few], ("exact", *RULES)),
+        InstanceSet("6 jobs, mean JCT", six, ("exact", "heuristics")),
+        InstanceSet("5 jobs, imperfect scaling", lossy, ("exact", "heuristics")),
+        InstanceSet(
+            "2,000 jobs, knapsack", [elastic_jobs(2000, s, spare_gpus=3544) for s in few], ("exact", "heuristics")
+        ),
         *(
-            InstanceSet(f"600 servers, {name}", [loaned_servers(600, f, s, 60) for s in few], ("exact", *ORDERS))
+            InstanceSet(f"600 servers, {name}", [loaned_servers(600, f, s, 60) for s in few], ("exact", "heuristics"))
             for name, f in FILLS.items()
         ),
-        InstanceSet("60 servers, spread", [spread_jobs(60, 60, s, 12) for s in few], ("exact", *ORDERS)),
-        InstanceSet("200 servers, 36% elastic, jobs and GPU-hours", wanting, ("exact", *ORDERS)),
+        InstanceSet("60 servers, spread", [spread_jobs(60, 60, s, 12) for s in few], ("exact", "heuristics")),
+        InstanceSet("200 servers, 36% elastic, jobs and GPU-hours", wanting, ("exact", "heuristics")),
         InstanceSet("five servers to place workers on", [five_servers()], ("all",)),
         InstanceSet("90 servers to place workers on", moments, ("exact", "best-fit-decreasing")),
     ]

@@ -35,9 +35,18 @@ class Entry:
     code: bytes | None = field(default=None, repr=False)
 
     @property
+    def is_heuristic(self) -> bool:
+        """Whether it is one of the project's heuristics."""
+        return self.target.startswith("heuristics.")
+
+    @property
     def by_user(self) -> bool:
         """Whether it is a function of the user's, which is called by where it is."""
         return self.name == self.target
+
+
+GROUPS: dict[str, Callable[[Entry], bool]] = {"all": lambda entry: True, "heuristics": lambda entry: entry.is_heuristic}
+"""Names that stand for all methods of a kind that fit an instance and do not run for hours."""
 
 
 def named(entries: Sequence[Entry], *names: str) -> tuple[Entry, ...]:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 
-from heuristics import aryl as heuristics
 from instances import InputError
 from instances.aryl import ArylElastic, ArylPlacement, ArylReclaim, ElasticJob, HostServer, LoanedJob, PlacedJob
 from models.aryl import exact, literal
 from tests.aryl_cases import best_mean_jct, best_reduction, fewest_preemptions, least_cost
 from tests.attacks.families import Family, names
+from tests.rows import heuristics_of
 
 GRID = 1e-9
 SECONDS = (1.0, 1.0, 1.0, 2.0, 3.0, 2.5, 10.0, 1 + GRID, 1 - GRID, 7.123456789)
 HOURS = (0.0, 0.0, 1.0, 1.0, 1 + GRID, 1 - GRID, 0.5, 2.25, 3.0, 0.1, 0.3, 40.0, GRID, 2 * GRID, 1e9)
 LOSSES = (0.0, 0.0, 0.1, 0.5, 1.0, 0.333333333, 0.25, GRID)
-ELASTIC = ("afs", "afs_gpus", "afs_shorter", "equal_split", "equal_split_sjf", "fifo", "gandiva", "gandiva_sjf")
-RECLAIM = ("reclaim_greedy", "reclaim_literal_order", "reclaim_gpu_fraction", "reclaim_scf", "reclaim_random")
 
 
 def elastic(rng: random.Random, objective: str, most_jobs: int) -> ArylElastic | None:
@@ -130,7 +128,7 @@ def _optimum(data: ArylElastic) -> Fraction:
 
 
 EXACT, LITERAL = {"exact": exact}, {"literal": literal}
-ON_ELASTIC = {name: getattr(heuristics, name) for name in ("two_phase", *ELASTIC)}
+ON_ELASTIC = heuristics_of("aryl-elastic")
 FAMILIES = (
     Family(
         "aryl-elastic jct-reduction",
@@ -147,7 +145,7 @@ FAMILIES = (
         fewest_preemptions,
         EXACT,
         LITERAL,
-        {name: getattr(heuristics, name) for name in RECLAIM},
+        heuristics_of("aryl-reclaim"),
     ),
     Family(
         "aryl-placement",
@@ -155,6 +153,6 @@ FAMILIES = (
         least_cost,
         EXACT,
         LITERAL,
-        {"best_fit_decreasing": heuristics.best_fit_decreasing},
+        heuristics_of("aryl-placement"),
     ),
 )

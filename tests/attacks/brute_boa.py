@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from heuristics import boa as heuristics
 from instances import InputError, Options, Report, Result
 from instances.boa import BoaAllocation
 from models.boa import exact, literal, randomised
 from tests.attacks.families import LIMITED, Family, names
 from tests.boa_cases import real_widths
 from tests.boa_optima import best_paths, best_randomised, best_runs, best_shares, paths, undominated
+from tests.rows import heuristics_of
 
 GRID = 1e-9
 
@@ -86,7 +86,7 @@ def drawn(data: BoaAllocation, options: Options, report: Report) -> Result:
     return randomised(data, options, report).model_copy(update={"status": "optimal"})
 
 
-RULES = {name: getattr(heuristics, name) for name in heuristics.__all__}
+RULES = heuristics_of("boa-allocation")
 EXACT, LITERAL = {"exact": exact}, {"literal": literal}
 
 

@@ -8,12 +8,12 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-import heuristics.kubernetes as heuristics
 from instances import InputError
 from instances.kubernetes import NodeConsolidation, NodePlacement
 from models.kubernetes import exact, exact_consolidation, literal, literal_consolidation
 from tests.attacks.families import Family, names
 from tests.consolidation_cases import least_cost, small_cluster
+from tests.rows import heuristics_of
 
 
 def placement(rng: random.Random) -> NodePlacement | None:
@@ -145,7 +145,7 @@ def billions_optimum(data: NodeConsolidation) -> Fraction | None:
     return min(found, default=None)
 
 
-SCORES = {name: getattr(heuristics, name) for name in ("least_allocated", "most_allocated", "balanced_allocation")}
+SCORES = heuristics_of("node-placement")
 CONSOLIDATION, LITERAL_CONSOLIDATION = {"exact": exact_consolidation}, {"literal": literal_consolidation}
 FAMILIES = (
     Family("node-placement", placement, fewest_moves, {"exact": exact}, {"literal": literal}, SCORES),

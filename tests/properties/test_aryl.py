@@ -8,27 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heuristics.aryl import (
-    afs,
-    afs_gpus,
-    afs_shorter,
-    equal_split,
-    equal_split_sjf,
-    fifo,
-    gandiva,
-    gandiva_sjf,
-    reclaim_gpu_fraction,
-    reclaim_greedy,
-    reclaim_literal_order,
-    reclaim_scf,
-    two_phase,
-)
+from heuristics.aryl import two_phase
 from instances.aryl import ArylElastic, ArylReclaim
 from models.aryl import exact, literal
 from tests.aryl_cases import best_mean_jct, best_reduction, elastic, fewest_preemptions, reclaims
+from tests.rows import heuristics_of
 
-RULES = (two_phase, fifo, afs, afs_gpus, afs_shorter, gandiva, gandiva_sjf, equal_split, equal_split_sjf)
-ORDERS = (reclaim_greedy, reclaim_literal_order, reclaim_gpu_fraction, reclaim_scf)
+RULES = heuristics_of("aryl-elastic")
+ORDERS = heuristics_of("aryl-reclaim")
 
 
 @settings(max_examples=60)
@@ -37,7 +24,7 @@ def test_reclaiming_is_exact_and_no_order_beats_it(data: ArylReclaim):
     best = exact(data)
     assert best.status == "optimal"
     assert best.objective == best.bound == fewest_preemptions(data)
-    for order in ORDERS:
+    for order in ORDERS.values():
         assert order(data).objective >= best.objective
 
 
@@ -63,7 +50,7 @@ def test_the_knapsack_is_exact_and_no_rule_beats_it(data: ArylElastic):
     assert best.status == "optimal"
     assert best.objective == pytest.approx(best_reduction(data), rel=1e-9, abs=1e-9)
     assert two_phase(data).objective == pytest.approx(best.objective, rel=1e-9, abs=1e-9)
-    for rule in RULES:
+    for rule in RULES.values():
         assert rule(data).objective <= best.objective + 1e-9
 
 
@@ -73,7 +60,7 @@ def test_mean_jct_is_exact_and_no_rule_beats_it(data: ArylElastic):
     best = exact(data)
     assert best.status == "optimal"
     assert best.objective == pytest.approx(best_mean_jct(data), rel=1e-9)
-    for rule in RULES:
+    for rule in RULES.values():
         assert rule(data).objective >= best.objective * (1 - 1e-9)
 
 
