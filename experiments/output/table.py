@@ -83,7 +83,7 @@ def show_table(head: Sequence[tuple[str, Kind]], rows: Iterable[Sequence[str]], 
                 if note.cells[k]:
                     print_rich(f"  {labels[k]}: {note.cells[k]}")
     for short, whole in names.items():
-        out.print(f"  {short}: {whole}")
+        print_rich(f"  {short}: {whole}")
 
 
 def _choose_form(columns: Sequence[_Column], grouped: bool) -> tuple[bool, int, int]:
