@@ -80,7 +80,7 @@ def library(
         typer.Option(help="write: these instances or sets; `*` stands for anything.", show_default="all"),
     ] = None,
     solve: Annotated[bool, typer.Option("--solve", help="check: prove every instance again, too.")] = False,
-    time_limit: Annotated[float, typer.Option(help="check --solve: wall seconds for each instance.")] = 60.0,
+    time_limit: Annotated[float, typer.Option(help="check --solve: CPU seconds for each instance.")] = 60.0,
     jobs: Annotated[int, typer.Option(help="check --solve: runs at a time.", min=1)] = 2,
 ) -> None:
     """The reference library: instances by set, with a checksum each, the best known solution and the best bound."""
