@@ -282,7 +282,7 @@ class Worst:
         """Print the worst case: a sentence, a table of the two results, and what such instances share."""
         case, searched = self.case, sum(one.calls for one in self.found)
         made = shown(self.space.told(case.chosen))
-        over = f"{'all ' * self.whole}{searched:,} instances of at most {self.size}"
+        over = f"{'all ' * self.whole}{searched:,} instances of at most {self.size} entries"
         if case.broken is not None:
             print_rich(f"{self.method} breaks on {made}: {shown(case.broken)}. Found among {over}.")
             self._show_region("It breaks on instances")
