@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import itertools
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -224,7 +223,9 @@ def faults_of(said: str, width: int, words: list[str]) -> list[str]:
 def faults_of_table(head: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]], grouped: bool = False) -> list[str]:
     """Return what a table loses on terminals of four widths. Headings of groups and of notes are not shown."""
     kept = [text for k, (text, kind) in enumerate(head) if kind != "note" and not (grouped and k == 0)]
-    words = " ".join([*kept, *itertools.chain(*rows)]).split()
+    notes = dict.fromkeys(row[k] for k, (_, kind) in enumerate(head) if kind == "note" for row in rows)
+    cells = [row[k] for k, (_, kind) in enumerate(head) if kind != "note" for row in rows]
+    words = " ".join([*kept, *cells, *notes]).split()
     texts = {width: text_of(lambda: show_table(head, rows, grouped), width) for width in (80, 100, 120, 140)}
     return [fault for width, said in texts.items() for fault in faults_of(said, width, words)]
 
