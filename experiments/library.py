@@ -118,7 +118,7 @@ def _write(out: Path | None, only: list[str]) -> None:
     def wanted(*names: str) -> bool:
         return any(fnmatchcase(name, pattern) for name in names for pattern in only)
 
-    other = unlike(instance for s in sets for instance in s.instances)
+    other = unlike(instance for s in sets for instance in s.instances if wanted(s.name, instance.name))
     if other is not None:
         raise InputError(other)
     for s in with_records(sets):

@@ -166,7 +166,8 @@ def print_plan(instances: Sequence[Instance], results: Sequence[Result], plans: 
     lines = _lines(instances[0], best, plans.get(best.problem))
     # the last lines of a plan in words are the sum of the others
     cut = [*lines[: MOST - 2], f"... {len(lines) - MOST} more lines; --plan writes them all", *lines[-2:]]
-    print_rich(f"\nthe plan of {shown(best.method)}:")
+    out.print()
+    print_rich(f"the plan of {shown(best.method)}:")
     for line in lines if len(lines) <= MOST else cut:
         print_rich(f"  {line}")
 

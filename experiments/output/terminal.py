@@ -11,6 +11,7 @@ from contextlib import contextmanager, redirect_stdout
 from typing import TypeVar
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
@@ -60,12 +61,15 @@ def follow(
             yield i, outcome
 
 
-def print_rich(content: Table | str, style: str | None = None) -> None:
+def print_rich(content: Table | Padding | str, style: str | None = None) -> None:
     """Print a table or text on standard output, without blanks at the ends of lines.
 
     Text is broken between words on a terminal. In a file or a pipe each line stays whole.
     """
     whole = not isinstance(content, str) or (out.width == FILE_WIDTH and not out.is_terminal)
+    if isinstance(content, str) and not whole:
+        words = Text(content.lstrip())
+        content = Padding(words, (0, 0, 0, len(content) - len(words)), expand=False)  # the next lines are indented, too
     with out.capture() as captured:
         out.print(content, style=style, soft_wrap=whole)
     for text in captured.get().splitlines():
