@@ -82,7 +82,7 @@ KINDS = {
     "gapwise solve cluster.json --write-model model.lp": RUN,
     "gapwise worst full-reconfiguration --size 2": RUN,
     "gapwise library write --only 'table 3' --out library": PARSE,
-    "gapwise draw kubernetes-dump --nodes 10 --pods 99 --out dump": RUN,
+    "gapwise draw kubernetes-dump --nodes 10 --pods 100 --out dump": RUN,
     "gapwise cluster dump/dump.json --types dump/types.csv": RUN,
     "gapwise simulate cloud.json": RUN,
     "gapwise simulate cloud.json --policy eva-with-exact": RUN,
@@ -277,7 +277,7 @@ STANDINS |= {
 BEFORE = {
     "gapwise verify cluster.json": "gapwise solve cluster.json --method exact --certificate proofs",
     "gapwise verify moment.json": "gapwise solve moment.json --certificate proofs",
-    "gapwise cluster dump/dump.json": "gapwise draw kubernetes-dump --nodes 10 --pods 99 --out dump",
+    "gapwise cluster dump/dump.json": "gapwise draw kubernetes-dump --nodes 10 --pods 100 --out dump",
 }
 """What makes the file that a command begins with."""
 
