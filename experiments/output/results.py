@@ -83,6 +83,7 @@ def print_tables(rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> Non
         f"{common if any(row.partial for row in rows) else ''}"
         "proven: solutions that meet the best bound, to 1e-6; CPU s: mean a run"
     )
+    out.print()
 
 
 def _kind(column: StudyColumn) -> Kind:
