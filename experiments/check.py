@@ -25,7 +25,7 @@ def check(
         typer.Option(help="A result, as `solve` writes it, or a solution, to check against the one instance."),
     ] = None,
 ) -> None:
-    """Check instance files, and with --solution what the independent checker says of a solution."""
+    """Check instance files, or a solution with --solution."""
     found = [instance for path in paths for instance in instances_at([path]).values()]
     if solution is None:
         for instance in found:

@@ -33,7 +33,7 @@ def cluster(
         Path,
         typer.Option(
             metavar="FILE.csv",
-            help="What can be rented: name, family, usd_per_hour, and of one for pods cpu, ram_gb, pods, gpu.",
+            help="Price table with name, family, usd_per_hour, and the cpu, ram_gb, pods, gpu that pods may use.",
             show_default=False,
         ),
     ],

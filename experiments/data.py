@@ -57,7 +57,7 @@ def _check(
 
 def _convert(
     checkouts: Annotated[
-        Path, typer.Argument(help="Folder with clones of the repositories, named as these.", show_default=False)
+        Path, typer.Argument(help="Folder with clones of the repositories, under their own names.", show_default=False)
     ],
     out: Annotated[Path, typer.Option(help="Folder of traces to write.", show_default=False)],
     only: Names = None,

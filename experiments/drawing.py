@@ -77,7 +77,12 @@ class Drawing:
                 asked[name] = self._value(name, value)
             elif own.default is UNSAID:
                 raise InputError(f"{_long(flag)}: must be given{' without --trace' if self.traced is not None else ''}")
-        return made_by(**asked)
+        try:
+            return made_by(**asked)
+        except InputError as error:  # a message about a parameter names the flag
+            name, colon, text = str(error).partition(": ")
+            flags = {mine[flag]: _long(flag) for flag in mine}
+            raise InputError(f"{flags.get(name, name)}{colon}{text}") from None
 
     def parameters(self) -> list[inspect.Parameter]:
         """The flags. One of a single generator of two is `None` where it is not given, whatever the generator does."""

@@ -55,6 +55,8 @@ def gap_study(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer instances of each reference set.")] = False,
 ) -> None:
     """Solve instances exactly, run the heuristics on them, and print the true gaps."""
+    if not session.quiet:
+        err.print("preparing the instances")  # the reference instances take seconds
     sets = sets_at(paths or (), problem or (), quick, instance_set or ())
     runs = study_runs(sets, method, session.options)
     folder = session.folder

@@ -80,7 +80,7 @@ def library(
         typer.Option(help="write: these instances or sets; `*` stands for anything.", show_default="all"),
     ] = None,
     solve: Annotated[bool, typer.Option("--solve", help="check: prove every instance again, too.")] = False,
-    time_limit: Annotated[float, typer.Option(help="check --solve: wall seconds for each instance.")] = 60.0,
+    time_limit: Annotated[float, typer.Option(help="check --solve: CPU seconds for each instance.")] = 60.0,
     jobs: Annotated[int, typer.Option(help="check --solve: runs at a time.", min=1)] = 2,
 ) -> None:
     """The reference library: instances by set, with a checksum each, the best known solution and the best bound."""
@@ -118,7 +118,7 @@ def _write(out: Path | None, only: list[str]) -> None:
     def wanted(*names: str) -> bool:
         return any(fnmatchcase(name, pattern) for name in names for pattern in only)
 
-    other = unlike(instance for s in sets for instance in s.instances)
+    other = unlike(instance for s in sets for instance in s.instances if wanted(s.name, instance.name))
     if other is not None:
         raise InputError(other)
     for s in with_records(sets):

@@ -30,8 +30,8 @@ class What(StrEnum):
 
 
 def list(
-    what: Annotated[What | None, typer.Argument(help="Only these.", show_default="all")] = None,
-    problem: Annotated[str | None, typer.Option(help="Only of this problem.")] = None,
+    what: Annotated[What | None, typer.Argument(help="What to list.", show_default="all")] = None,
+    problem: Annotated[str | None, typer.Option(help="List only what belongs to this problem.")] = None,
     format: Annotated[str, typer.Option(help="table or json.")] = "table",
 ) -> None:
     """List problems, methods, workloads, policies, the sets of the reference study and what can be drawn."""

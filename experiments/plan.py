@@ -98,7 +98,7 @@ def chosen_sets(sets: Sequence[InstanceSet], problems: Sequence[str], names: Seq
     for name in names:
         if not any(fnmatchcase(s.name, name) for s in sets):
             known = [s.name for s in sets]
-            raise InputError(f"--set: must be one of {'; '.join(known)}, got {name!r}{meant(known, name)}")
+            raise InputError(f"--set: no set is called {name!r}{meant(known, name)}; gapwise list sets prints all")
     return [s for s in sets if not names or any(fnmatchcase(s.name, name) for name in names)]
 
 

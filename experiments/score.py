@@ -59,7 +59,7 @@ def score(
     task: Annotated[
         str | None,
         typer.Option(
-            help="Judge a program over this task, confined, against proven optima.",
+            help="Run a program in a sandbox, and compare it with the proven optima of this task.",
             autocompletion=_task_names,
             show_default=False,
         ),

@@ -56,7 +56,7 @@ def simulate(
         str | None, typer.Option(help="Policy that the others are compared with.", show_default="the world's own")
     ] = None,
     warm_up_days: Annotated[float, typer.Option(help="Jobs submitted before do not count.", min=0)] = 0.0,
-    bound: Annotated[bool, typer.Option(help="Bound every policy from below, where the world has a bound.")] = True,
+    bound: Annotated[bool, typer.Option(help="Compute a lower bound for every policy, if the world has one.")] = True,
     **said: Any,
 ) -> None:
     """Run policies on workloads, and compare them with a baseline."""

@@ -26,7 +26,7 @@ def verify(
         Path, typer.Argument(help="Certificate, as `solve --certificate` writes it.", show_default=False)
     ],
     more: Annotated[
-        list[Path] | None, typer.Argument(help="Of a front, the certificates of its other bounds.", show_default=False)
+        list[Path] | None, typer.Argument(help="Certificates of the other bounds of a front.", show_default=False)
     ] = None,
 ) -> None:
     """Verify the solution and the bound of a result in rational arithmetic."""

@@ -19,8 +19,9 @@ from experiments.harness.entry import Entry
 from experiments.harness.run import Run
 from experiments.harness.user_functions import user_method
 from experiments.output.folder import files_first, write_certified, write_result_files
-from experiments.output.results import draw_solutions
-from experiments.output.terminal import err, line, out, percent, print_line
+from experiments.output.results import draw_solutions, print_table
+from experiments.output.table import Kind, show_table
+from experiments.output.terminal import err, line, out, percent, print_line, print_rich, text_of
 from experiments.papers import CERTIFIERS, METHODS, PLOTS, SPACES, reference_sets
 from experiments.plan import chosen_sets, no_method
 from experiments.session import Session
@@ -277,48 +278,40 @@ class Worst:
             "region_right": None if self.region is None else f"{self.region.right} of {self.region.fresh}",
         }
 
-    def said(self) -> str:
-        """The same in a paragraph."""
+    def show(self) -> None:
+        """Print the worst case: a sentence, a table of the two results, and what such instances share."""
         case, searched = self.case, sum(one.calls for one in self.found)
-        made = self.space.told(case.chosen)
-        over = (
-            f"all {searched:,} instances of at most {self.size}"
-            if self.whole
-            else f"{searched:,} instances of at most {self.size}"
-        )
+        made = shown(self.space.told(case.chosen))
+        over = f"{'all ' * self.whole}{searched:,} instances of at most {self.size} entries"
         if case.broken is not None:
-            found = f"{self.method} breaks on {made}: {case.broken}. Found among {over}."
-            return found if self.region is None else f"{found} {self._shared('It breaks on instances')}"
-        unit = self.results[0].unit if self.results else ""
-        ratio = "" if case.ratio is None else f" ({case.ratio:.4g} times)"
-        known = "the optimum, proven, is" if case.proven else "the best solution known has"
-        parts = [
-            f"{self.method} is {percent(case.gap)} from the optimum{ratio} on {made}: "
-            f"it has {case.heuristic:.6g} {unit}, {known} {case.best:.6g}.",
-            f"That is the worst of {over}." if self.whole else f"That is the worst found among {over}, not of all.",
-        ]
-        dominated = sum(one.dominated for one in self.found)
-        if dominated:
-            parts.append(f"{dominated:,} of them cannot be worse by a bound, and were not proven one by one.")
+            print_rich(f"{self.method} breaks on {made}: {shown(case.broken)}. Found among {over}.")
+            self._show_region("It breaks on instances")
+            return
+        print_rich(f"{self.method} is {percent(case.gap)} from the optimum on {made}.", "bold")
+        print_rich(f"This is the worst {'of' if self.whole else 'case found among'} {over}.")
+        print_table(self.results)
         if self.family:
-            grown = ", ".join(f"{ratio:.4g} with {m} copies" for m, ratio in self.family.items() if ratio is not None)
-            parts.append(f"Ratio if every entry is repeated: {grown}.")
-        if self.region is not None:
-            parts.append(self._shared("Instances at least half as bad are those"))
-        nothing = sum(one.nothing for one in self.found)
+            head: list[tuple[str, Kind]] = [("copies of each entry", "number"), ("ratio to the optimum", "number")]
+            ratios = [(str(m), ratio) for m, ratio in ((1, case.ratio), *self.family.items())]
+            out.print()
+            show_table(head, [(m, "-" if ratio is None else f"{ratio:.4g}") for m, ratio in ratios])
+        out.print()
+        dominated, nothing = (sum(getattr(one, name) for one in self.found) for name in ("dominated", "nothing"))
+        if dominated:
+            print_rich(f"A bound shows that {dominated:,} of the instances are no worse; these were not solved.")
+        self._show_region("Instances at least half as bad are those")
         if nothing:
-            parts.append(f"{nothing:,} instances have an optimum of 0 that it does not reach: of 0 no gap is a share.")
-        return " ".join(parts)
+            print_rich(f"{nothing:,} instances have an optimum of 0 that the heuristic misses, so they have no gap.")
 
-    def _shared(self, those: str) -> str:
-        """What these instances share, and how often that is right."""
-        assert self.region is not None
-        return f"{those} with {self.region}: right on {self.region.right} of {self.region.fresh} others."
+    def _show_region(self, those: str) -> None:
+        """Print what these instances share, and how often that is right."""
+        if self.region is not None:
+            print_rich(f"{those} with {self.region}: right on {self.region.right} of {self.region.fresh} others.")
 
     def write(self, folder: Path) -> None:
         """The instance, both solutions, the certificate, a picture of each and the answer, in a folder."""
         write_whole(folder / "worst.json", (json.dumps(self.content(), indent=1) + "\n").encode())
-        write_whole(folder / "worst.txt", (self.said() + "\n").encode())
+        write_whole(folder / "worst.txt", f"{text_of(self.show)}\n".encode())
         save(self.instance, folder / f"{self.name}.json")
         write_result_files(folder, self.results)
         if self.certificate is not None:
@@ -335,7 +328,7 @@ class Worst:
             writer = csv.writer(sys.stdout, lineterminator="\n")
             writer.writerows([list(content), list(content.values())])
         else:
-            out.print(shown(self.said()))
+            self.show()
 
 
 if __name__ == "__main__":

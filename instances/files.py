@@ -15,6 +15,7 @@ from instances.errors import InputError, OutputError
 from instances.fields import ProblemData
 from instances.reading import parsed, read_bytes
 from instances.registry import FORMATS
+from instances.text import meant
 from instances.validation import show, validated
 
 ENVELOPE = ("gapwise", "problem", "name", "data")
@@ -55,7 +56,9 @@ def parse(content: Any) -> Instance[Any]:
             raise InputError(f"{name}: missing")
     problem = content["problem"]
     if not isinstance(problem, str) or problem not in FORMATS:
-        raise InputError(f"problem: must be one of {', '.join(FORMATS)}, got {show(problem)}")
+        raise InputError(
+            f"problem: must be one of {', '.join(FORMATS)}, got {show(problem)}{meant(FORMATS, str(problem))}"
+        )
     data = parse_data(problem, content["data"])
     return validated(Instance, {**content, "data": data}, root="")
 
@@ -97,7 +100,9 @@ def write_whole(path: Path, raw: bytes) -> None:
 def json_schema(problem: str) -> dict[str, Any]:
     """JSON Schema (draft 2020-12) of the files of `problem`. Raises InputError for an unknown problem."""
     if problem not in FORMATS:
-        raise InputError(f"problem: must be one of {', '.join(FORMATS)}, got {show(problem)}")
+        raise InputError(
+            f"problem: must be one of {', '.join(FORMATS)}, got {show(problem)}{meant(FORMATS, str(problem))}"
+        )
     envelope = Instance.model_json_schema(mode="validation")
     data = FORMATS[problem].model_json_schema(mode="validation")
     definitions = envelope.pop("$defs", {}) | data.pop("$defs", {})

@@ -78,6 +78,12 @@ KINDS = {
     "gapwise worst full-reconfiguration --size 5 --out worst": PARSE,
     "gapwise worst mine:pack --problem eva-packing --size 8": PARSE,
     "gapwise worst first-fit-decreasing --within cut-bins-2d --size 2": PARSE,
+    "gapwise solve cluster.json --plot pictures": RUN,
+    "gapwise solve cluster.json --write-model model.lp": RUN,
+    "gapwise worst full-reconfiguration --size 2": RUN,
+    "gapwise library write --only 'table 3' --out library": PARSE,
+    "gapwise draw kubernetes-dump --nodes 10 --pods 100 --out dump": RUN,
+    "gapwise cluster dump/dump.json --types dump/types.csv": RUN,
     "gapwise simulate cloud.json": RUN,
     "gapwise simulate cloud.json --policy eva-with-exact": RUN,
     "gapwise simulate cloud.json --policy eva-with-exact --policy exact --policy mine:make": RUN,
@@ -271,6 +277,7 @@ STANDINS |= {
 BEFORE = {
     "gapwise verify cluster.json": "gapwise solve cluster.json --method exact --certificate proofs",
     "gapwise verify moment.json": "gapwise solve moment.json --certificate proofs",
+    "gapwise cluster dump/dump.json": "gapwise draw kubernetes-dump --nodes 10 --pods 100 --out dump",
 }
 """What makes the file that a command begins with."""
 

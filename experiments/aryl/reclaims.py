@@ -87,7 +87,7 @@ def reclaims(
     ] = None,
     days: Annotated[float, typer.Option(help="Days of arrivals.")] = 10.0,
     seeds: Annotated[int, typer.Option(help="Workloads of each kind.", min=1)] = 3,
-    load: Annotated[float, typer.Option(help="Of the training servers.")] = 0.95,
+    load: Annotated[float, typer.Option(help="Load of the training servers.")] = 0.95,
     any_gpu_share: Annotated[float, typer.Option(help="Share of jobs that may run on loaned servers.")] = 0.6,
 ) -> Study:
     """Print preemptions of each order on the reclaims of runs, against the fewest, by size, period and workers."""
@@ -162,7 +162,7 @@ def unavoidable(
     servers: Annotated[int, typer.Option(help="Training servers.", min=2)] = 56,
     days: Annotated[float, typer.Option(help="Days of arrivals.")] = 10.0,
     seeds: Annotated[int, typer.Option(help="Workloads of each kind.", min=1)] = 3,
-    load: Annotated[float, typer.Option(help="Of the training servers.")] = 0.95,
+    load: Annotated[float, typer.Option(help="Load of the training servers.")] = 0.95,
     any_gpu_share: Annotated[float, typer.Option(help="Share of jobs that may run on loaned servers.")] = 0.6,
 ) -> Study:
     """Print preemptions by period and reclaimer, and those that the starts of each run make unavoidable."""

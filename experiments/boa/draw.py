@@ -55,7 +55,7 @@ renting = Drawing(
             shown="as in --trace",
         ),
         "hours": Flag(help="Hours of arrivals, without --trace.", default=8.0),
-        "rate": Flag(help="What newTrace's rates are multiplied with, without --trace."),
+        "rate": Flag(help="Factor on newTrace's arrival rates, without --trace."),
         "gpus_per_node": Flag(help="GPUs of a node.", least=1),
         "acquisition_seconds": Flag("acquisition", "Seconds to get a node.", least=0),
         "reclamation_seconds": Flag("reclamation", "Seconds that a node is billed for after its release.", least=0),
@@ -68,7 +68,7 @@ renting = Drawing(
         ),
         "cold_rescale_seconds": Flag(
             "cold_rescale",
-            "The same on a node that has hosted no job of the application yet.",
+            "Seconds of a rescaling on a node that is new to the application.",
             kind=list[str],
             shown="as on any other",
             value=_by_application,
@@ -82,7 +82,7 @@ renting = Drawing(
             value=_seconds,
         ),
         "window_seconds": Flag(
-            "window_minutes", "What estimates are made of; 0: all time before.", least=0, value=_seconds
+            "window_minutes", "Minutes of the past that estimates use; 0: all.", least=0, value=_seconds
         ),
         "seed": Flag(help="Seed of what is drawn.", default=0),
     },

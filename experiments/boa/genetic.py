@@ -35,16 +35,18 @@ WAYS = ("exact", "genetic")
 def genetic(
     options: Options,
     hours: Annotated[float, typer.Option(help="Hours of Poisson arrivals.")] = 0.6,
-    rate: Annotated[float, typer.Option(help="What newTrace's rates are multiplied with.")] = 1.0,
+    rate: Annotated[float, typer.Option(help="Factor on newTrace's arrival rates.")] = 1.0,
     drawn_with: Annotated[
         list[int] | None, typer.Option(help="Seed of a workload; repeatable.", show_default="1, 2, 3")
     ] = None,
-    objective: Annotated[list[Objective] | None, typer.Option(help="Repeatable.", show_default="both")] = None,
-    efficiency: Annotated[
-        float | None, typer.Option(help="What autoscaling aims at.", show_default="a cluster of the budget")
+    objective: Annotated[
+        list[Objective] | None, typer.Option(help="Objective of the genetic search; repeatable.", show_default="both")
     ] = None,
-    individuals: Annotated[int, typer.Option(help="Of the genetic search.", min=2)] = 50,
-    generations: Annotated[int, typer.Option(help="Of the genetic search.", min=1)] = 10,
+    efficiency: Annotated[
+        float | None, typer.Option(help="Target efficiency of the autoscaler.", show_default="a cluster of the budget")
+    ] = None,
+    individuals: Annotated[int, typer.Option(help="Population of the genetic search.", min=2)] = 50,
+    generations: Annotated[int, typer.Option(help="Generations of the genetic search.", min=1)] = 10,
 ) -> Study:
     """Print mean JCT, rented GPUs and CPU seconds under both ways to split."""
     drawn = {"hours": hours, "rate": rate, "efficiency": efficiency}

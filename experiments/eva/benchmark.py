@@ -34,7 +34,9 @@ def benchmarks(
     vector_packing: Annotated[
         bool, typer.Option("--vector-packing", help="Caprara and Toth's ten classes instead.")
     ] = False,
-    three: Annotated[bool, typer.Option("--three-types", help="These classes on three instance types.")] = False,
+    three: Annotated[
+        bool, typer.Option("--three-types", help="Use three instance types for --vector-packing.")
+    ] = False,
 ) -> Study:
     """Print CPU seconds of building and solving, with one solver thread."""
     stretch = limited(options, STRETCH_S)

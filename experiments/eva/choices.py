@@ -27,7 +27,7 @@ EQUAL = 1e-6  # A plan within this share of the optimum is one.
 def choices(
     options: Options,
     workload: Annotated[Path, typer.Argument(help="An eva-cloud file.")],
-    every: Annotated[int, typer.Option(help="One round with an event of so many.", min=1)] = 4,
+    every: Annotated[int, typer.Option(help="Take every N-th round in which a job arrives or ends.", min=1)] = 4,
 ) -> Study:
     """Print how many rounds are proven, and for each plan in how many it is optimal and what it loses."""
     entries = named(METHODS[EvaReconfiguration.problem], "exact", *PLANS)

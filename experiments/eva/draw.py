@@ -40,9 +40,9 @@ cloud = Drawing(
         "path": Flag("trace", "A trace of Eva in CSV form.", Path, None),
         "durations": Flag(help="Durations of --trace: drawn as in Gavel, or the pods' own lives."),
         "shuffle": Flag(shown="as they are"),
-        "first": Flag(help="Jobs of --trace that are left out before.", least=0),
+        "first": Flag(help="Jobs to skip at the start of --trace.", least=0),
         "limit": Flag(help="Jobs of --trace.", least=1, shown="all"),
-        "cpu": Flag(kind=Literal["vcpus", "physical_cores"], help="What a CPU of --trace is."),
+        "cpu": Flag(kind=Literal["vcpus", "physical_cores"], help="Unit in which --trace counts CPUs."),
         "slowdown": Flag("interference", INTERFERENCE, str, None, NAMED[0], value=_matrix),
         "throughput": Flag("interference", INTERFERENCE, str, None, "figure-1", value=_pairs),
         "hash_order": Flag(
@@ -60,7 +60,7 @@ cloud = Drawing(
             3.0,
             value=lambda longest: (0.5, longest),
         ),
-        "log_uniform": Flag(help="Logarithms of the durations of --jobs are uniform."),
+        "log_uniform": Flag(help="Draw the durations of --jobs log-uniformly."),
         "seed": Flag(help="Seed of --jobs, or of --multi-task and --multi-gpu.", default=0),
     },
     left_out=("name",),
@@ -79,7 +79,7 @@ packing = Drawing(
 
 def rounds(
     workload: Annotated[Path, typer.Option(help="A workload file of eva-cloud.", show_default=False)],
-    every: Annotated[int, typer.Option(help="Take one round of so many with an event.", min=1)] = 1,
+    every: Annotated[int, typer.Option(help="Take every N-th round in which a job arrives or ends.", min=1)] = 1,
 ) -> list[Instance[EvaReconfiguration]]:
     """The rounds of Eva's run of a workload in which jobs have arrived or ended, as problems."""
     from experiments.eva.rounds import rounds_of_eva  # loaded only where a run is made

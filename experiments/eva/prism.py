@@ -217,7 +217,7 @@ def ceiling(
     quick: Annotated[bool, typer.Option("--quick", help="The first three cases.")] = False,
     draw: Annotated[int, typer.Option(help="numpy's seed of the cases.")] = SEED,
 ) -> Study:
-    """Prove the least pressure of each of Prism's cases, and so the highest score that any placement can have."""
+    """Prove the minimum pressure of each of Prism's cases, which bounds the score of any placement."""
     drawn = cases(draw)[: 3 if quick else CASES]
     tasks = [Measurement.of(proven, options, None, case=i, draw=draw) for i in range(len(drawn))]
 

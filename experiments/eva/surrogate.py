@@ -47,7 +47,10 @@ def surrogate(
     instance_jobs: Annotated[int, typer.Option(help="Jobs of each instance.", min=1)] = 5,
     seeds: Annotated[int, typer.Option(help="Instances.", min=1)] = 20,
     tasks_per_job: Annotated[int | None, typer.Option(help="Tasks of each job.", show_default="as in Table 7")] = None,
-    throughput: Annotated[float | None, typer.Option(help="Of every pair.", show_default="Figure 1")] = None,
+    throughput: Annotated[
+        float | None,
+        typer.Option(help="Throughput of every pair of tasks that share an instance.", show_default="Figure 1"),
+    ] = None,
 ) -> Study:
     """Print the share of the most true saving that each method reaches."""
     drawn = {"jobs": instance_jobs, "tasks_per_job": tasks_per_job, "throughput": throughput}

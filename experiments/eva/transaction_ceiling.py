@@ -144,7 +144,7 @@ def ceiling(
     options: Options,
     quick: Annotated[bool, typer.Option("--quick", help="The second workload alone.")] = False,
 ) -> Study:
-    """Prove how soon no order of the leaderboard's transactions can end, and so the highest score of any program."""
+    """Prove a bound on the score of any order of the leaderboard's transactions."""
     numbers = (2,) if quick else WORKLOADS
     tasks = [Measurement.of(proven, options, None, number=number) for number in numbers]
 

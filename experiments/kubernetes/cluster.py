@@ -13,7 +13,6 @@ from functools import cached_property
 from math import floor
 from pathlib import Path
 from shlex import join
-from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,8 @@ from experiments.harness.run import Run
 from experiments.kubernetes.drains import ORDERS, WAITING, CarriedOut, DrainPlan, carry_out
 from experiments.kubernetes.reach import RentalLimits, reachable, state_of
 from experiments.output.folder import files_first
-from experiments.output.terminal import line, out, percent, print_line
+from experiments.output.table import Kind, show_table
+from experiments.output.terminal import line, out, percent, print_line, print_rich, text_of
 from experiments.session import Session
 from instances import InputError, Instance, Options, Result, save
 from instances.files import write_whole
@@ -45,11 +45,10 @@ A_TENTH = 0.1
 COUNT = re.compile(r"(?P<number>[0-9]{1,9})(?P<share>%?)")
 FEW = 12  # names of a line
 SIMULATED = "simulated: resource scores and the pods' own constraints, without the default topology spread"
-WIDTH = 88  # characters of a line
 COUNTED = {
     "evictions": "evictions",
-    "pending_again": "pods pending for a while",
-    "pending_in_the_end": "pods pending in the end",
+    "pending_again": "pending for a while",
+    "pending_in_the_end": "pending at the end",
 }
 Methods = Callable[[Instance[Any], Sequence[str]], list[Entry]]
 
@@ -407,29 +406,64 @@ class ClusterAnswer:
     # words
 
     def __str__(self) -> str:
-        """The answer in ten lines or so."""
-        return "\n".join(line for text in self._lines() for line in wrap(shown(text), WIDTH, subsequent_indent="    "))
+        return text_of(self.show)
 
-    def _lines(self) -> list[str]:
-        nodes, pods = len(self.plan.data.nodes), sum(pod.count for pod in self.plan.data.pods)
-        lines = [f"today: {nodes} nodes with {pods} pods, {self._usd(self.bill)}"]
-        for kind, zone, paid in self.plan.unpriced:
-            where = f" in {zone}" if zone else ""
-            number = self.plan.unpriced[kind, zone, paid]
-            lines.append(f"not counted, for no row of the table has its price: {number} x {kind}{where}, {paid}")
-        lines += self._kept_and_pending()
-        for end in self.ends():
-            lines.append(self._end(end))
-        lines += self._possible()
-        lines += self._plan()
-        lines += self._tenth()
+    def show(self) -> None:
+        """Print the bills in a table, then what is kept, what to do, and which pods stay where they are."""
+        head: list[tuple[str, Kind]] = [("bill", "name"), ("USD/h", "number"), ("USD a month", "number")]
+        head += [("saved", "number"), *((said, "number") for said in COUNTED.values()), ("", "note")]
+        show_table(head, self._bills())
+        out.print()
+        for text in self._lines():
+            print_rich(shown(text))
         pins = [
-            f"{p['reason']}: {p['pods']} pods" + (f", {p['usd_per_hour']:.4g} USD/h" if p["usd_per_hour"] else "")
+            (shown(p["reason"]), str(p["pods"]), "-" if p["usd_per_hour"] is None else f"{p['usd_per_hour']:.4f}")
             for p in self.pinned()
         ]
         if pins:
-            lines.append(f"stays where it is, and what that costs: {'; '.join(pins)}")
-        for what, dropped in (("not heeded by the bound", self.bound), ("not in the plan", self.plan)):
+            out.print()
+            show_table([("pods stay because of", "name"), ("pods", "number"), ("costs USD/h", "number")], pins)
+
+    def _bills(self) -> Iterator[list[str]]:
+        """Yield a row for each bill: today's, those of rules and plans, and the bound."""
+        nodes, pods = len(self.plan.data.nodes), sum(pod.count for pod in self.plan.data.pods)
+        yield self._bill_row("today", self.bill, f"{nodes} nodes with {pods} pods")
+        for end in self.ends():
+            note = "" if end["usd_per_hour"] is not None else f"no answer: {end['reason'] or end['status']}"
+            yield self._bill_row(end["rule"], end["usd_per_hour"], note, [end[key] for key in COUNTED])
+        if self.plan_made is not None and self.went is not None:
+            note = f"in {self.went.orders} of {ORDERS} random orders a pod finds no place ({SIMULATED})"
+            yield self._bill_row("this plan", self.reached, note, [self.evicted])
+        yield self._bill_row("best bill known", self.least, self._proof())
+        unknown = "nothing was proven within the time limit"
+        yield self._bill_row("lower bound", self.lower, unknown if self.lower is None else "proven for any plan")
+
+    def _bill_row(self, name: str, usd: float | None, note: str, counts: Sequence[int | None] = ()) -> list[str]:
+        """Return a row of the table of bills. A bill above today's is that of pending pods, which get nodes."""
+        cells = ["-"] * 3
+        if usd is not None:
+            saved = percent((self.bill - usd) / self.bill, 1) if self.bill else "-"
+            cells = [f"{usd:.4f}", f"{usd * HOURS:,.0f}", saved if name != "today" else "-"]
+        numbers = ["-" if n is None else str(n) for n in (*counts, *[None] * (len(COUNTED) - len(counts)))]
+        return [shown(name), *cells, *numbers, shown(note)]
+
+    def _proof(self) -> str:
+        """Say how far the best bill that is known is from the bound."""
+        if self.least is None:
+            return self.own.reason or self.own.status
+        within = "" if self.points[-1] is None else f" with at most {self.points[-1]} evictions"
+        bound = self._bound_of(self.points[-1])
+        if self.proven or bound is None or not self.least:
+            return f"{'proven' if self.proven else 'not proven'} optimal{within}"
+        return f"within {percent((self.least - bound) / self.least)} of the optimum{within}"
+
+    def _lines(self) -> list[str]:
+        lines = []
+        for (kind, zone, paid), number in self.plan.unpriced.items():
+            where = f" in {zone}" if zone else ""
+            lines.append(f"not counted, because no row of the table has a price: {number} x {kind}{where}, {paid}")
+        lines += [*self._kept_and_pending(), *self._plan(), *self._tenth()]
+        for what, dropped in (("the bound ignores", self.bound), ("not in the plan", self.plan)):
             counts = [f"{reason}: {n}" for reason, n in dropped.dropped.items()]
             if counts:
                 lines.append(f"{what}: {'; '.join(counts)}")
@@ -463,47 +497,13 @@ class ClusterAnswer:
             )
         return lines
 
-    def _usd(self, usd: float) -> str:
-        return f"{usd:.4f} USD/h, {usd * HOURS:,.0f} USD a month"
-
-    def _effect(self, usd: float, s: str = "") -> str:
-        """Say what changes if the bill becomes this, with a verb that may end in s."""
-        if usd <= self.bill or agree(usd, self.bill):
-            return f"save{s} {self._saved(usd)}"
-        share = f" ({percent((usd - self.bill) / self.bill, 1)})" if self.bill else ""
-        return f"add{s} {usd - self.bill:.4f} USD/h{share} to the bill, for pending pods"
-
-    def _saved(self, usd: float) -> str:
-        """What is saved where the bill falls to this, and its share."""
-        less = self.bill - usd
-        return f"{less:.4f} USD/h" + (f" ({percent(less / self.bill, 1)})" if self.bill else "")
-
-    def _end(self, end: Mapping[str, Any]) -> str:
-        if end["usd_per_hour"] is None:
-            return f"{end['rule']}: no answer ({end['reason'] or end['status']})"
-        counts = [f"{end[key]} {said}" for key, said in COUNTED.items() if end[key] is not None]
-        return f"{end['rule']} would {self._effect(end['usd_per_hour'])}" + "".join(f", {said}" for said in counts)
-
-    def _possible(self) -> list[str]:
-        if self.lower is None:
-            return ["how much can be saved at most is unknown: nothing was proven within the time limit"]
-        most = min(self.lower, self.bill)
-        return [f"at most {self._saved(most)} can be saved, proven: no bill is below {self.lower:.4f} USD/h"]
-
     def _plan(self) -> list[str]:
-        if self.least is None or self.plan_made is None or self.went is None or self.reached is None:
+        """Say what to rent and which nodes to drain."""
+        if self.plan_made is None:
             return [f"no plan: {self.own.reason or self.own.status}"]
-        bound = self._bound_of(self.points[-1])
-        apart = "" if bound is None or not self.least else f"within {percent((self.least - bound) / self.least)}"
-        proven = "proven" if self.proven else apart or "nothing is proven of it"
-        within = "" if self.points[-1] is None else f" with at most {self.points[-1]} evictions"
-        lines = [f"the least bill{within} that breaks nothing: {self.least:.4f} USD/h ({proven})"]
         if not self.plan_made.order and not self.plan_made.new:
-            return [*lines, "no plan that kube-scheduler can carry out saves anything"]
-        without = f"in {self.went.orders} of {ORDERS} random orders a pod finds no place"
-        lines.append(
-            f"this plan {self._effect(self.reached, 's')}, with {self.evicted} evictions; {without} ({SIMULATED})"
-        )
+            return ["no plan that kube-scheduler can carry out saves anything"]
+        lines = []
         new = Counter(self.plan.data.instance_types[k].name for k in self.plan_made.new)
         if new:
             lines.append("rent " + ", ".join(f"{n} x {name}" for name, n in new.items()))
@@ -570,7 +570,7 @@ class ClusterAnswer:
         elif form == "csv":
             print(self.plan_file(".csv"), end="")
         else:
-            out.print(str(self))
+            self.show()
 
 
 def _kubectl(*words: str) -> str:

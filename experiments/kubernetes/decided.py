@@ -66,7 +66,7 @@ def decided(
     seeds: Annotated[int, typer.Option(min=1, help="Clusters of each row.")] = 10,
     row: Annotated[list[str] | None, typer.Option(help="A row; repeatable. By default all.")] = None,
 ) -> StagedStudy:
-    """Print of how many clusters it is decided whether all pods can be placed; 2 or 5 CPU seconds each."""
+    """Print how many clusters are decided: whether all pods can be placed, in 2 or 5 CPU seconds each."""
     for name in row or ():
         if name not in ROWS:
             raise InputError(f"--row: must be one of {', '.join(ROWS)}, got {name!r}")

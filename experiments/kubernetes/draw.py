@@ -34,5 +34,5 @@ def dump(
     nodes: Annotated[int, typer.Option(help="Number of nodes, a tenth of them with GPUs.")] = 60,
     pods: Annotated[int, typer.Option(help="Number of pods that run, those of DaemonSets among them.")] = 900,
 ) -> Mapping[str, bytes]:
-    """The dump of a Kubernetes cluster that nobody has, and a table of prices: dump.json and types.csv, in a folder."""
+    """A synthetic dump of a Kubernetes cluster and its price table: dump.json and types.csv, in a folder."""
     return synthetic_dump(seed, nodes=nodes, pods=pods)

@@ -57,8 +57,8 @@ ABOUT = {"above": "above the least", "share": "share of the saving", "evicted": 
 def rules(
     options: Options,
     clusters: Annotated[int | None, typer.Option(min=1, help="Clusters of each row. By default 30, or 10.")] = None,
-    rows: Annotated[int, typer.Option(min=1, max=len(ROWS), help="The last of the rows.")] = len(ROWS),
-    first: Annotated[int, typer.Option(min=1, max=len(ROWS), help="The first of the rows.")] = 1,
+    rows: Annotated[int, typer.Option(min=1, max=len(ROWS), help="Number of the last row to run.")] = len(ROWS),
+    first: Annotated[int, typer.Option(min=1, max=len(ROWS), help="Number of the first row to run.")] = 1,
 ) -> Study:
     """Print where the rules end, what it costs in evictions, and what is proven and can be carried out instead."""
     if first > rows:

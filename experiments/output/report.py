@@ -399,9 +399,9 @@ def _picture(sets: Sequence[_Set]) -> str:
         )
     return (
         "<section id='gaps'><h2>Gaps of every method</h2><p>A line per method: the dot is its mean gap, the bar at the "
-        "end of the line its worst gap. Methods that are always optimal share one dot at 0. Black: exact. Blue: the "
-        "algorithm of a paper. Grey: the baseline. Hollow, dashed: to the best bound, if no optimum is proven. Point "
-        "at a line for its method; choose a set to open it.</p>"
+        "end of the line its worst gap. Methods that are always optimal share one dot at 0. Black, or white on dark: "
+        "exact. Blue: the algorithm of a paper. Grey: the baseline. Hollow, dashed: to the best bound, if no optimum "
+        "is proven. Point at a line for its method; choose a set to open it.</p>"
         f"<div class='dots'>{axis}<ul>{lines}</ul></div></section>"
     )
 

@@ -18,18 +18,16 @@ from instances import Instance, Result
 from instances.gaps import TOLERANCE, ahead, of_nothing
 from instances.text import shown
 
-NARROW = 120  # columns of a terminal under which results are shown with fewer digits
-
 
 def print_table(results: Iterable[Result]) -> None:
     """Print one row per result on standard output, and its note."""
-    narrow = out.width < NARROW
     rows = []
     for r in results:
-        numbers = [f"{v:.{8 if narrow else 10}g}" if v is not None else "-" for v in (r.objective, r.bound)]
+        numbers = [f"{v:.10g}" if v is not None else "-" for v in (r.objective, r.bound)]
         seconds = "-" if r.cpu_s is None else f"{r.cpu_s:.3f}"
-        gap = percent(own_gap(r), 2 if narrow else 4)
-        rows.append([shown(r.instance), shown(r.method), r.status, *numbers, gap, seconds, r.unit, note(r)])
+        rows.append(
+            [shown(r.instance), shown(r.method), r.status, *numbers, percent(own_gap(r), 4), seconds, r.unit, note(r)]
+        )
     show_table(RESULT_HEAD, rows, grouped=True)
 
 
@@ -85,6 +83,7 @@ def print_tables(rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> Non
         f"{common if any(row.partial for row in rows) else ''}"
         "proven: solutions that meet the best bound, to 1e-6; CPU s: mean a run"
     )
+    out.print()
 
 
 def _kind(column: StudyColumn) -> Kind:
@@ -168,9 +167,10 @@ def print_plan(instances: Sequence[Instance], results: Sequence[Result], plans: 
     lines = _lines(instances[0], best, plans.get(best.problem))
     # the last lines of a plan in words are the sum of the others
     cut = [*lines[: MOST - 2], f"... {len(lines) - MOST} more lines; --plan writes them all", *lines[-2:]]
-    out.print(f"\nthe plan of {shown(best.method)}:")
+    out.print()
+    print_rich(f"the plan of {shown(best.method)}:")
     for line in lines if len(lines) <= MOST else cut:
-        out.print(f"  {line}")
+        print_rich(f"  {line}")
 
 
 def _lines(instance: Instance, result: Result, plan: str | None) -> list[str]:

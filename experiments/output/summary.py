@@ -40,8 +40,8 @@ class Finding:
     @property
     def _without(self) -> str:
         """Of which runs there is no gap: of 0 there is no share, and of what is no solution neither."""
-        said = [f"; without one on {self.nothing.count(of)}, where the {of} is 0" for of in dict.fromkeys(self.nothing)]
-        said += [f"; {self.violating} break a constraint"] if self.violating else []
+        said = [f"; no gap on {self.nothing.count(of)}, because the {of} is 0" for of in dict.fromkeys(self.nothing)]
+        said += [f"; {self.violating} with a broken constraint"] if self.violating else []
         said += [f"; {self.failed} without a solution"] if self.failed else []
         return "".join(said)
 
@@ -62,7 +62,7 @@ class Findings:
     def heading(self) -> str:
         if not self.over:
             return "without a gap:"
-        return f"over {'all' if self.over == self.instances else f'{self.over} of'} {self.instances}:"
+        return f"on {'all' if self.over == self.instances else f'{self.over} of the'} {self.instances} instances:"
 
     @property
     def compared(self) -> str:
@@ -73,7 +73,7 @@ class Findings:
         if all(one.worst is not None and one.worst <= TOLERANCE for one in self.methods):
             return ""
         said = ", ".join(f"{shown(one.method)} {percent(one.mean, 1)}" for one in self.beside)
-        return f"beside them, on the same: {said}" if said else ""
+        return f"other methods on these instances: {said}" if said else ""
 
 
 @dataclass(frozen=True)

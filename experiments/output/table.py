@@ -79,11 +79,12 @@ def show_table(head: Sequence[tuple[str, Kind]], rows: Iterable[Sequence[str]], 
         for block in blocks:
             _print_block(block, here, gap)
         for note in notes:
-            for k in here:
-                if note.cells[k]:
-                    print_rich(f"  {labels[k]}: {note.cells[k]}")
+            for text in dict.fromkeys(note.cells[k] for k in here if note.cells[k]):
+                rows_of_text = [labels[k] for k in here if note.cells[k] == text]
+                every = len(rows_of_text) == len(here) > 1
+                print_rich(f"  {'all rows' if every else '; '.join(rows_of_text)}: {text}")
     for short, whole in names.items():
-        out.print(f"  {short}: {whole}")
+        print_rich(f"  {short}: {whole}")
 
 
 def _choose_form(columns: Sequence[_Column], grouped: bool) -> tuple[bool, int, int]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import TypeVar
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from experiments.harness.experiment import TextTable
 from instances import Result
@@ -21,6 +24,7 @@ from instances.text import shown
 T = TypeVar("T")
 
 NOTEBOOK = 100  # columns of the line of progress in a notebook
+TEXT_WIDTH = 88  # columns of text in a file or in Python
 FILE_WIDTH = 160  # columns of a table that goes to a file or a pipe
 
 # names are printed as they are: an instance may be called `a [b] :star:`
@@ -57,16 +61,30 @@ def follow(
             yield i, outcome
 
 
-def print_rich(content: Table | str, style: str | None = None) -> None:
+def print_rich(content: Table | Padding | str, style: str | None = None) -> None:
     """Print a table or text on standard output, without blanks at the ends of lines.
 
     Text is broken between words on a terminal. In a file or a pipe each line stays whole.
     """
     whole = not isinstance(content, str) or (out.width == FILE_WIDTH and not out.is_terminal)
+    if isinstance(content, str) and not whole:
+        words = Text(content.lstrip())
+        content = Padding(words, (0, 0, 0, len(content) - len(words)), expand=False)  # the next lines are indented, too
     with out.capture() as captured:
         out.print(content, style=style, soft_wrap=whole)
     for text in captured.get().splitlines():
         print(text.rstrip())
+
+
+def text_of(show: Callable[[], None], width: int = TEXT_WIDTH) -> str:
+    """Return the text that `show` prints, for lines of at most `width` characters and without styles."""
+    before, out.width = out.width, width
+    try:
+        with redirect_stdout(io.StringIO()) as said:
+            show()
+    finally:
+        out.width = before
+    return Text.from_ansi(said.getvalue()).plain.rstrip()
 
 
 def line(result: Result) -> str:

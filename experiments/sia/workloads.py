@@ -41,7 +41,7 @@ def samples(
         typer.Option(help="Least and largest load that pools of --trace are sized for.", show_default="0.6 1.1"),
     ] = None,
     least_jobs: Annotated[
-        int | None, typer.Option(help="Pools of --trace with fewer jobs are not drawn.", min=1, show_default="20")
+        int | None, typer.Option(help="Minimum number of jobs of a pool of --trace.", min=1, show_default="20")
     ] = None,
     drop_wide: Annotated[
         bool | None, typer.Option("--drop-wide", help="Size pools of --trace for the load alone; drop wider jobs.")

@@ -64,18 +64,18 @@ def loaning_days(
     - `trace`: a CSV file with `submit_s`, `duration_s` and `gpus`, as Philly's.
     - `training_servers`: servers of 8 GPUs; 443 in the paper.
     - `load`: GPU time that the jobs need on their base demand, as a share of that of the training cluster.
-    - `bursts`: what some hours and days have more than others (`Bursts`): 1 as in Philly's trace, 0 nothing.
+    - `bursts`: strength of the daily and hourly peaks (`Bursts`): 1 as in Philly's trace, 0 none.
     - `loaned_speed`: speed of a loaned GPU; 1 is a training GPU's.
     - `loaned_workers`: workers on loaned servers are slow, or have more GPUs.
     - `orchestrator_period_seconds`: seconds between decisions to lend.
     - `scheduling_period_seconds`: seconds between decisions to start jobs; 0: at events.
     - `headroom`: share of the inference servers that is never lent.
     - `elastic_share`: share of jobs that scale.
-    - `scaling_range`: most workers of an elastic job over its least.
-    - `scaling_loss`: loss of a worker beyond the middle of the range.
+    - `scaling_range`: ratio of the maximum to the minimum number of workers of an elastic job.
+    - `scaling_loss`: efficiency that each worker beyond the middle of the range loses.
     - `any_gpu_share`: share of jobs that may run on loaned servers; elastic ones all may.
     - `heterogeneous_share`: share of jobs that may run on both kinds at once.
-    - `heterogeneous_speed`: their speed there, as a share of the ideal.
+    - `heterogeneous_speed`: speed of jobs that use both kinds at once, as a share of the ideal.
     - `checkpointed_share`: share of jobs that keep their progress when they are preempted.
     - `preemption_seconds`: what a preemption costs beside the progress, in seconds.
     - `wrong_predictions`: share of jobs whose running time is believed to be up to a quarter more or less than it is.

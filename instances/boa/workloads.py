@@ -188,7 +188,7 @@ def poisson_renting(
 
     - `hours`: hours within which jobs arrive.
     - `seed`: seed of all draws.
-    - `rate`: what the rates of arrival are multiplied with.
+    - `rate`: factor on the arrival rates.
     - `c2`: squared coefficient of variation of the times between arrivals, with bursts that all classes share; `None`
       for none.
     - `budget`: GPUs on average, or `budget_over_load` as a multiple of the load.

@@ -144,7 +144,7 @@ class Book:
         for resource, amount, capacity in zip(self.data.resources, used, self._capacity[kind.name], strict=True):
             if amount > capacity:
                 holds = float(Fraction(amount, STEPS))
-                found.append(f"a {kind.name} holds {holds:g} {resource} of {kind.capacity[resource]:g}")
+                found.append(f"a {kind.name} holds {holds:g} {resource}, and has {kind.capacity[resource]:g}")
         return found
 
     def allowed(self, key: str, kind: PricedType) -> bool:

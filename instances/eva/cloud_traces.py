@@ -55,7 +55,7 @@ def trace_cloud(
     """The jobs of an Eva trace (section 6.1), each of one task, on the instance types of EC2.
 
     - `durations`: those drawn as in Gavel, or the pods' own lives; the latter count as a second at least.
-    - `shuffle`: seed with which the durations are dealt out anew to the jobs; Table 13 comes out with 2.
+    - `shuffle`: seed that shuffles the durations among the jobs; 2 gives Table 13.
     - `first`: so many jobs are left out, and time begins with the period in which the next one arrives.
     - `limit`: only so many jobs.
     - `cpu`: `vcpus`, or `physical_cores` as the artifact's driver of 200 jobs has it.
@@ -63,8 +63,8 @@ def trace_cloud(
     - `believed`: throughput that a pair is believed to have before it was on an instance together.
     - `hash_order`: seed of the order of workloads in which the artifact's generator lists sets of three and more tasks,
       which the artifact leaves to Python's hashes; `None`: sets run at the product of their pairs.
-    - `delay_factor`: what the jobs' delays are multiplied with, as in Figure 5, rounded to seconds.
-    - `arrival_rate`: what the rate of arrivals is multiplied with, as in Figure 8.
+    - `delay_factor`: factor on the jobs' delays, as in Figure 5; delays are rounded to seconds.
+    - `arrival_rate`: factor on the arrival rate, as in Figure 8.
     - `multi_task`: share of the jobs that get 2 or 4 tasks, half of them each, as in Figure 7; drawn with `seed`.
     - `multi_gpu`: share of the jobs with 2, 4 or 8 GPUs, in the ratio of 5:4:1, as in Figure 6; drawn with `seed`. So
       many jobs with one GPU become like one of the trace's jobs of that size, but for arrival and duration.

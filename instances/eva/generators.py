@@ -76,7 +76,7 @@ def synthetic_cloud(
     - `gap_minutes`: mean time between arrivals, which are a Poisson process.
     - `hours`: shortest and longest duration of a job, hours; durations are uniform, in whole seconds.
     - `log_uniform`: their logarithms are uniform instead; Table 6 fits that.
-    - `delay_factor`: what the jobs' delays are multiplied with, as in Figure 5.
+    - `delay_factor`: factor on the jobs' delays, as in Figure 5.
     - `throughput`: of every task beside one other, as in Figure 4; without it that of Figure 1.
     - `tasks_per_job`: 4 for all jobs in Table 6; without it as many as Table 7 says.
 

@@ -282,9 +282,10 @@ def refuse_demand(path: str, name: str, demand: Demands, kinds: Sequence[PricedT
         _refuse_amounts(f"{path}.demand.{family}", amounts, resources)
     if not any(fits(demand, kind) for kind in kinds):
         largest = {r: max(kind.capacity[r] for kind in kinds) for r in resources}
-        short = [r for r in resources if min(d[r] for d in demand.values()) > largest[r]]
-        why = "".join(f"; the largest has {largest[r]:g} {r}" for r in short[:1])
-        refuse(path, f"fits on no instance type{why}", name)
+        least = {r: min(d[r] for d in demand.values()) for r in resources}
+        short = [r for r in resources if least[r] > largest[r]]
+        needs = "".join(f": it needs {least[r]:g} {r}, and the largest has {largest[r]:g}" for r in short[:1])
+        refuse(path, f"{name} fits on no instance type{needs}")
 
 
 def _refuse_amounts(path: str, amounts: Amounts, resources: Sequence[str]) -> None:

@@ -24,9 +24,9 @@ def random_cluster(
 
     - `nodes`: number of nodes.
     - `seed`: seed of all draws.
-    - `load`: of CPU and memory, each the share that all pods ask for, as nearly as they come to it.
-    - `pending`: the share of the pods that waits; those that fit nowhere as others were placed wait as well.
-    - `planted`: draw the pods node by node, so that all of them can be placed, or else from one sum.
+    - `load`: share of the CPU and of the memory of all nodes that the pods request, approximately.
+    - `pending`: share of the pods that are pending; pods that fit on no node are pending, too.
+    - `planted`: draw the pods node by node, so that all of them fit; otherwise from the total capacity.
 
     Raises InputError for a number out of range.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import os
@@ -92,6 +93,9 @@ def test_a_worker_that_dies_has_its_run_done_again_elsewhere_and_is_named(cluste
     assert len(list(tmp_path.glob("begun-*"))) == 2
 
 
+FORMER_NAME = "gapwise: --cluster is now called --dask; the former name still works\n"
+
+
 def test_simulate_and_reproduce_print_what_they_print_at_home(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -100,15 +104,21 @@ def test_simulate_and_reproduce_print_what_they_print_at_home(
     monkeypatch.setattr(reproduce, "PAPERS", ("sia",))
     monkeypatch.setattr(reproduce, "experiments_of", lambda paper: (one,))
     for command in (("simulate", tmp_path / "five.json", "--policy", "gssf"), ("reproduce",)):
-        here, there = (
+        here, there, alias = (
             call(*command, "--format", "json", "--quiet", *where)
-            for where in ((), ("--dask", cluster.scheduler_address))
+            for where in ((), ("--dask", cluster.scheduler_address), ("--cluster", cluster.scheduler_address))
         )
-        assert (here.returncode, there.returncode) == (0, 0), there.stderr
-        rows = [[json.loads(line) for line in done.stdout.splitlines()] for done in (here, there)]
-        for row in [*rows[0], *rows[1]]:
+        assert (here.returncode, there.returncode, alias.returncode) == (0, 0, 0), there.stderr
+        assert (there.stderr, alias.stderr) == ("", FORMER_NAME)
+        rows = [[json.loads(line) for line in done.stdout.splitlines()] for done in (here, there, alias)]
+        for row in itertools.chain(*rows):
             row.pop("cpu_s", None)
-        assert rows[0] == rows[1] != []
+        assert rows[0] == rows[1] == rows[2] != []
+    both = call("reproduce", "--dask", "tcp://127.0.0.1:9", "--cluster", "tcp://127.0.0.1:9")
+    assert (both.returncode, both.stderr) == (
+        2,
+        "gapwise: --cluster: is the former name of --dask; give --dask alone\n",
+    )
 
 
 def _mean_delay(context: Context, outcomes: Any) -> list[Claim]:

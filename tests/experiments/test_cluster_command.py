@@ -69,11 +69,12 @@ def test_the_answer_in_words_and_the_plan_in_a_file(tmp_path: Path):
     done = call("cluster", *arguments[0], *arguments[1:])
     assert done.returncode == 0, done.stderr
     said = done.stdout
-    assert "today: 2 nodes with 2 pods, 0.8000 USD/h, 584 USD a month" in said
-    assert "at most 0.7000 USD/h (87.5%) can be saved, proven: no bill is below 0.1000 USD/h" in said
-    assert "this plan saves 0.7000 USD/h (87.5%), with 2 evictions; in 0 of 100 random orders a pod" in said
+    rows = [" ".join(line.split()) for line in said.splitlines()]
+    assert "today 0.8000 584 - - - - 2 nodes with 2 pods" in rows
+    assert any(row.startswith("this plan 0.1000 73 87.5% 2 - - in 0 of 100 random orders a pod") for row in rows)
+    assert "lower bound 0.1000 73 87.5% - - - proven for any plan" in rows
     assert "\nrent 1 x small\n" in said
-    assert len(said.splitlines()) <= 12
+    assert len(rows) <= 14
     rows = list(csv.DictReader((tmp_path / "plan.csv").open()))
     assert [row["rent"] for row in rows] == ["1 x small", "", ""]
     assert call("cluster", *arguments[0], "--rules", "kube-least", "--plan", tmp_path / "plan.json").returncode == 0
@@ -129,15 +130,15 @@ def test_a_node_without_a_price_is_kept_and_the_status_is_3(tmp_path: Path):
     assert found["nodes"]["unpriced"] == [{"type": "metal", "zone": "b", "capacity_type": "on-demand", "nodes": 1}]
     assert (found["bill_usd_per_hour"], found["reachable_usd_per_hour"]) == (0.8, 0.0), "own has room for all"
     done = call("cluster", *write(tmp_path, items), "--rules", "kube-least")
-    assert "not counted, for no row of the table has its price: 1 x metal in b, on-demand" in done.stdout
+    assert "not counted, because no row of the table has a price: 1 x metal in b, on-demand" in done.stdout
     assert done.returncode == 3
 
 
 def test_a_rule_that_fails_is_told_and_the_status_is_1(tmp_path: Path):
     done = call("cluster", *write(tmp_path, two_nodes()), "--rules", "tests.user_heuristics:raises")
     assert done.returncode == 1
-    assert "tests.user_heuristics:raises: no answer (" in done.stdout
-    assert "this plan saves 0.7000 USD/h (87.5%)" in done.stdout
+    assert re.search(r"tests.user_heuristics:raises[ -]* no answer: ", done.stdout)
+    assert "this plan 0.1000 73 87.5%" in " ".join(done.stdout.split())
 
 
 def test_an_anonymous_answer_has_no_name_of_the_cluster(tmp_path: Path):

@@ -127,7 +127,7 @@ def test_a_pod_that_skew_keeps_from_coming_back_stays(tmp_path: Path):
     items = [node("a1"), node("a2"), node("b1", "z-b"), named("w1", "a1", "1", "web", **rule)]
     answer, said = run(tmp_path, [*items, named("w2", "a2", "1", "web", **rule), named("db", "b1", "15")])
     assert (answer["steps"], answer["least_usd_per_hour"]) == ([], 2.4)
-    assert "spread on zones that today forbids a return: 2 pods, 0.8 USD/h" in said
+    assert "spread on zones that today forbids a return 2 0.8000" in said
 
 
 def test_the_answer_says_that_it_does_not_simulate_the_default_spread(tmp_path: Path):

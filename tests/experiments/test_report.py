@@ -43,7 +43,7 @@ def test_the_answer_says_how_far_each_method_is_and_at_worst_on_which_instance(s
     (answer,) = answers(scored)
     assert answer.headline == "eva-packing: the optimum is proven on 4 of 4 instances"
     (findings,) = answer.lists
-    assert findings.heading == "over all 4:"
+    assert findings.heading == "on all 4 instances:"
     exact, alone, _ = findings.methods
     assert str(exact) == "exact: at the optimum"
     gaps = {s.result.instance: s.gap_to_optimum or 0.0 for s in scored if s.result.method == "no-packing"}
@@ -61,14 +61,14 @@ def test_means_in_one_list_are_over_the_same_instances(scored: list[Scored]):
     broken = scored[1].result.model_copy(update={"status": "violates", "gap": None})
     (answer,) = answers([scored[0], Scored(scored[1].run, broken), *scored[2:]])
     assert [(f.heading, [m.method for m in f.methods]) for f in answer.lists] == [
-        ("over all 4:", ["exact", "full-reconfiguration"]),
-        ("over 3 of 4:", ["no-packing"]),
+        ("on all 4 instances:", ["exact", "full-reconfiguration"]),
+        ("on 3 of the 4 instances:", ["no-packing"]),
     ]
-    assert str(answer.lists[1].methods[0]).endswith("; 1 break a constraint")
+    assert str(answer.lists[1].methods[0]).endswith("; 1 with a broken constraint")
     kept = [s.gap_to_optimum for s in scored if s.result.method == "no-packing"][1:]
     assert answer.lists[1].methods[0].mean == pytest.approx(sum(g or 0.0 for g in kept) / 3)
     there = [s.gap_to_optimum or 0.0 for s in scored if s.result.method == "full-reconfiguration"][1:]
-    said = f"beside them, on the same: exact 0.0%, full-reconfiguration {100 * sum(there) / 3:.1f}%"
+    said = f"other methods on these instances: exact 0.0%, full-reconfiguration {100 * sum(there) / 3:.1f}%"
     assert [findings.compared for findings in answer.lists] == ["", said]
 
 

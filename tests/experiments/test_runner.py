@@ -56,7 +56,7 @@ def test_a_broken_constraint_is_said_and_has_no_gap():
     assert result.status == "violates"
     assert result.objective == 12
     assert result.gap is None
-    assert result.violations == ("a it1 holds 22 cpu of 16",)
+    assert result.violations == ("a it1 holds 22 cpu, and has 16",)
 
 
 def test_a_user_s_heuristic_gets_the_seed_if_it_takes_it():
@@ -196,7 +196,7 @@ def test_a_bound_that_a_user_s_heuristic_claims_is_shown_as_claimed():
 
 def test_what_a_heuristic_does_to_its_data_is_not_what_is_checked():
     result = run_one("tampers")
-    assert (result.status, result.violations) == ("violates", ("a it1 holds 22 cpu of 16",))
+    assert (result.status, result.violations) == ("violates", ("a it1 holds 22 cpu, and has 16",))
     (method,) = methods_for(table_3(), ["tests.user_heuristics:tampers"])
     instance = table_3()
     here = apply(method, instance, Options())

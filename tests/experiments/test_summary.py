@@ -142,8 +142,8 @@ def test_of_nothing_there_is_no_share_and_the_words_say_so(capsys: pytest.Captur
     assert (unproven[0].gap_to_bound, proven[0].gap_to_optimum) == (pytest.approx(1 / 3), 0.0)
     print_tables(summarise([*unproven, *proven]), [*unproven, *proven])
     said = capsys.readouterr().out
-    assert "h: no gap is known; without one on 1, where the objective is 0" in said
-    assert "h: no gap is known; without one on 1, where the optimum is 0" in said
+    assert "h: no gap is known; no gap on 1, because the objective is 0" in said
+    assert "h: no gap is known; no gap on 1, because the optimum is 0" in said
     assert said.count("1 without a gap: objective 0") == said.count("1 without a gap: optimum 0") == 1
     assert "aryl-reclaim: the optimum is proven on 1 of 1 instances" in said
     assert all(float(share) <= 100 for share in re.findall(r"([0-9.]+)%", said))
@@ -175,7 +175,7 @@ def test_failing_on_a_hard_instance_improves_no_mean_in_the_table(capsys: pytest
     assert [columns["gaps_to_optimum"].show(row) for row in rows.values()] == ["2/2", "2/2", "1/2"]
     print_tables(list(rows.values()), found)
     said = capsys.readouterr().out
-    assert said.count("beside them, on the same: exact 0.0%, g 10.0%") == said.count("beside them") == 1
+    assert said.count("other methods on these instances: exact 0.0%, g 10.0%") == said.count("other methods") == 1
     (kept,) = csv.DictReader(
         line for i, line in enumerate(summary_csv(list(rows.values())).splitlines()) if i in (0, 3)
     )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -14,13 +18,16 @@ from experiments.output import simulation, terminal
 from experiments.output.results import print_table, print_tables
 from experiments.output.summary import answers
 from experiments.output.table import show_table
+from experiments.output.terminal import print_rich, text_of
 from experiments.papers import METHODS, ONLINE
 from experiments.plan import plan
 from experiments.simulator.plots import speedup_cdf
 from experiments.simulator.simulation import ChosenPolicies
-from instances import Options, Result
+from instances import Options, Result, save
 from instances.eva import table_3, table_7
+from instances.sia import five_jobs
 from tests.commands import call
+from tests.experiments.test_cluster_command import two_nodes, write
 
 
 @pytest.fixture
@@ -183,3 +190,89 @@ def test_no_table_loses_a_digit_or_breaks_a_word(
     shown_heads = HEADS[1:] if grouped and width < 100 else HEADS
     assert all(word in words for head in shown_heads for word in head.split() if head != HEADS[0])
     assert CELLS[1] in said
+
+
+LONG_NAME = "an-instance-with-a-name-of-more-than-forty-characters-for-a-narrow-terminal"
+MINE = """
+from heuristics.eva import no_packing
+
+def a_heuristic_with_a_long_name(data):
+    return no_packing(data)
+"""
+COMMANDS = {
+    "gap_study": ("table-3.json", "--method", "exact", "--method", "no-packing", "--tables"),
+    "solve": ("table-3.json", "--method", "all"),
+    "simulate": ("jobs.json", "--policy", "fcfs", "--policy", "sia-random-load", "--policy", "sia-vc"),
+    "score": ("mine_with_a_long_name:a_heuristic_with_a_long_name", "--problem", "eva-packing", "--set", "table 3"),
+    "reproduce": ("sia", "--only", "table-12", "--quick"),
+    "worst": ("full-reconfiguration", "--size", "1"),
+    "cluster": ("dump.json", "--types", "types.csv", "--rules", "kube-least"),
+}
+"""Each command whose tables are wide, on small input."""
+
+
+def faults_of(said: str, width: int, words: list[str]) -> list[str]:
+    """Return the words that a text lacks, lines that are too wide, and shortened names that are not listed below."""
+    lines, found = said.splitlines(), Counter(said.split())
+    faults = [f"wide: {line}" for line in lines if len(line) > width]
+    faults += [f"lost: {word}" for word, n in Counter(words).items() if found[word] < (n if "." in word else 1)]
+    listed = [line.strip().partition(": ")[0].removesuffix(":") for line in lines if line.startswith("  ")]
+    return faults + [f"not listed: {w}" for w in found if "\u2026" in w and not any(w.strip(":") in n for n in listed)]
+
+
+def faults_of_table(head: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]], grouped: bool = False) -> list[str]:
+    """Return what a table loses on terminals of four widths. Headings of groups and of notes are not shown."""
+    kept = [text for k, (text, kind) in enumerate(head) if kind != "note" and not (grouped and k == 0)]
+    notes = dict.fromkeys(row[k] for k, (_, kind) in enumerate(head) if kind == "note" for row in rows)
+    cells = [row[k] for k, (_, kind) in enumerate(head) if kind != "note" for row in rows]
+    words = " ".join([*kept, *cells, *notes]).split()
+    texts = {width: text_of(lambda: show_table(head, rows, grouped), width) for width in (80, 100, 120, 140)}
+    return [fault for width, said in texts.items() for fault in faults_of(said, width, words)]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_command_loses_a_digit_or_breaks_a_word_on_a_terminal(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    save(table_3().model_copy(update={"name": LONG_NAME}), Path("table-3.json"))
+    save(five_jobs(), Path("jobs.json"))
+    Path("mine_with_a_long_name.py").write_text(MINE)
+    write(tmp_path, two_nodes())
+    faults: list[str] = []
+    tables = 0
+
+    def check_table(head: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]], grouped: bool = False) -> None:
+        nonlocal tables
+        tables += 1
+        faults.extend(faults_of_table(head, list(rows), grouped))
+
+    def check_text(text: str, style: str | None = None) -> None:
+        for width in (80, 100, 120, 140):
+            faults.extend(faults_of(text_of(lambda: print_rich(text, style), width), width, text.split()))
+
+    for name in (*COMMANDS, "kubernetes.cluster"):
+        importlib.import_module(f"experiments.{name}")
+    for name, module in sys.modules.items():
+        if name.startswith("experiments.") and name != "experiments.output.table":
+            for function, check in (("show_table", check_table), ("print_rich", check_text)):
+                if function in vars(module):
+                    monkeypatch.setattr(module, function, check)
+    done = call(command, *COMMANDS[command], "--quiet")
+    assert (done.returncode, faults) == (0, []), done.stderr
+    assert tables
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("said", "fault"),
+    [
+        ("inst\nance  proven\nfirst…me 10.10\n  first…me: first-name\n", "lost: instance"),
+        ("instance  proven\nfirst-name  10.1\n0\n", "lost: 10.10"),
+        ("instance  proven\nfirst…me  10.10\nfirst-name\n", "not listed: first…me"),
+        ("instance  proven  10.10  first-name", "wide: instance  proven  10.10  first-name"),
+    ],
+)
+def test_a_table_that_loses_something_is_found(said: str, fault: str):
+    assert fault in faults_of(said, 30, ["instance", "proven", "first-name", "10.10"])

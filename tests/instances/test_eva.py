@@ -40,7 +40,7 @@ def test_the_paper_s_solution_of_table_3_costs_12_80():
     [
         (packed(("it1", 1, {"t1": 1, "t2": 1, "t4": 1})), "task t3 is placed 0 times, not 1"),
         (packed(("it1", 2, {"t1": 1, "t2": 1, "t4": 1}), ("it3", 1, {"t3": 1})), "task t1 is placed 2 times, not 1"),
-        (packed(("it1", 1, {"t1": 1, "t2": 1, "t3": 1}), ("it3", 1, {"t4": 1})), "a it1 holds 18 cpu of 16"),
+        (packed(("it1", 1, {"t1": 1, "t2": 1, "t3": 1}), ("it3", 1, {"t4": 1})), "a it1 holds 18 cpu, and has 16"),
     ],
 )
 def test_the_checker_finds_what_is_broken(solution: dict, violation: str):
