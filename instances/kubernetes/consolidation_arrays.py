@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 
 from instances.arrays import BoolArray, IntArray
-from instances.errors import InputError
 from instances.fields import STEPS, steps
 from instances.kubernetes.node_consolidation import NodeConsolidation
 from instances.options import Solution
 
-LARGEST = 1 << 61  # what all pods may take of a resource in its units
 New = tuple[int, Mapping[int, int]]
 """A rented node: its type, and how many pods of each class are on it."""
 
@@ -150,7 +148,7 @@ class ClusterArrays:
 
 
 def cluster_arrays(data: NodeConsolidation) -> ClusterArrays:
-    """The arrays of `data`. Raises InputError for amounts whose sums a 64-bit integer cannot hold."""
+    """Return the arrays of `data`, whose sums `NodeConsolidation` keeps within 64-bit integers."""
     nodes, kinds, pods = data.nodes, data.instance_types, data.pods
     demand = [[steps(pod.demand[r]) for r in data.resources] for pod in pods]
     capacities = [*(node.capacity for node in nodes), *(kind.capacity for kind in kinds)]
@@ -159,13 +157,9 @@ def cluster_arrays(data: NodeConsolidation) -> ClusterArrays:
     now = now.reshape(len(nodes), len(pods))
     for r in range(len(data.resources)):
         unit = gcd(*(d[r] for d in demand)) or 1
-        taken = [sum(node.pods.get(pod.name, 0) * d[r] for pod, d in zip(pods, demand, strict=True)) for node in nodes]
-        most = max((*(q[r] for q in places), *taken), default=0) // unit  # a pod that takes more fits nowhere
         for d in demand:
-            d[r] = min(d[r] // unit, most + 1)
+            d[r] //= unit
         total = sum(pod.count * d[r] for pod, d in zip(pods, demand, strict=True))
-        if total >= LARGEST:
-            raise InputError(f"pods: take more than {LARGEST} units of {data.resources[r]} in all")
         for q in places:
             q[r] = min(q[r] // unit, total)
     everybody = sum(pod.count for pod in pods)
@@ -196,9 +190,6 @@ def cluster_arrays(data: NodeConsolidation) -> ClusterArrays:
     amounts = [steps(node.usd_per_hour or 0.0) for node in nodes], [steps(kind.usd_per_hour) for kind in kinds]
     eviction = steps(data.eviction_usd_per_hour)
     unit = gcd(*amounts[0], *amounts[1], eviction) or 1
-    dearest = sum(amounts[0]) + everybody * (max(amounts[1], default=0) + eviction)
-    if dearest // unit >= LARGEST:
-        raise InputError(f"instance_types: a plan may cost more than {LARGEST} units of {unit}e-9 USD/h")
     return ClusterArrays(
         data=data,
         need=need,

@@ -3,15 +3,17 @@ their node for a lower bill."""
 
 from __future__ import annotations
 
+from math import gcd
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from instances.eva.constraints import Spread
 from instances.eva.packing import PricedType, refuse_types
-from instances.fields import Count, Name, NonNegative, Number, ProblemData, refuse, refuse_duplicates
+from instances.fields import Count, Name, NonNegative, Number, ProblemData, refuse, refuse_duplicates, steps
 from instances.kubernetes.placement import ClusterNode, Flag, Pod, refuse_cluster
 
+LARGEST = 1 << 61  # units that all pods take of a resource, or that a cluster costs
 Moves = Literal["nodes", "pods"]
 
 
@@ -86,7 +88,22 @@ class NodeConsolidation(ProblemData):
         refuse_types(self.instance_types, self.resources)
         for i, pod in enumerate(self.pods):
             self._validate_pod(f"pods[{i}]", pod)
+        self._validate_totals()
         return self
+
+    def _validate_totals(self) -> None:
+        """Refuse amounts and prices whose sums a 64-bit integer cannot hold, in units that divide all of them."""
+        for r in self.resources:
+            taken = [steps(pod.demand[r]) for pod in self.pods]
+            unit = gcd(*taken) or 1
+            if sum(pod.count * d // unit for pod, d in zip(self.pods, taken, strict=True)) >= LARGEST:
+                refuse("pods", f"must take less than {LARGEST} times {unit}e-9 of {r} in all")
+        held = [steps(node.usd_per_hour or 0.0) for node in self.nodes]
+        eviction = steps(self.eviction_usd_per_hour)
+        unit = gcd(*held, *(steps(kind.usd_per_hour) for kind in self.instance_types), eviction) or 1
+        evictions = sum(n for node in self.nodes for n in node.pods.values())
+        if sum(held) + evictions * eviction >= LARGEST * unit:
+            refuse("nodes", f"with all evictions, must cost less than {LARGEST} times {unit}e-9 USD/h")
 
     def _validate_pod(self, path: str, pod: ConsolidatedPod) -> None:
         here = sum(node.pods.get(pod.name, 0) for node in self.nodes)

@@ -9,7 +9,17 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from instances.eva.constraints import Spread
 from instances.eva.packing import DEFAULT, Amounts, EvaPacking, InstanceType, Task
-from instances.fields import Count, Frozen, Name, PositiveCount, ProblemData, plain_mapping, refuse, refuse_duplicates
+from instances.fields import (
+    LARGEST,
+    Count,
+    Frozen,
+    Name,
+    PositiveCount,
+    ProblemData,
+    plain_mapping,
+    refuse,
+    refuse_duplicates,
+)
 
 Pods = Annotated[Mapping[Name, Count], BeforeValidator(plain_mapping)]
 Flag = Annotated[bool, Field(strict=True)]
@@ -91,6 +101,8 @@ class NodePlacement(ProblemData):
                     refuse(f"pods[{i}].allowed_nodes", "unknown node", name)
             if not any(self.holds_one(pod, node) for node in self.nodes):
                 refuse(f"pods[{i}].demand", "fits on none of its nodes, even empty", pod.name)
+        if (total := sum(pod.count for pod in self.pods)) > LARGEST:
+            refuse("pods", f"must be no more than {LARGEST:.0f} in all", total)
         return self
 
     def holds_one(self, pod: Pod, node: ClusterNode) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.arrays import BoolArray, FloatArray, IntArray
 from instances.kubernetes.consolidation_arrays import ClusterArrays, New, cluster_arrays
-from instances.kubernetes.node_consolidation import NodeConsolidation
+from instances.kubernetes.node_consolidation import LARGEST, NodeConsolidation
 from instances.method import method
 from instances.proofs import NoCertificate
 from instances.proofs.kubernetes.totals_program import TotalsProgram
@@ -395,7 +395,8 @@ class Steps:
     def cost(self, kept: BoolArray, number: IntArray) -> int:
         """What is kept and rented costs, with the evictions of all others."""
         a = self.arrays
-        return int(self.each[kept].sum() + number @ a.price + a.eviction_price * a.on_node.sum())
+        rented = sum(n * p for n, p in zip(number.tolist(), a.price.tolist(), strict=True))  # beyond 64 bits
+        return int(self.each[kept].sum()) + rented + a.eviction_price * int(a.on_node.sum())
 
     def from_(self, kept: BoolArray, number: IntArray, least: int, best: int | None) -> Iterator[State]:
         """Those that cost at least the bound and less than the best plan, within the evictions and the totals."""
@@ -408,7 +409,7 @@ class Steps:
         evictions = np.concatenate([-sign * a.on_node[nodes], np.zeros(len(rentable) + len(rented), dtype=np.int64)])
         room = np.concatenate([sign[:, None] * a.room[nodes], a.capacity[rentable], -a.capacity[rented]])
         spare = a.room[kept].sum(axis=0) + number @ a.capacity - a.count @ a.need
-        now, gone = self.cost(kept, number), int(a.on_node[~kept].sum())
+        now, gone = min(self.cost(kept, number), LARGEST), int(a.on_node[~kept].sum())
         i, j = np.triu_indices(len(cost))
         then = now + cost[i] + np.where(i == j, 0, cost[j])
         leave = gone + evictions[i] + np.where(i == j, 0, evictions[j])

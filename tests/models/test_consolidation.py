@@ -234,6 +234,18 @@ def test_the_checker_names_what_a_plan_breaks():
         ({"max_evictions": -1}, "max_evictions"),
         ({"moves": "some"}, "moves"),
         ({"spread": [{"tasks": ["db"]}]}, r"spread\[0\].tasks: unknown pod"),
+        (
+            {"pods": [{"name": n, "count": 10**9, "demand": {"cpu": q}} for n, q in (("web", 2.5), ("x", 1e-9))]},
+            r"pods: must take less than 2\d+ times 1e-9 of cpu in all",
+        ),
+        (
+            {
+                "nodes": [{"name": "n1", "capacity": {"cpu": 4.0}, "usd_per_hour": 1e-9, "pods": {"web": 10**9}}],
+                "pods": [{"name": "web", "count": 10**9, "demand": {"cpu": 1e-9}}],
+                "eviction_usd_per_hour": 3.0,
+            },
+            r"nodes: with all evictions, must cost less than 2\d+ times 1e-9 USD/h",
+        ),
     ],
 )
 def test_bad_data_are_refused_with_their_place(change: dict[str, Any], message: str):

@@ -117,6 +117,10 @@ def test_scores_by_hand(heuristic: Any, node: str):
         ({"resources": ["cpu"]}, "an amount of each resource"),
         ({"spread": [{"tasks": ["q"]}]}, "unknown pod"),
         ({"movable": 1}, "movable"),
+        (
+            {"pods": [{"name": n, "count": 10**9, "demand": {"cpu": 0, "memory": 0}} for n in "xyz"]},
+            "no more than 1000000000",
+        ),
     ],
 )
 def test_what_is_no_cluster_is_refused_in_a_line(changes: dict[str, Any], said: str):
