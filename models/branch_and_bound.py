@@ -25,6 +25,7 @@ from models.core import tree
 from models.core.linear_program import LinearProgram, Optimum
 from models.highs import LinearModel, SolveFailed
 
+LARGEST_ENTRY = 1_000_000  # HiGHS is given rows with larger entries in units of the largest one
 SMALLEST_DUAL = 1e-15  # of a ray: smaller numbers are taken for noise
 FloatArray = NDArray[np.float64]
 Vector = dict[int, Fraction]
@@ -107,10 +108,14 @@ class BranchAndBound:
         cost = np.zeros(n)
         for i, c in self.cost.items():
             cost[i] = float(c / self.unit)
-        entries = [(k, i, float(a)) for k, row in enumerate(self.rows) for i, a in row.coefficients.items()]
+        largest = [max(map(abs, row.coefficients.values()), default=Fraction(1)) for row in self.rows]
+        self.row_unit = [a if a > LARGEST_ENTRY else Fraction(1) for a in largest]
+        entries = [
+            (k, i, float(a / self.row_unit[k])) for k, row in enumerate(self.rows) for i, a in row.coefficients.items()
+        ]
         where = ([k for k, _, _ in entries], [i for _, i, _ in entries])
         matrix = sparse.csc_array(sparse.coo_array(([a for _, _, a in entries], where), shape=(m, n)))
-        right = np.array([float(row.right) for row in self.rows])
+        right = np.array([float(row.right / unit) for row, unit in zip(self.rows, self.row_unit, strict=True)])
         lower = np.where([row.direction == "L" for row in self.rows], -math.inf, right)
         upper = np.where([row.direction == "G" for row in self.rows], math.inf, right)
         self.lower = np.array([float(self.low[i]) for i in range(n)])
@@ -199,7 +204,7 @@ class BranchAndBound:
         return low, high
 
     def _rational(self, values: FloatArray, size: float = 1.0) -> Vector:
-        """Duals near `values`, of the signs that they must have; `size`: the least that is far from 0, at most 1."""
+        """Duals near `values` in the units of the rows, of valid sign; `size`: the least far from 0, at most 1."""
         p, found = self.parameters, {}
         grid = p.grid * math.ceil(1 / size)
         for k in np.flatnonzero(values):
@@ -210,7 +215,7 @@ class BranchAndBound:
             if abs(float(near) - value) > p.exact * max(size, abs(value)):
                 near = Fraction(round(value * grid), grid)
             if near:
-                found[int(k)] = near
+                found[int(k)] = near / self.row_unit[k]
         return found
 
     def reduced(self, duals: Vector, cost: Vector) -> Vector:

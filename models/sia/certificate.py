@@ -22,6 +22,10 @@ from models.sia.rows import NOBODY, SCALE, IntervalRow, StartColumns, ceiling
 from models.sia.start_tree import StartTree
 
 
+class TooFarApart(NoCertificate):
+    """Times or GPUs that prices, which have a fixed precision, cannot cover."""
+
+
 def certificate(
     data: SiaOracle,
     solution: Solution | None,
@@ -34,7 +38,7 @@ def certificate(
     if solution is None:
         raise NoCertificate("without a schedule no start is excluded")
     if len(arrays.idle[0]) or arrays.capacity > parameters.most_units:
-        raise NoCertificate("times or GPUs are too far apart to be listed")
+        raise TooFarApart("times or GPUs are too far apart to be listed")
     writer = _OracleWriter(delays, arrays, arrays.starts_of(data, solution), options, parameters)
     target = min(writer.reach, math.ceil(bound / arrays.slot - 1e-9))
     tree = writer.tree(target)

@@ -1,7 +1,7 @@
-"""Certificates of all of SIA's problems: branch and bound over the program of starts where prices of rows do not do.
+"""Certificates of all of SIA's problems: prices of rows, or else branch and bound over the program of starts.
 
-Those are of a delay without fairness and without locality. With locality that is a bound as well, mostly the best, so
-that it is proved first.
+Prices prove a delay without fairness and without locality, on pools of moderate size. With locality that delay is a
+bound as well, mostly the best, so that it is proved first.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from instances.proofs import Certificate, NoCertificate, digest
 from instances.proofs.sia.start_program import StartProgram
 from instances.sia import SiaLocalOracle, SiaOracle
 from models.derivation import certified
+from models.sia.certificate import TooFarApart
 from models.sia.certificate import certificate as by_prices
 
 SHARE = 0.5  # of the time limit is for the delay without locality
@@ -25,7 +26,10 @@ def certificate(data: SiaOracle, solution: Solution | None, bound: float, option
     """A proof of `bound`, or of the best bound within the limits. Raises NoCertificate where there is none."""
     if data.fairness_weight:
         return _by_starts(data, solution, bound, options)
-    return by_prices(data, solution, bound, options)
+    try:
+        return by_prices(data, solution, bound, options)
+    except TooFarApart:
+        return _by_starts(data, solution, bound, options)
 
 
 def local_certificate(data: SiaLocalOracle, solution: Solution | None, bound: float, options: Options) -> Certificate:

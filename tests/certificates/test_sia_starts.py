@@ -54,6 +54,23 @@ def crossed(seed: int, step: int) -> SiaLocalOracle:
     return SiaLocalOracle.model_validate({**data.model_dump(), "jobs": tuple(jobs)})
 
 
+def huge(seed: int, fairness_weight: float) -> SiaOracle:
+    """A few jobs on some 10^9 GPUs, whose widths have no common divisor."""
+    rng = random.Random(seed)
+    pools = tuple(Pool(name=name, gpus=5 * 10**8 - rng.randrange(1000)) for name in "ab")
+    jobs = tuple(
+        Job(
+            id=f"j{k}",
+            pool=rng.choice("ab"),
+            submit=rng.randint(0, 3),
+            duration=rng.randint(1, 6),
+            gpus=rng.randint(1, pools[0].gpus - 1000),
+        )
+        for k in range(rng.randint(3, 5 if fairness_weight else 9))
+    )
+    return SiaOracle(slot_minutes=5.0, pools=pools, jobs=jobs, fairness_weight=fairness_weight)
+
+
 def by_starts(data: SiaLocalOracle) -> str:
     """The proof by the program of starts, though prices may do."""
     starts, found = StartProgram(data), local_exact(data)
@@ -75,6 +92,15 @@ def test_every_schedule_with_fairness_is_proved_and_is_that_of_enumeration():
         assert best * (1 - Fraction(1, 10**6)) <= proven <= best, seed
         seen += 1
     assert seen > sample(80, 1_000)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5])
+def test_the_optimum_on_a_billion_gpus_is_proved(weight: float):
+    for seed in range(sample(10, 300)):
+        data = huge(seed, weight)
+        found = exact(data)
+        proof = certificate(data, found.solution, found.objective, Options(effort=2_000))
+        assert float(prove_oracle(data, proof.text).bound) == pytest.approx(found.objective, rel=1e-9), seed
 
 
 def test_every_schedule_on_servers_is_proved_and_is_that_of_enumeration():
