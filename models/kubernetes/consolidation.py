@@ -105,7 +105,7 @@ class _ConsolidationSearch:
         self._pack(~arrays.leaves | (arrays.on_node > 0), nothing)
         if arrays.most_evictions >= arrays.on_node.sum() and not arrays.eviction_price:
             self._any_moves()
-        if self.incumbent.closed:
+        if self.incumbent.closed or self.clock.expired:
             return self._answer(info | {"bound_by": BY_PACKING})
         try:
             totals = TotalsProgram(arrays.data, arrays, most=MOST_NUMBERS)

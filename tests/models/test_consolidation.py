@@ -260,3 +260,9 @@ def test_a_generator_draws_the_same_cluster_again_and_with_more_nodes_than_it_ne
     best = exact_consolidation(one, Options(effort=20)).objective
     assert best is not None
     assert best < sum(node.usd_per_hour or 0 for node in one.nodes)
+
+
+def test_no_program_is_built_after_the_time_limit(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("models.kubernetes.consolidation.TotalsProgram", lambda *_, **__: pytest.fail("built"))
+    found = exact_consolidation(shrunk_cluster(60, 0).data, Options(time_limit=1e-3))
+    assert (found.status, found.reason) == ("feasible", "time limit")

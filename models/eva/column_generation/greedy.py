@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
 
-from instances import Options
+from instances import Options, Stopwatch
 from instances.arrays import FloatArray, IntArray
 from instances.eva.arrays import PackingArrays
 from models import sparse
 from models.eva.aggregate_bound import TypeCut
 from models.eva.column_generation.parameters import LARGEST_COEFFICIENT
 from models.eva.column_generation.pricing import TablePricer
-from models.eva.configuration import Configuration
+from models.eva.configuration import Configuration, alone
 from models.highs import LinearModel, solve_arrays
 
 FINEST = 2**70  # Resource prices of a cut are whole multiples of a price unit over this, for units may be tiny.
@@ -105,8 +106,10 @@ def resource_cut(arrays: PackingArrays, prices: ResourcePrices) -> TypeCut:
     return TypeCut(value, rhs)
 
 
-def pack_greedily(arrays: PackingArrays, pricer: TablePricer, duals: FloatArray, counts: IntArray) -> Configuration:
-    """A configuration that holds `counts` (N,) tasks, each pattern of high value per price.
+def pack_greedily(
+    arrays: PackingArrays, pricer: TablePricer, duals: FloatArray, counts: IntArray, clock: Stopwatch
+) -> Configuration:
+    """A configuration that holds `counts` (N,) tasks, each pattern of high value per price; at the limit, tasks alone.
 
     The task of the highest dual that is left goes first, into the type and with the companions that the tables find
     most valuable per price. The tables know how many tasks were left when they were filled; they are filled again when
@@ -119,7 +122,7 @@ def pack_greedily(arrays: PackingArrays, pricer: TablePricer, duals: FloatArray,
     configuration: Configuration = {}
     filled: set[int] = set()
     at = 0
-    while at < len(order):
+    while at < len(order) and not clock.expired:
         first = order[at]
         if left[first] == 0:
             at += 1
@@ -144,7 +147,7 @@ def pack_greedily(arrays: PackingArrays, pricer: TablePricer, duals: FloatArray,
         configuration[column] = configuration.get(column, 0) + times
         for c, q in column.pattern:
             left[c] -= q * times
-    return configuration
+    return dict(Counter(configuration) + Counter(alone(replace(arrays, count=left))))
 
 
 def task_sizes(arrays: PackingArrays) -> FloatArray:

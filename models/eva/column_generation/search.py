@@ -109,7 +109,7 @@ class ColumnSearch:
     def start(self, clock: Stopwatch) -> None:
         """Columns of a single class, start duals, and the bound of the cut that the duals prove."""
         self.prices = self.generator.start()
-        if self.spread.many:  # The phases that come next need no pricing.
+        if self.spread.many or self.clock.expired:  # The phases that come next need no pricing.
             return
         self.generator.price_start(self.prices.duals)
         bound = AggregateBound(self.arrays, self.families)
@@ -143,7 +143,7 @@ class ColumnSearch:
             self.offer(alone(self.arrays))
             return
         duals = self.prices.duals * (1 + self.parameters.bias * task_sizes(self.arrays))
-        self.offer(pack_greedily(self.arrays, self.generator.pricer, duals, self.arrays.count))
+        self.offer(pack_greedily(self.arrays, self.generator.pricer, duals, self.arrays.count, self.clock))
 
     def relax(self, clock: Stopwatch) -> None:
         """The linear relaxation by column generation, with the bound of each cut on the way."""

@@ -3,10 +3,20 @@
 import numpy as np
 import pytest
 
+from instances import Stopwatch
 from models.eva.column_generation import ColumnGenerationParameters
 from models.eva.column_generation.greedy import pack_greedily, start_duals
 from models.eva.column_generation.pricing import TablePricer
-from models.eva.configuration import Column, holds, missing, on_cheapest_type, price, single_class_columns, trim
+from models.eva.configuration import (
+    Column,
+    alone,
+    holds,
+    missing,
+    on_cheapest_type,
+    price,
+    single_class_columns,
+    trim,
+)
 from tests.eva_cases import packing_by_numbers, random_packing
 
 
@@ -15,11 +25,17 @@ from tests.eva_cases import packing_by_numbers, random_packing
 def test_greedy_packing_holds_exactly_the_tasks_that_are_left(seed, table_limit):
     packing = random_packing(seed)
     left = np.maximum(packing.count - seed % 3, 0)
-    configuration = pack_greedily(
-        packing, TablePricer(packing, ColumnGenerationParameters(table_entries=table_limit)), start_duals(packing), left
-    )
+    pricer = TablePricer(packing, ColumnGenerationParameters(table_entries=table_limit))
+    configuration = pack_greedily(packing, pricer, start_duals(packing), left, Stopwatch())
     assert (packing.count - missing(packing, configuration) == left).all()
     assert all(holds(packing, column) for column in configuration)
+
+
+def test_at_the_limit_greedy_packing_leaves_each_task_alone():
+    packing = random_packing(0)
+    pricer = TablePricer(packing, ColumnGenerationParameters())
+    found = pack_greedily(packing, pricer, start_duals(packing), packing.count, Stopwatch(0.0))
+    assert found == alone(packing)
 
 
 @pytest.mark.parametrize("seed", range(40))
