@@ -37,9 +37,9 @@ def _instances(instances: list[dict[str, Any]]) -> Iterator[Row]:
 
 
 def _round(solution: Mapping[str, Any]) -> Iterator[Row]:
-    """Existing instances by their ids, then new ones by their places, as in a packing."""
-    for name, tasks in solution["existing"].items():
-        for task, number in tasks.items():
+    """Existing instances or nodes by their names, then new ones by their places, as in a packing."""
+    for name, tasks in (solution.get("existing") or solution.get("nodes") or {}).items():
+        for task, number in tasks.items() or [(None, 0)]:
             yield {"instance": name, "type": "existing", "count": 1, "task": task, "tasks": number}
     yield from _instances(solution.get("instances", []))
 
@@ -109,6 +109,7 @@ def _values(value: Any, path: str) -> Iterator[Row]:
 
 WHOLE: dict[str, Callable[[Any], Iterator[Row]]] = {
     "existing": _round,
+    "nodes": _round,
     "base": _placed,
     "flexible": _placed,
     "starts": _schedule,

@@ -122,6 +122,11 @@ SOLUTIONS = [
         {"existing": {"a": {"t": 2}}, "instances": [{"type": "b", "tasks": {"u": 1}}]},
         [["a", "existing", 1, "t", 2], [0, "b", 1, "u", 1]],
     ),
+    (
+        {"nodes": {"n": {"p": 2}}, "instances": [{"type": "b", "tasks": {"p": 1}}]},
+        [["n", "existing", 1, "p", 2], [0, "b", 1, "p", 1]],
+    ),
+    ({"nodes": {"n": {"p": 2}}}, [["n", "existing", 1, "p", 2]]),
     ({"base": {"j": {"s": 2}}, "flexible": {"j": {"r": 1}}}, [["j", "base", "s", 2], ["j", "flexible", "r", 1]]),
     ({"flexible": {"j": {"r": 1}}}, [["j", "flexible", "r", 1]]),
     ({"starts": {"j": 3}}, [["j", 3]]),
