@@ -18,7 +18,7 @@ from models.core.column_generation import Relaxed
 from models.core.linear_program import Basis, LinearProgram
 from models.eva.branch_and_price.pricer import BranchDecision, Duals, Holding, Kind, PatternPrices, Priced, Pricer
 from models.eva.configuration import Column, Configuration
-from models.highs import LinearModel
+from models.highs import LinearModel, SolveFailed
 
 BITS = 30  # costs are counted in a unit in which the ceiling has so few bits
 LONG, SHORT = 30, 28  # bits of a price in a row of spending: from the first on it is given the second, for HiGHS fails
@@ -293,6 +293,8 @@ def prove(
 
     - `aim`: a bound above it is enough: an exact search looks for no pattern that leaves one.
     - `left` (N,): how many tasks of each class are to be held, all where none are named.
+
+    Raises SolveFailed for duals beyond 64 bits.
     """
     types = len(arrays.price)
     floats = _duals(program, relaxed, decisions)
@@ -305,6 +307,8 @@ def prove(
             rough_price += y  # a generous limit for numbers of this size
             rough_price += y * arrays.price.max() if d.kind == "spend" else 0.0
     unit = pricer.scale(rough_value, rough_price)
+    if not float(relaxed.cover.max(initial=0.0)) * unit < 2.0**62:  # of billions of tasks, or no number
+        raise SolveFailed("the duals are too large for whole numbers")
     cover = np.floor(relaxed.cover * unit).astype(np.int64)
     duals = [int(y * unit) for y in floats]
     value: IntArray = np.repeat(cover[None], types, axis=0)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from models.core.column_generation import Relaxed
 from models.eva.branch_and_price import BranchAndPriceParameters, list_patterns
+from models.eva.branch_and_price.node_program import prove
 from models.eva.branch_and_price.pricer import Holding, PatternPrices, SumsOfPrices
 from models.eva.covering import maximal
 from models.eva.pattern_kernels import best_places
+from models.highs import SolveFailed
 from tests.branch_and_price_cases import every_pattern, linear_prices, stood_in_for, sums
 from tests.eva_cases import random_packing
 
@@ -77,3 +82,13 @@ def test_the_best_places_are_the_first_of_all_places_sorted_by_worth(seed):
     assert most == worth[5:25].max()
     allowed = [p for p in range(5, 25) if worth[p] > 4.0 and state[p] != 2]
     assert places.tolist() == sorted(allowed, key=lambda p: (-worth[p], p))[:6]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dual", [1e19, np.inf, np.nan])
+def test_duals_beyond_64_bits_are_refused_and_not_cast(dual: float):
+    arrays = random_packing(0)
+    pricer = SimpleNamespace(scale=lambda *_: 1)
+    relaxed = Relaxed(0.0, np.full(arrays.classes, dual), np.zeros(0))
+    with pytest.raises(SolveFailed, match="too large for whole numbers"):
+        prove(arrays, SimpleNamespace(), pricer, (), relaxed, 1)
