@@ -253,7 +253,8 @@ class EvaPacking(PackedTasks):
         if not self.running and all(kind.max_instances is None for kind in self.instance_types):
             return super()._prices_alone()
         prices = [offer.price for offer in offers(self)]
-        dearest = [max(steps(k.usd_per_hour) for k in self.instance_types if self.fits(t, k)) for t in self.tasks]
+        kinds = sorted(self.instance_types, key=lambda kind: -kind.usd_per_hour)
+        dearest = [steps(next(k for k in kinds if self.fits(t, k)).usd_per_hour) for t in self.tasks]
         return gcd(*(steps(k.usd_per_hour) for k in self.instance_types), *prices), dearest
 
 

@@ -143,7 +143,8 @@ class _PlacementSearch:
                 self._dive(contents)  # that there is one comes before the fewest moves
             relaxed = contents.run()
         except OutOfTime:
-            self._proves(contents, None)
+            if contents.proven > (self.incumbent.bound or 0):
+                self._proves(contents, None)
             raise
         if self._proves(contents, relaxed):
             return True
