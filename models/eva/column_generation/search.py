@@ -109,7 +109,7 @@ class ColumnSearch:
     def start(self, clock: Stopwatch) -> None:
         """Columns of a single class, start duals, and the bound of the cut that the duals prove."""
         self.prices = self.generator.start()
-        if self.spread.many or self.clock.expired:  # The phases that come next need no pricing.
+        if self.spread.many:  # The phases that come next need no pricing.
             return
         self.generator.price_start(self.prices.duals)
         bound = AggregateBound(self.arrays, self.families)
