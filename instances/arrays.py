@@ -1,6 +1,8 @@
-"""The types of arrays that the layers share."""
+"""The types of arrays that the layers share, and the exponential of draws."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,3 +10,8 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+
+
+def exponentials(values: FloatArray) -> FloatArray:
+    """Return e to the power of each value, by the C library: numpy's result differs by processor in the last digit."""
+    return np.array([math.exp(value) for value in values.tolist()])

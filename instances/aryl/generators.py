@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from instances.arrays import exponentials
 from instances.aryl.elastic import ArylElastic, ElasticJob
 from instances.aryl.examples import Objective
 from instances.aryl.online import Kind, Part
@@ -139,7 +140,7 @@ def loaned_servers(
         jobs = [_with_least(job, order, more.random() < elastic_share) for job, order in zip(jobs, orders, strict=True)]
         kind += f"-elastic{round(100 * elastic_share)}"
     if objective == "lost-gpu-hours":
-        hours = np.exp(more.uniform(math.log(5 / 60), math.log(48), len(jobs))).tolist()
+        hours = exponentials(more.uniform(math.log(5 / 60), math.log(48), len(jobs))).tolist()
         jobs = [
             job.model_copy(update={"gpu_hours": round(h * sum(job.gpus or ()), 2)})
             for job, h in zip(jobs, hours, strict=True)

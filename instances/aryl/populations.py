@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from instances.arrays import FloatArray
+from instances.arrays import FloatArray, exponentials
 from instances.errors import InputError
 from instances.tables import read_numbers
 
@@ -81,7 +81,7 @@ class Bursts:
         shocks[0] = rng.standard_normal()
         days = np.repeat(rng.standard_normal(math.ceil(hours / 24)), 24)[:hours]
         noise: FloatArray = self.hour_sd * lfilter([1.0], [1.0, -self.memory], shocks) + self.day_sd * days
-        return np.exp(scale * noise)
+        return exponentials(scale * noise)
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class JobPopulation:
 
         median, spread = 740.0, 2.41  # of JCT less queueing; with this spread the mean is that of the paper
         quantiles = (np.arange(POOL) + 0.5) / POOL
-        seconds = np.exp(np.log(median) + spread * ndtri(quantiles)).clip(1, LONGEST_S)
+        seconds = exponentials(math.log(median) + spread * ndtri(quantiles)).clip(1, LONGEST_S)
         gpus, shares = zip(*WIDTHS, strict=True)
         rng = np.random.default_rng(0)
         return cls(seconds, rng.choice(np.array(gpus, dtype=float), POOL, p=np.array(shares)), np.full(24, 1 / 24))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from instances.arrays import exponentials
 from instances.envelope import Instance
 from instances.eva.cloud import CloudJob, EvaCloud, TaskClass
 from instances.eva.packing import DEFAULT, Demands, EvaPacking, InstanceType, Objective, Task, Throughput
@@ -94,7 +96,7 @@ def synthetic_cloud(
     drawn = [rows[i] for i in rng.integers(len(rows), size=n)]
     arrivals = np.round(np.cumsum(rng.exponential(60 * abs(gap_minutes), n))).tolist()
     if log_uniform:
-        of_jobs = np.exp(rng.uniform(np.log(shortest), np.log(longest), n))
+        of_jobs = exponentials(rng.uniform(math.log(shortest), math.log(longest), n))
     else:
         of_jobs = rng.uniform(shortest, longest, n)
     durations = np.round(3600 * of_jobs).tolist()
