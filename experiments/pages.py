@@ -184,7 +184,8 @@ def _reproductions(folder: Path) -> TextTable:
         if made is not None and made.command.startswith("gapwise reproduce"):
             paper, only = name.split("/")
             spent = "-" if made.cpu_s is None else f"{made.cpu_s:,.0f}"
-            rows.append([paper, _title(made).rstrip("."), f"`{only}`", spent, _page(name, texts)])
+            kept = "" if made.kept is None else f" (kept: {made.kept})"
+            rows.append([paper, _title(made).rstrip(".") + kept, f"`{only}`", spent, _page(name, texts)])
     return TextTable(["PAPER", "what", "NAME", "CPU s", "page"], rows)
 
 

@@ -7,7 +7,7 @@ import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from instances.registry import Loaded
 
@@ -201,42 +201,62 @@ STUDIES = {
     "kubernetes-growth": "experiments.kubernetes.growth:growth",
 }
 """What is measured beside the papers' tables and figures, a `Study` each."""
-RECORDED: dict[str, tuple[str, dict[str, Any]]] = {
-    "eva/benchmark": ("eva-benchmark", {}),
-    "eva/interference": ("eva-benchmark", {"net_saving": True}),
-    "eva/moments": ("eva-moments", {"trace": [Path("eva/trace_pai_200.csv"), Path("eva/trace_pai_full.csv")]}),
-    "eva/evolved": ("eva-evolution", {"trace": [Path("eva/trace_pai_full.csv")]}),
-    "eva/evolution": ("eva-evolution", {"evolve": True}),
-    "eva/prism": ("prism-ceiling", {}),
-    "eva/transactions": ("transactions-ceiling", {}),
-    "eva/judge": ("judge-calls", {}),
-    "eva/worst": ("eva-worst", {}),
-    "eva/peers": ("eva-peers", {}),
-    "eva/growth": ("eva-growth", {}),
-    "boa/benchmark": ("boa-benchmark", {}),
-    "boa/worst": ("boa-worst", {}),
-    "boa/peers": ("boa-peers", {}),
-    "boa/growth": ("boa-growth", {}),
-    "aryl/benchmark": ("aryl-benchmark", {}),
-    "aryl/excess": ("aryl-excess", {}),
-    "aryl/rules": ("aryl-rules", {}),
-    "aryl/losses": ("aryl-losses", {}),
-    "aryl/snapshots": ("aryl-snapshots", {"trace": Path("traces/philly.csv")}),
-    "aryl/forced": ("aryl-forced", {"trace": Path("traces/philly.csv")}),
-    "aryl/worst": ("aryl-worst", {}),
-    "aryl/peers": ("aryl-peers", {}),
-    "aryl/growth": ("aryl-growth", {}),
-    "sia/benchmark": ("sia-benchmark", {"trace": Path("traces/philly.csv")}),
-    "sia/worst": ("sia-worst", {}),
-    "kubernetes/rules": ("cluster-rules", {"rows": 3}),
-    "kubernetes/placement": ("node-placement", {}),
-    "kubernetes/worst": ("kubernetes-worst", {}),
-    "sia/peers": ("sia-peers", {}),
-    "sia/growth": ("sia-growth", {}),
-    "kubernetes/peers": ("kubernetes-peers", {}),
-    "kubernetes/growth": ("kubernetes-growth", {}),
+
+
+class Recording(NamedTuple):
+    """A study whose figures pages take: what it is given for its record, and what instead or besides for the probe."""
+
+    study: str
+    given: Mapping[str, Any] = {}
+    probe: Mapping[str, Any] = {"quick": True}
+
+
+RECORDED = {
+    "eva/benchmark": Recording("eva-benchmark"),
+    "eva/interference": Recording("eva-benchmark", {"net_saving": True}),
+    "eva/moments": Recording(
+        "eva-moments",
+        {"trace": [Path("eva/trace_pai_200.csv"), Path("eva/trace_pai_full.csv")]},
+        {"trace": [Path("eva/trace_pai_full.csv")], "number": 5},
+    ),
+    "eva/evolved": Recording(
+        "eva-evolution", {"trace": [Path("eva/trace_pai_full.csv")]}, {"number": 3, "quick": True}
+    ),
+    "eva/evolution": Recording("eva-evolution", {"evolve": True}),
+    "eva/prism": Recording("prism-ceiling"),
+    "eva/transactions": Recording("transactions-ceiling"),
+    "eva/judge": Recording("judge-calls", probe={"repeats": 1}),
+    "eva/worst": Recording("eva-worst"),
+    "eva/peers": Recording("eva-peers"),
+    "eva/growth": Recording("eva-growth"),
+    "boa/benchmark": Recording("boa-benchmark"),
+    "boa/worst": Recording("boa-worst"),
+    "boa/peers": Recording("boa-peers"),
+    "boa/growth": Recording("boa-growth"),
+    "aryl/benchmark": Recording("aryl-benchmark"),
+    "aryl/excess": Recording("aryl-excess", probe={"seeds": 1, "servers": [50]}),
+    "aryl/rules": Recording("aryl-rules", probe={"seeds": 1, "instance_jobs": 4}),
+    "aryl/losses": Recording("aryl-losses", probe={"servers": 50, "reclaim": 8, "seeds": 1, "fronts": 1}),
+    "aryl/snapshots": Recording(
+        "aryl-snapshots", {"trace": Path("traces/philly.csv")}, {"seeds": 1, "days": 2.0, "servers": [12]}
+    ),
+    "aryl/forced": Recording(
+        "aryl-forced", {"trace": Path("traces/philly.csv")}, {"seeds": 1, "days": 2.0, "servers": 12}
+    ),
+    "aryl/worst": Recording("aryl-worst"),
+    "aryl/peers": Recording("aryl-peers"),
+    "aryl/growth": Recording("aryl-growth"),
+    "sia/benchmark": Recording("sia-benchmark", {"trace": Path("traces/philly.csv")}),
+    "sia/worst": Recording("sia-worst"),
+    "kubernetes/rules": Recording("cluster-rules", {"rows": 3}),
+    "kubernetes/placement": Recording("node-placement", probe={"seeds": 1}),
+    "kubernetes/worst": Recording("kubernetes-worst"),
+    "sia/peers": Recording("sia-peers"),
+    "sia/growth": Recording("sia-growth"),
+    "kubernetes/peers": Recording("kubernetes-peers"),
+    "kubernetes/growth": Recording("kubernetes-growth"),
 }
-"""The studies of which pages take figures, by their records: what they are given, a path being a trace."""
+"""The studies of which pages take figures, by their records. A path is a trace."""
 
 
 def _part(paper: str, role: str) -> Any:
@@ -246,11 +266,6 @@ def _part(paper: str, role: str) -> Any:
 
 def _has(paper: str, role: str) -> bool:
     return importlib.util.find_spec(f"experiments.{paper}.{role}") is not None
-
-
-def others(paper: str) -> list[str]:
-    """The papers with which one has nothing to do."""
-    return [name for name in PAPERS if name not in (paper, BUILDS_ON.get(paper))]
 
 
 def problems_of(paper: str) -> list[str]:

@@ -9,19 +9,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from experiments.harness.evidence import FOLDER, Evidence, Value, claimed, code_of, digests_of, made, read
+from experiments.harness.evidence import Evidence, Probe, Value, claimed, made
 from experiments.harness.experiment import Context, Experiment, Study, TextTable, limited
 from experiments.harness.gaps import MethodSummary, score, summarise
 from experiments.harness.sample import Sample
+from experiments.harness.sources import ROOT
 from experiments.harness.staged import Tasks, following
 from experiments.harness.task import HarnessTask
 from experiments.harness.user_functions import resolve
 from experiments.output.summary import NAMED, measured
-from experiments.papers import RECORDED, STUDIES, experiments_of, others, problems_of, reference_sets_of
+from experiments.papers import RECORDED, STUDIES, Recording, experiments_of, problems_of, reference_sets_of
 from experiments.plan import study_runs
-from instances import InputError
 
 GAP_STUDY, LIMIT_S = "gap-study", 60.0
+FIRST_JOBS = ROOT / "tests" / "data" / "first"
+"""The first jobs of the traces, on which the experiments of probes are run."""
+TIMES = {"cpu_s", "build_s", "solve_s", "wall_s", "call_s", "first_s", "least_s", "mean_s", "plan_s", "search_cpu_s"}
+"""Names of what is measured in seconds, in outcomes and in their figures."""
 
 Found = tuple[Mapping[str, Value | Sample | float | str], Sequence[TextTable]]
 
@@ -42,14 +46,14 @@ class RecordPlan:
 class Recorded:
     """How a record is made.
 
-    `command`: what makes its figures beside the record. `modules`: whose code makes them. `plan(context)`: its runs.
+    `command(quick)`: what makes its figures beside the record. `plan(context)`: its runs, or those of its probe if the
+    context is quick.
     """
 
     paper: str
     name: str
     title: str
-    command: str
-    modules: tuple[str, ...]
+    command: Callable[[bool], str]
     plan: Callable[[Context], RecordPlan]
 
     @property
@@ -57,41 +61,35 @@ class Recorded:
         """The record's name, that of its file."""
         return f"{self.paper}/{self.name}"
 
-    @property
-    def code(self) -> dict[str, str]:
-        """Digests of all modules that its figures depend on."""
-        return code_of(self.modules, self.paper, others(self.paper))
-
-    def concluded(
-        self, context: Context, plan: RecordPlan, code: Mapping[str, str], outcomes: Sequence[Any]
-    ) -> Evidence:
-        """The record of these outcomes of this code. Raises InputError for a value with a name that none can have."""
+    def evidence(self, context: Context, plan: RecordPlan, outcomes: Sequence[Any], probe: Probe) -> Evidence:
+        """Return the record of these outcomes. Raises InputError for a value with a name that none can have."""
         values, tables = plan.found(outcomes)
         seconds = [seconds for outcome in outcomes if (seconds := _cpu_s(outcome)) is not None]
-        return made(
-            self.id,
-            self.title,
-            self.command,
-            values,
-            tables=tables,
-            inputs=context.read,
-            code=code,
-            cpu_s=sum(seconds) if seconds else None,
-        )
+        spent = sum(seconds) if seconds else None
+        said = self.id, self.title, self.command(False), values
+        return made(*said, tables=tables, inputs=context.read, cpu_s=spent, probe=probe)
 
-    def fault(self, context: Context, folder: Path = FOLDER) -> str | None:
-        """Why its record is not what a run would make now: in one line, `None` where it is."""
-        found = read(self.id, folder)
-        if found is None:
-            return "not made"
-        files = {}
-        for name in found.inputs if context.traces is not None else ():
-            try:
-                files[name] = context.trace(name)
-            except InputError:
-                continue  # what is not at hand has not changed
-        changed = found.outdated(self.code, digests_of(files))
-        return None if not changed else f"{len(changed)} changed since: {', '.join(changed)}"
+    def probe(self, plan: RecordPlan, outcomes: Sequence[Any]) -> Probe:
+        """Return the probe of these outcomes, `timeless` ones."""
+        return Probe.of(self.command(True), *plan.found(outcomes))
+
+
+def probe_context(context: Context) -> Context:
+    """Return the context of a probe: few and short runs on the first jobs of the traces."""
+    return Context(FIRST_JOBS, context.options, quick=True)
+
+
+def timeless(outcome: Any) -> Any:
+    """Return the outcome of a run as if each time that it measured were a second."""
+    return outcome.model_copy(update={name: _timeless(name, getattr(outcome, name)) for name in vars(outcome)})
+
+
+def _timeless(name: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _timeless(name if name in TIMES else str(key), one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_timeless(name, one) for one in value)
+    return 1.0 if name in TIMES and value is not None else value
 
 
 def _cpu_s(outcome: Any) -> float | None:
@@ -103,7 +101,7 @@ def _cpu_s(outcome: Any) -> float | None:
 def recorded_of(paper: str) -> tuple[Recorded, ...]:
     """All that is recorded of a paper."""
     experiments = (_of_experiment(paper, one) for one in experiments_of(paper))
-    studies = (_of_study(record, *said) for record, said in RECORDED.items() if record.startswith(f"{paper}/"))
+    studies = (_of_study(record, said) for record, said in RECORDED.items() if record.startswith(f"{paper}/"))
     return (*experiments, *studies, _gap_study(paper))
 
 
@@ -114,16 +112,22 @@ def _of_experiment(paper: str, experiment: Experiment) -> Recorded:
         tasks = experiment.tasks(context)
         return RecordPlan(tasks, lambda outcomes: (claimed(experiment.claims(context, outcomes)), ()))
 
-    command = f"gapwise reproduce {paper} --only {experiment.name} --traces DIR"
-    module = f"experiments.{paper}.reproduce"
-    return Recorded(paper, experiment.name, experiment.title, command, (module,), plan)
+    def command(quick: bool) -> str:
+        more = f"{'--quick ' if quick else ''}--traces {FIRST_JOBS.relative_to(ROOT) if quick else 'DIR'}"
+        return f"gapwise reproduce {paper} --only {experiment.name} {more}"
+
+    return Recorded(paper, experiment.name, experiment.title, command, plan)
 
 
-def _of_study(record: str, study: str, given: Mapping[str, Any]) -> Recorded:
-    make: Callable[..., Study] = resolve(STUDIES[study])
+def _of_study(record: str, said: Recording) -> Recorded:
+    make: Callable[..., Study] = resolve(STUDIES[said.study])
+
+    def given(quick: bool) -> dict[str, Any]:
+        return {**said.given, **(said.probe if quick else {})}
 
     def plan(context: Context) -> RecordPlan:
-        made = make(options=context.options, **{name: _at_hand(context, value) for name, value in given.items()})
+        known = {name: _at_hand(context, value) for name, value in given(context.quick).items()}
+        made = make(options=context.options, **known)
 
         def found(outcomes: Sequence[Any]) -> Found:
             values = {} if made.values is None else made.values(outcomes)
@@ -131,10 +135,14 @@ def _of_study(record: str, study: str, given: Mapping[str, Any]) -> Recorded:
 
         return RecordPlan(made.tasks, found, partial(following, made))
 
+    def command(quick: bool) -> str:
+        return " ".join(
+            ["gapwise study", said.study, *(word for item in given(quick).items() for word in _flags(*item))]
+        )
+
     paper, _, name = record.partition("/")
-    title = inspect.getdoc(make) or study
-    command = " ".join(["gapwise study", study, *(word for item in given.items() for word in _flags(*item))])
-    return Recorded(paper, name, title.partition("\n")[0], command, (make.__module__,), plan)
+    title = inspect.getdoc(make) or said.study
+    return Recorded(paper, name, title.partition("\n")[0], command, plan)
 
 
 def _at_hand(context: Context, value: Any) -> Any:
@@ -169,9 +177,10 @@ def _gap_study(paper: str) -> Recorded:
 
         return RecordPlan(runs, found)
 
-    command = " ".join(["gapwise gap_study", *(f"--problem {name}" for name in problems)])
-    modules = (f"experiments.{paper}.methods", f"experiments.{paper}.reference", score.__module__, Sample.__module__)
-    return Recorded(paper, GAP_STUDY, "The reference study", command, modules, plan)
+    def command(quick: bool) -> str:
+        return " ".join(["gapwise gap_study", *(f"--problem {name}" for name in problems), *["--quick"] * quick])
+
+    return Recorded(paper, GAP_STUDY, "The reference study", command, plan)
 
 
 def _summary(row: MethodSummary) -> dict[str, Value | Sample | float | str]:

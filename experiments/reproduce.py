@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -11,28 +14,31 @@ import typer
 
 from experiments import flags
 from experiments.entry import FAILED, run
-from experiments.harness.evidence import FOLDER, code_of, recorded, write
+from experiments.harness.evidence import FOLDER, Probe, digests_of, read, recorded, write
 from experiments.harness.experiment import Context, Experiment, SharedTasks
-from experiments.harness.sources import ROOT, digest_of
-from experiments.harness.task import HarnessTask, TaskOutcome
+from experiments.harness.sources import code_digest
+from experiments.harness.staged import Tasks
+from experiments.harness.task import Batch, TaskOutcome
 from experiments.output.claims import Reproduction, claims_csv, print_claims, record, write_claims
 from experiments.output.folder import files_first
 from experiments.output.terminal import err, print_line
 from experiments.pages import renew_pages
-from experiments.papers import PAPERS, experiments_of, others
-from experiments.recorded import Recorded, recorded_of
+from experiments.papers import PAPERS, experiments_of
+from experiments.recorded import FIRST_JOBS, Recorded, RecordPlan, probe_context, recorded_of, timeless
 from experiments.session import Session
 from instances import InputError, Options
 from instances.text import meant, shown
 
 N = TypeVar("N", Experiment, Recorded)
-README = ROOT / "README.md"
+BATCHES = 4  # of short runs, for each process
 
 
 @flags.common()
 def reproduce(
     session: Session,
-    papers: Annotated[list[str] | None, typer.Argument(help="Papers.", show_default="all")] = None,
+    papers: Annotated[
+        list[str] | None, typer.Argument(help="Papers, or names such as eva/table-13.", show_default="all")
+    ] = None,
     traces: Annotated[
         Path | None, typer.Option(help="Folder of the papers' traces.", show_default="what needs one is not run")
     ] = None,
@@ -44,19 +50,24 @@ def reproduce(
         bool, typer.Option("--renew", help="Make the records that the docs take their figures from.")
     ] = False,
     stale: Annotated[
-        bool, typer.Option("--stale", help="List the records that were made by other code; run nothing.")
+        bool, typer.Option("--stale", help="Run the probes of the records, and list the stale records.")
     ] = False,
+    keep: Annotated[
+        str | None, typer.Option(help="Make the probes alone again, and state in the records why their values hold.")
+    ] = None,
     records: Annotated[Path, typer.Option(help="Folder of the records.", show_default="docs/evidence")] = FOLDER,
 ) -> None:
     """Reproduce the tables and figures of papers: the paper's figure or claim, ours, and a verdict."""
-    if renew or stale:
-        if renew and (stale or quick or session.options != Options()):
-            raise InputError("--renew: not with --stale, --quick or other options of runs: a record is of the defaults")
-        wanted = _wanted(recorded_of, papers or (), only or ())
+    if renew or stale or keep is not None:
+        if renew + stale + (keep is not None) > 1 or quick or session.options != Options():
+            raise InputError("--renew, --stale, --keep: one of them alone: a record is of the defaults")
+        wanted = [one for _, one in _wanted(recorded_of, papers or (), only or ())]
         context = Context(traces, session.options)
         if stale:
-            raise typer.Exit(_tell_stale(wanted, context, records, whole=not papers and not only))
-        raise typer.Exit(_renew(session, [(one, Context(traces, session.options)) for _, one in wanted], records))
+            raise typer.Exit(_list_stale(session, wanted, context, records, whole=not papers and not only))
+        if keep is not None:
+            raise typer.Exit(_keep(session, wanted, context, records, keep))
+        raise typer.Exit(_renew(session, wanted, context, records))
     chosen = _wanted(experiments_of, papers or (), only or ())
     context = Context(traces, session.options, quick)
     shared, found, places = SharedTasks(), [], []
@@ -96,73 +107,167 @@ def reproduce(
 
 def _wanted(of: Callable[[str], Sequence[N]], papers: Sequence[str], only: Sequence[str]) -> list[tuple[str, N]]:
     """What is asked for of all that papers have, with their papers. Raises InputError for an unknown paper or name."""
-    for paper in papers:
+    found = []
+    for paper, _, name in (said.partition("/") for said in papers or PAPERS):
         if paper not in PAPERS:
             raise InputError(f"paper: must be one of {', '.join(PAPERS)}, got {paper!r}{meant(PAPERS, paper)}")
-    found = [(paper, one) for paper in papers or PAPERS for one in of(paper)]
-    names = [one.name for _, one in found]
-    for name in only:
-        if name not in names:
-            known = list(dict.fromkeys(names))
-            raise InputError(f"--only: must be one of {', '.join(known)}, got {name!r}{meant(known, name)}")
-    return [(paper, one) for paper, one in found if not only or one.name in only]
+        of_paper = [(paper, one) for one in of(paper)]
+        found += _named(of_paper, [name], paper) if name else of_paper
+    return _named(found, only, "--only") if only else found
 
 
-def _renew(session: Session, wanted: Sequence[tuple[Recorded, Context]], folder: Path) -> int:
-    """Make records: the exit status. Runs of other code than that which is here are made anew, also with --resume."""
+def _named(found: Sequence[tuple[str, N]], names: Sequence[str], where: str) -> list[tuple[str, N]]:
+    """Return what has one of the names. Raises InputError, which begins with `where`, for an unknown name."""
+    known = list(dict.fromkeys(one.name for _, one in found))
+    for name in names:
+        if name not in known:
+            raise InputError(f"{where}: must be one of {', '.join(known)}, got {name!r}{meant(known, name)}")
+    return [(paper, one) for paper, one in found if one.name in names]
+
+
+@dataclass
+class _Planned:
+    """The runs of a record or of its probe: `places` among all runs, and `outcomes`, once they are there."""
+
+    one: Recorded
+    context: Context
+    plan: RecordPlan
+    places: list[int]
+    outcomes: Sequence[Any] = ()
+
+    @property
+    def lost(self) -> str | None:
+        """Why there is nothing to be found in the outcomes: the first run that failed."""
+        lost = [outcome for outcome in self.outcomes if getattr(outcome, "status", None) == "error"]
+        return shown(_line(lost[0])) if lost else None
+
+    def probe(self) -> Probe:
+        """Return the probe that the outcomes give. Raises InputError if there is none."""
+        if self.lost is not None:
+            raise InputError(self.lost)
+        return self.one.probe(self.plan, self.outcomes)
+
+
+def _run(wanted: Sequence[tuple[Recorded, Context]], run: Callable[[Tasks], Sequence[Any]]) -> list[_Planned]:
+    """Run what records or probes take, equal runs once. Raises InputError if a trace is missing."""
     shared, plans = SharedTasks(), []
-    paper_of: dict[int, str] = {}
     for one, context in wanted:
         plan = one.plan(context)
         for lacking in context.lacked.values():
             raise InputError(f"{one.id}: {lacking}")
-        places = shared.add(plan.tasks)
-        plans.append((one, context, plan, one.code, places))  # the code of now, whatever is edited while it runs
-        paper_of |= {id(shared.tasks[place]): one.paper for place in places}
+        plans.append(_Planned(one, context, plan, shared.add(plan.tasks)))
+    done: list[Any] = []
+    left = plans
+    while left:
+        done += run(shared.tasks[len(done) :])
+        going = []
+        for each in left:
+            each.outcomes = [done[place] for place in each.places]
+            if more := shared.add(each.plan.following(each.outcomes)):
+                each.places += more
+                going.append(each)
+        left = going
+    return plans
+
+
+def _run_together(session: Session, tasks: Tasks) -> list[Any]:
+    """Return the outcomes of short runs, `timeless`, with few processes for many of them."""
+    size = max(1, math.ceil(len(tasks) / (BATCHES * session.jobs)))
+    batches: list[Any] = [Batch(tasks[i : i + size]) for i in range(0, len(tasks), size)]
+    found: list[Any] = session.outcomes(batches, None, lambda outcomes: f"{len(outcomes)} runs")
+    return [timeless(outcome) for outcomes in found for outcome in outcomes]
+
+
+def _renew(session: Session, wanted: Sequence[Recorded], context: Context, folder: Path) -> int:
+    """Make records and their probes: the exit status."""
+    for one in wanted:
+        if not _can_be_probed(one, context):
+            raise InputError(f"{one.id}: {FIRST_JOBS} has no first jobs for its probe")
+    with session.store(code_digest()) as store:  # with --resume, runs of other code are made again
+        each = [(one, replace(context, read={}, lacked={})) for one in wanted]
+        plans = _run(each, lambda tasks: session.outcomes(tasks, store, _line))
+    probes = _probed(session, wanted, context)
     failed = 0
-    with session.store(lambda task: _code_of_run(task, paper_of[id(task)])) as store:
-        done: list[Any] = []
-        while len(done) < len(shared.tasks):
-            done += session.outcomes(shared.tasks[len(done) :], store, _line)
-            for one, _, plan, _, places in plans:
-                more = shared.add(plan.following([done[place] for place in places]))
-                paper_of |= {id(shared.tasks[place]): one.paper for place in more}
-                places += more
-        for one, context, plan, code, places in plans:
-            outcomes = [done[place] for place in places]
-            lost = [outcome for outcome in outcomes if getattr(outcome, "status", None) == "error"]
-            if lost:
-                failed += 1
-                err.print(f"gapwise: {one.id}: not renewed: {shown(_line(lost[0]))}")
-                continue
-            try:
-                evidence = one.concluded(context, plan, code, outcomes)
-            except InputError as error:  # of one record, after hours: the others are written
-                failed += 1
-                err.print(f"gapwise: {one.id}: not renewed: {shown(str(error))}")
-                continue
-            path = write(evidence, folder)
-            if not session.quiet:
-                seconds = "" if evidence.cpu_s is None else f", {evidence.cpu_s:.1f} CPU s"
-                err.print(f"wrote {path}: {len(evidence.values)} values{seconds}")
+    for planned in plans:
+        one, probe = planned.one, probes[planned.one.id]
+        try:
+            if isinstance(probe, InputError):
+                raise probe
+            if planned.lost is not None:
+                raise InputError(planned.lost)
+            evidence = one.evidence(planned.context, planned.plan, planned.outcomes, probe)
+        except InputError as error:  # of one record, after hours: the others are written
+            failed += 1
+            err.print(f"gapwise: {one.id}: not renewed: {shown(str(error))}")
+            continue
+        path = write(evidence, folder)
+        if not session.quiet:
+            seconds = "" if evidence.cpu_s is None else f", {evidence.cpu_s:.1f} CPU s"
+            err.print(f"wrote {path}: {len(evidence.values)} values{seconds}")
     if folder == FOLDER:
         renew_pages()
     return FAILED if failed or (store is not None and store.fault) else 0
 
 
-def _code_of_run(task: HarnessTask[Any], paper: str) -> str:
-    """A digest of the code that a task of a paper runs."""
-    return digest_of(code_of({type(task).__module__, *task.modules}, paper, others(paper)))
+def _probed(session: Session, records: Sequence[Recorded], context: Context) -> dict[str, Probe | InputError]:
+    """Return what the probes of records give now, by their ids, or why they give nothing."""
+    found: dict[str, Probe | InputError] = {}
+    each = [(one, probe_context(context)) for one in records]
+    for planned in _run(each, partial(_run_together, session)):
+        try:
+            found[planned.one.id] = planned.probe()
+        except InputError as error:
+            found[planned.one.id] = error
+    return found
 
 
-def _tell_stale(wanted: Sequence[tuple[str, Recorded]], context: Context, folder: Path, whole: bool) -> int:
-    """Print the records that are not what a run would make now, and why: the exit status."""
-    faults = {one.id: fault for _, one in wanted if (fault := one.fault(context, folder)) is not None}
+def _can_be_probed(one: Recorded, context: Context) -> bool:
+    """Return whether the first jobs have all traces that it takes: what they do not have is not recorded."""
+    try:
+        one.plan(probe_context(context))
+    except InputError:
+        return False
+    return True
+
+
+def _list_stale(session: Session, wanted: Sequence[Recorded], context: Context, folder: Path, whole: bool) -> int:
+    """Run the probes and print the stale records, why, and what renewing each costs: the exit status."""
+    made = {one.id: evidence for one in wanted if (evidence := read(one.id, folder)) is not None}
+    probes = _probed(session, [one for one in wanted if one.id in made], context)
+    faults: dict[str, str] = {}
+    for one in wanted:
+        if one.id not in made:
+            if _can_be_probed(one, context):
+                faults[one.id] = "not made"
+            continue
+        now = probes[one.id]
+        inputs = digests_of(context.at_hand(made[one.id].inputs))
+        if isinstance(now, InputError):
+            why: str | None = f"its probe fails: {shown(str(now))}"
+        else:
+            why = made[one.id].outdated(one.command(False), inputs, now)
+        if why is not None:
+            spent = made[one.id].cpu_s
+            faults[one.id] = why + ("" if spent is None else f" (to renew it takes {spent:,.0f} CPU s)")
     if whole:
-        faults |= dict.fromkeys(set(recorded(folder)) - {one.id for _, one in wanted}, "nothing makes it")
+        faults |= dict.fromkeys(set(recorded(folder)) - {one.id for one in wanted}, "nothing makes it")
+    for name, evidence in made.items():
+        if name not in faults and evidence.kept is not None:
+            print_line(f"{name}: kept: {evidence.kept}")
     for name, fault in sorted(faults.items()):
-        print_line(f"{name}: {fault}")
+        print_line(f"{name}: stale: {fault}")
     return FAILED if faults else 0
+
+
+def _keep(session: Session, wanted: Sequence[Recorded], context: Context, folder: Path, reason: str) -> int:
+    """Make the probes of records again and state in each why its values hold: the exit status."""
+    probes = _probed(session, wanted, context)
+    for one in wanted:
+        evidence, probe = read(one.id, folder), probes[one.id]
+        if evidence is None or isinstance(probe, InputError):
+            raise InputError(f"{one.id}: {'not made' if evidence is None else probe}")
+        write(evidence.model_copy(update={"command": one.command(False), "probe": probe, "kept": reason}), folder)
+    return 0
 
 
 def _line(outcome: TaskOutcome) -> str:

@@ -70,10 +70,10 @@ class Session:
     cluster: str | None = None
 
     @contextmanager
-    def store(self, code: Callable[[HarnessTask[Any]], str] | None = None) -> Iterator[Store | None]:
+    def store(self, code: str | None = None) -> Iterator[Store | None]:
         """The store of finished runs in the folder, `None` without a folder. Raises InputError where it is unusable.
 
-        `code`: a digest of what a task runs, where outcomes of other code are none of these tasks.
+        `code`: a digest of the code, if outcomes of other code are none of these tasks.
         """
         if self.folder is None:
             yield None

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import json
+import re
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 
 import networkx as nx
 import pytest
 
-from experiments.harness.sources import files, imported
+from experiments.harness.sources import files
 from experiments.papers import BUILDS_ON, ONLINE, PAPERS
 from tests.commands import python
 
@@ -47,6 +50,8 @@ CALENDARS = {  # what happens next in a schedule: the heaps that `instances` has
 }
 LINES = 600  # one noun a file, as long as the noun needs
 
+TARGET = re.compile(r"\w+(\.\w+)+:\w+")  # module:function
+
 FILES = files()
 RUN = {name for name, file in FILES.items() if "__main__" in file.read_text()}
 """The modules that are run: the commands."""
@@ -56,6 +61,22 @@ RUN = {name for name, file in FILES.items() if "__main__" in file.read_text()}
 def nodes(name: str) -> list[ast.AST]:
     """All nodes of the text of a module."""
     return list(ast.walk(ast.parse(FILES[name].read_text())))
+
+
+def imported(name: str, texts: bool = True) -> Iterator[str]:
+    """The project's modules that a module imports, wherever in it, and those it names in a text, unless not `texts`."""
+    package = name if FILES[name].name == "__init__.py" else name.rpartition(".")[0]
+    for node in nodes(name):
+        found: list[str] = []
+        if isinstance(node, ast.Import):
+            found = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            module = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            found = [f"{module}.{alias.name}" for alias in node.names]
+            found = [full if full in FILES else module for full in found]
+        elif texts and isinstance(node, ast.Constant) and TARGET.fullmatch(str(node.value)):
+            found = [str(node.value).partition(":")[0]]  # imported when it is needed
+        yield from (module for module in found if module.partition(".")[0] in LAYERS and module != name)
 
 
 @cache

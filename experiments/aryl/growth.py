@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from experiments.aryl.peers import EXACT, ITEMS, RECLAIMS
-from experiments.harness.experiment import Study, limited
+from experiments.harness.experiment import Quick, Study, limited
 from experiments.peers.comparison import LIMIT_S, Peer
 from experiments.peers.growth import Ladder, climbed
 from instances import Instance, Options
@@ -38,6 +38,6 @@ LADDERS = (
 )
 
 
-def growth(options: Options) -> Study:
+def growth(options: Options, quick: Quick = False) -> Study:
     """How CPU seconds of the exact methods and of their peers grow with the size of the instance."""
-    return climbed(LADDERS, limited(options, LIMIT_S))
+    return climbed(LADDERS, limited(options, LIMIT_S), quick)

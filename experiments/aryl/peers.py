@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.harness.experiment import Study, limited
+from experiments.harness.experiment import Quick, Study, limited
 from experiments.peers.comparison import LIMIT_S, Peer, PeerRow, comparison
 from instances import Options
 from instances.aryl import elastic_jobs, loaned_servers, spread_jobs
@@ -12,13 +12,13 @@ RECLAIMED = "experiments.peers.aryl.reclaimed:reclaimed"
 ITEMS = (Peer("HiGHS, items", "experiments.peers.aryl.items:items"),)
 RECLAIMS = (
     Peer("HiGHS, k-union", "experiments.peers.aryl.union:union"),
-    Peer("CP-SAT, k-union", RECLAIMED),
-    Peer("CP-SAT, k-union, 8 workers", RECLAIMED, workers=8),
+    Peer("CP-SAT, k-union", RECLAIMED, extra=True),
+    Peer("CP-SAT, k-union, 8 workers", RECLAIMED, workers=8, extra=True),
 )
 BEST = RECLAIMS[0], RECLAIMS[2]
 
 
-def peers(options: Options) -> Study:
+def peers(options: Options, quick: Quick = False) -> Study:
     """The exact methods beside the best compact models for other solvers, at equal CPU limits."""
     rows = (
         PeerRow("Aryl, knapsack of 200 jobs", [elastic_jobs(200, s) for s in range(5)], EXACT, ITEMS),
@@ -38,4 +38,4 @@ def peers(options: Options) -> Study:
         PeerRow("Aryl, 12 of 60 servers, spread", [spread_jobs(60, 60, s, 12) for s in range(5)], EXACT, RECLAIMS),
         PeerRow("Aryl, 60 of 300 servers, spread", [spread_jobs(300, 300, s, 60) for s in range(5)], EXACT, BEST),
     )
-    return comparison(rows, limited(options, LIMIT_S))
+    return comparison(rows, limited(options, LIMIT_S), (0, 2) if quick else ())

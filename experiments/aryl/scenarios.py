@@ -43,7 +43,7 @@ class Scale:
     bursts: float = 0.25
 
 
-FULL, QUICK = Scale(), Scale(24, 2.0, 1)
+FULL, QUICK = Scale(), Scale(12, 1.0, 1)
 PAPERS = Scale(443, load=0.78, bursts=0.5)
 """The clusters of the paper."""
 

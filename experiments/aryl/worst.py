@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Literal
 
-from experiments.harness.experiment import Study
+from experiments.harness.experiment import Quick, Study
 from experiments.worst_cases.space import RepeatedEntries
 from experiments.worst_cases.study import Sweep, study_of
 from instances import Instance, Options
@@ -75,6 +75,6 @@ SWEEPS = (
 )
 
 
-def worst_cases(options: Options) -> Study:
+def worst_cases(options: Options, quick: Quick = False) -> Study:
     """Worst cases of the heuristics of Aryl."""
-    return study_of("aryl", SWEEPS, options)
+    return study_of("aryl", SWEEPS, options, quick)

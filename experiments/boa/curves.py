@@ -19,7 +19,7 @@ from instances.boa import BoaRenting, trace_renting
 
 OVER_LOAD = (1.15, 1.3, 1.5, 1.75, 2.1, 2.6)
 """Budgets, as multiples of the load."""
-QUICK_JOBS = 60
+QUICK_JOBS = 30
 HOUR = 3600.0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.harness.experiment import Study, limited
+from experiments.harness.experiment import Quick, Study, limited
 from experiments.peers.comparison import LIMIT_S, Peer, PeerRow, comparison
 from instances import Options
 from instances.boa import newtrace, random_allocation
@@ -12,7 +12,7 @@ PEERS = (Peer("HiGHS, network of paths", "experiments.peers.boa.network:network"
 LOADS = (1.1, 1.25, 1.5, 2.0, 3.0)
 
 
-def peers(options: Options) -> Study:
+def peers(options: Options, quick: Quick = False) -> Study:
     """The exact allocation beside the best compact model for another solver, at equal CPU limits."""
     rows = {
         "BOA, newTrace": [newtrace(load) for load in LOADS],
@@ -21,4 +21,5 @@ def peers(options: Options) -> Study:
         ],
         "BOA, 5 classes x 60 epochs x 64 widths": [random_allocation(5, 60, 64, seed=seed) for seed in range(5)],
     }
-    return comparison((PeerRow(work, made, EXACT, PEERS) for work, made in rows.items()), limited(options, LIMIT_S))
+    made = [PeerRow(work, instances, EXACT, PEERS) for work, instances in rows.items()]
+    return comparison(made, limited(options, LIMIT_S), (0, 1) if quick else ())

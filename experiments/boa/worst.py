@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.harness.experiment import Study
+from experiments.harness.experiment import Quick, Study
 from experiments.worst_cases.space import RepeatedEntries
 from experiments.worst_cases.study import Sweep, study_of
 from instances import Instance, Options
@@ -71,6 +71,6 @@ SWEEPS = (
 )
 
 
-def worst_cases(options: Options) -> Study:
+def worst_cases(options: Options, quick: Quick = False) -> Study:
     """Worst cases of the heuristics of BOA."""
-    return study_of("boa", SWEEPS, options)
+    return study_of("boa", SWEEPS, options, quick)

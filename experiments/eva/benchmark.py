@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.harness.experiment import Study, limited
+from experiments.harness.experiment import Quick, Study, limited
 from experiments.harness.task import Measured, Measurement
 from experiments.output.benchmark import Timing, benchmark, runs
 from experiments.output.terminal import percent
@@ -29,7 +29,7 @@ TRIES = 5
 def benchmarks(
     options: Options,
     pods: Annotated[Path | None, typer.Option(help="Alibaba pod list (openb_pod_list_default.csv).")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds, no stretch rows.")] = False,
+    quick: Quick = False,
     net_saving: Annotated[bool, typer.Option("--net-saving", help="Only many workloads that interfere.")] = False,
     vector_packing: Annotated[
         bool, typer.Option("--vector-packing", help="Caprara and Toth's ten classes instead.")
@@ -48,11 +48,11 @@ def benchmarks(
 
 
 def _rows(options: Options, pods: Path | None, quick: bool) -> Iterator[Timing]:
-    few = range(3 if quick else 10)
+    few = range(2 if quick else 10)
     stretch = replace(limited(options, STRETCH_S), gap=0.0)
-    tables = [table_7(200, seed) for seed in range(5 if quick else 30)]
+    tables = [table_7(200, seed) for seed in range(2 if quick else 30)]
     saving = [table_7(200, seed, objective="net-saving") for seed in few]
-    large = [table_7(n, 0) for n in (1_000, 8_000, 100_000)]
+    large = [table_7(n, 0) for n in (1_000, 8_000, 100_000)[: 1 if quick else None]]
     yield Timing("200 tasks of Table 7, cost", runs(EXACT, tables, options))
     for one in large:
         yield Timing(f"{_tasks(one):,} tasks of Table 7, cost", runs(EXACT, [one], options))
@@ -65,7 +65,7 @@ def _rows(options: Options, pods: Path | None, quick: bool) -> Iterator[Timing]:
         yield _heuristic(f"{_tasks(one):,} tasks", one, options)
     what = "gap of Full Reconfiguration, 200 tasks"
     yield Timing(what, runs(HEURISTIC, tables, options), _gaps, runs(EXACT, tables, options))
-    for n in (100,) if quick else (100, 300, 1_000, 2_000):
+    for n in (20,) if quick else (100, 300, 1_000, 2_000):
         yield Timing(f"{n:,} distinct pods", runs(EXACT, [pod_requests(n, 0, path=pods)], stretch))
     if pods is None:
         return
@@ -81,12 +81,13 @@ def _rows(options: Options, pods: Path | None, quick: bool) -> Iterator[Timing]:
 
 def _interfering(quick: bool, options: Options) -> Iterator[Timing]:
     """Random throughput matrices, from each of `THROUGHPUTS` to 1, and more of them until they are near the bound."""
+    tasks, workloads = (40, 10) if quick else (200, 60)
     for least in THROUGHPUTS:
-        made = [random_workloads(200, 60, seed, least_throughput=least) for seed in range(2 if quick else 5)]
-        what = f"200 tasks of 60 workloads, throughput {least:g} to 1"
+        made = [random_workloads(tasks, workloads, seed, least_throughput=least) for seed in range(2 if quick else 5)]
+        what = f"{tasks} tasks of {workloads} workloads, throughput {least:g} to 1"
         yield Timing(what, runs(EXACT, made, options), _kept, runs(HEURISTIC, made, options))
     for least in WEAKER:
-        made = [random_workloads(200, 60, seed, least_throughput=least) for seed in range(2 if quick else 20)]
+        made = [random_workloads(tasks, workloads, seed, least_throughput=least) for seed in range(1 if quick else 20)]
         what = f"the same, {least:g} to 1, until within {percent(NEAR)}"
         yield Timing(what, runs(EXACT, made, replace(options, gap=NEAR)), _near)
 

@@ -13,7 +13,7 @@ from experiments.eva.benchmark import EXACT, HEURISTIC
 from experiments.eva.evolved import packed, solve
 from experiments.eva.moments import moments_of
 from experiments.harness.entry import Entry
-from experiments.harness.experiment import Study
+from experiments.harness.experiment import Quick, Study
 from experiments.harness.run import Run
 from experiments.harness.task import Measured, Measurement
 from experiments.output.benchmark import Timing, benchmark, runs
@@ -32,12 +32,13 @@ def evolution(
     options: Options,
     trace: Annotated[list[Path] | None, typer.Option(help="Eva's trace, for its moments; repeatable.")] = None,
     number: Annotated[int, typer.Option(min=1, help="Draws of a moment of each trace.")] = 20,
+    quick: Quick = False,
     evolve: Annotated[bool, typer.Option("--evolve", help="Search the weights anew, and print them.")] = False,
 ) -> Study:
     """Print how far the evolved packing heuristic is above optima of samples and moments that it was not fitted to."""
     if evolve:
-        return _search(options)
-    held_out = {"200 tasks of Table 7, held out": [table_7(200, seed) for seed in HELD_OUT]}
+        return _search(options, quick)
+    held_out = {"200 tasks of Table 7, held out": [table_7(200, seed) for seed in HELD_OUT[: 3 if quick else None]]}
     for file in trace or ():
         held_out[f"moments of {file.stem}"] = [alive(file, at) for at in moments_of(file, number)]
     return benchmark(_row(what, made, options) for what, made in held_out.items())
@@ -66,7 +67,7 @@ def _said(own: Sequence[Result], beside: Sequence[Result]) -> str:
     )
 
 
-def _search(options: Options) -> Study:
+def _search(options: Options, quick: bool) -> Study:
     """The study that finds the weights."""
 
     def tables(outcomes: Sequence[Measured]) -> list[Any]:
@@ -79,11 +80,12 @@ def _search(options: Options) -> Study:
         figures = {"above the optima trained on": found.figures["above"], "tried": found.figures["tried"]}
         return {**weights, **figures, "CPU s": found.cpu_s or 0.0}
 
-    tasks = [Measurement.of(evolved_weights, options, None, first=TRAINED_ON[0], samples=len(TRAINED_ON))]
+    few = {"samples": 2, "generations": 1} if quick else {"samples": len(TRAINED_ON)}
+    tasks = [Measurement.of(evolved_weights, options, None, first=TRAINED_ON[0], **few)]
     return Study(tasks, tables, values=values)
 
 
-def evolved_weights(first: int, samples: int, options: Options) -> dict[str, Any]:
+def evolved_weights(first: int, samples: int, options: Options, generations: int = GENERATIONS) -> dict[str, Any]:
     """The weights that are best on samples, by differential evolution from scipy, and how far they leave it above."""
     from scipy.optimize import differential_evolution  # slow to load
 
@@ -95,7 +97,7 @@ def evolved_weights(first: int, samples: int, options: Options) -> dict[str, Any
         return fmean(cost / optimum - 1 for cost, optimum in zip(found, optima, strict=True))
 
     found = differential_evolution(
-        above, RANGES, maxiter=GENERATIONS, popsize=POPULATION, seed=options.seed, polish=False, tol=0.0
+        above, RANGES, maxiter=generations, popsize=POPULATION, seed=options.seed, polish=False, tol=0.0
     )
     weights = [round(float(weight), 4) for weight in found.x]
     return {"weights": weights, "above": above(weights), "tried": int(found.nfev)}

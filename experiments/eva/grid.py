@@ -21,7 +21,7 @@ FULL_TRACE = "eva/trace_pai_full.csv"
 DAYS_30_TO_60 = (2_592_000, 5_184_000)  # seconds from which the artifact takes its tasks an instance
 AS_ARTIFACT: Mapping[str, Any] = {"slowdown": "artifact-generator", "hash_order": 0}
 """Interference as the artifact's generator writes it: what the authors' own simulations must have had."""
-QUICK_JOBS = 60  # of a trace, for a look
+QUICK_JOBS = 15  # of a trace, for a look
 POINTS = 0.03  # A share of No-Packing's bill within so many points of the paper's is reproduced.
 Measure = Callable[[Simulated], float]
 Settings = Mapping[str, Sequence[Instance]]

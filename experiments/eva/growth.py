@@ -5,7 +5,7 @@ from __future__ import annotations
 from experiments.eva.methods import METHODS
 from experiments.eva.peers import COLUMNS, CONTENTS, EXACT, PATTERNS
 from experiments.harness.entry import named
-from experiments.harness.experiment import Study, limited
+from experiments.harness.experiment import Quick, Study, limited
 from experiments.peers.comparison import LIMIT_S, Peer
 from experiments.peers.growth import Ladder, climbed
 from instances import Instance, Options
@@ -53,6 +53,6 @@ LADDERS = (
 )
 
 
-def growth(options: Options) -> Study:
+def growth(options: Options, quick: Quick = False) -> Study:
     """How CPU seconds of the exact packing and of its peers grow with the size of the instance."""
-    return climbed(LADDERS, limited(options, LIMIT_S))
+    return climbed(LADDERS, limited(options, LIMIT_S), quick)

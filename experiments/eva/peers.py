@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from experiments.harness.experiment import Study, limited
+from experiments.harness.experiment import Quick, Study, limited
 from experiments.peers.comparison import LIMIT_S, Peer, PeerRow, comparison
 from instances import Options
 from instances.eva import pod_requests, price_list, table_7
@@ -16,7 +16,7 @@ CONTENTS = Peer("HiGHS, all contents", "experiments.peers.eva.contents:contents"
 COLUMNS = Peer("HiGHS, column generation", "experiments.peers.eva.columns:columns")
 
 
-def peers(options: Options) -> Study:
+def peers(options: Options, quick: Quick = False) -> Study:
     """The exact packing beside the best compact model for another solver, at equal CPU limits."""
     few, more = ([price_list(n, 0, cloud=cloud) for cloud in get_args(Cloud)] for n in (20, 60))
     rows = (
@@ -31,4 +31,4 @@ def peers(options: Options) -> Study:
         PeerRow("Eva, 60 pods on a price list", more, EXACT, [COLUMNS]),
         PeerRow("Eva, 100 distinct pods", [pod_requests(100, s) for s in range(5)], EXACT, [COLUMNS]),
     )
-    return comparison(rows, limited(options, LIMIT_S))
+    return comparison(rows, limited(options, LIMIT_S), (0, 1) if quick else ())

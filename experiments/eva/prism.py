@@ -22,7 +22,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from experiments.harness.experiment import Study, TextTable
+from experiments.harness.experiment import Quick, Study, TextTable
 from experiments.harness.sample import Sample
 from experiments.harness.task import Measured, Measurement
 from experiments.judging.calls import Calls
@@ -214,7 +214,7 @@ def _value(case: PrismCase, answer: Any) -> tuple[float | None, Sequence[str]]:
 
 def ceiling(
     options: Options,
-    quick: Annotated[bool, typer.Option("--quick", help="The first three cases.")] = False,
+    quick: Quick = False,
     draw: Annotated[int, typer.Option(help="numpy's seed of the cases.")] = SEED,
 ) -> Study:
     """Prove the minimum pressure of each of Prism's cases, which bounds the score of any placement."""

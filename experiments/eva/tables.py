@@ -21,8 +21,8 @@ from instances.eva import EvaPacking, synthetic_cloud, table_7
 
 POLICIES = ("no-packing", "stratus", "synergy", "owl", "eva")
 SEEDS = 10
-QUICK_SEEDS = 2
-QUICK_SYNTHETIC = 16  # jobs
+QUICK_SEEDS = 1
+QUICK_SYNTHETIC = 8  # jobs
 ONE = "all"  # the label of the only setting
 
 

@@ -10,15 +10,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import combinations
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 
 from experiments.eva.transactions import WORKLOADS, Transaction, TransactionWorkload, published, score
-from experiments.harness.experiment import Study, TextTable
+from experiments.harness.experiment import Quick, Study, TextTable
 from experiments.harness.sample import Sample
 from experiments.harness.task import Measured, Measurement
 from instances import Options
@@ -142,7 +141,7 @@ def proven_above(workload: TransactionWorkload, makespan: int, options: Options)
 
 def ceiling(
     options: Options,
-    quick: Annotated[bool, typer.Option("--quick", help="The second workload alone.")] = False,
+    quick: Quick = False,
 ) -> Study:
     """Prove a bound on the score of any order of the leaderboard's transactions."""
     numbers = (2,) if quick else WORKLOADS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from experiments.eva.cut_bins import RULES, CutBins
-from experiments.harness.experiment import Study
+from experiments.harness.experiment import Quick, Study
 from experiments.worst_cases.space import RepeatedEntries, Space
 from experiments.worst_cases.study import Sweep, study_of
 from instances import Instance, Options
@@ -38,6 +38,6 @@ SWEEPS = (
 )
 
 
-def worst_cases(options: Options) -> Study:
+def worst_cases(options: Options, quick: Quick = False) -> Study:
     """Worst cases of the heuristics of Eva."""
-    return study_of("eva", SWEEPS, options)
+    return study_of("eva", SWEEPS, options, quick)

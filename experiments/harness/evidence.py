@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import subprocess
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from pydantic import Field
 
 from experiments.harness.experiment import Claim, TextTable
 from experiments.harness.sample import Sample
-from experiments.harness.sources import ROOT, behind, digest, files
+from experiments.harness.sources import ROOT
 from instances import InputError
 from instances.fields import Frozen
 from instances.files import read_json, write_whole
@@ -22,11 +22,10 @@ from instances.result import versions
 from instances.validation import input_errors
 
 FOLDER = ROOT / "docs" / "evidence"
-FIGURES = 10  # of a number
+FIGURES = 12  # of a number
+RELATIVE, ABSOLUTE = 1e-9, 1e-12  # numbers that are no nearer to each other differ
 SEPARATOR = ";"  # in what names a value, so in no name
 ENDLESS = "no finite number"
-LISTS = ("experiments.papers", "instances.registry")
-"""The lists of all papers: what a run asks them for is the paper's own."""
 
 
 class Value(Frozen):
@@ -82,10 +81,63 @@ class Value(Frozen):
             raise InputError(f"{form!r}: {error}") from None
 
 
+class Probe(Frozen):
+    """What `command` gave, a record's command on a small part of its inputs: values, or tables if it names no values.
+
+    The times in it are those of runs in which every measured time is a second.
+    """
+
+    command: str
+    values: dict[str, Value] = Field(default_factory=dict)
+    tables: list[TextTable] = Field(default_factory=list)
+
+    @classmethod
+    def of(cls, command: str, found: Mapping[str, Any], tables: Sequence[TextTable]) -> Probe:
+        """Return the probe of these figures, without what the figures of claims are compared with."""
+        values = {name: Value.of(value).model_copy(update={"claim": None}) for name, value in found.items()}
+        return cls(command=command, values=values, tables=[] if values else list(tables))
+
+    def difference(self, now: Probe) -> str | None:
+        """Return the first figure that differs in `now`, as both have it, and `None` if there is none."""
+        then, there = self._figures(), now._figures()
+        for name in [*then, *(name for name in there if name not in then)]:
+            was, found = then.get(name), there.get(name)
+            if not _same(was, found):
+                return f"{name}: {_told(was)}, now {_told(found)}"
+        return None
+
+    def _figures(self) -> dict[str, Figure]:
+        """Return every number and text of the probe by its place."""
+        found: dict[str, Figure] = {"command": self.command}
+        for name, value in self.values.items():
+            found |= {f"{name}, {part}": figure for part, figure in value.model_dump(exclude_none=True).items()}
+        for i, table in enumerate(self.tables):
+            for j, row in enumerate((table.head, *table.rows)):
+                found |= {f"table {i}, row {j}, column {k}": cell for k, cell in enumerate(row)}
+        return found
+
+
+Figure = float | int | str
+
+
+def _same(one: Figure | None, other: Figure | None) -> bool:
+    """Return whether two figures are the same: texts and whole numbers exactly, other numbers nearly."""
+    if not isinstance(one, int | float) or not isinstance(other, int | float):
+        return one == other
+    if float(one).is_integer() and float(other).is_integer():
+        return one == other
+    return math.isclose(one, other, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+
+
+def _told(figure: Figure | None) -> str:
+    return "none" if figure is None else repr(figure)
+
+
 class Evidence(Frozen):
-    """A record: `command` has measured `values` and `tables` from `inputs`, by `code`, digests by module.
+    """A record: `command` has measured `values` and `tables` from `inputs`.
 
     `cpu_s`: CPU seconds of its runs. `commit`: that was checked out, with a + where files had been changed since.
+    `probe`: what tells that the record is stale. `kept`: why the values hold although the probe is newer than they are.
     """
 
     id: str
@@ -97,7 +149,8 @@ class Evidence(Frozen):
     cpu_s: float | None = None
     commit: str | None = None
     versions: dict[str, str] = Field(default_factory=dict)
-    code: dict[str, str] = Field(default_factory=dict)
+    kept: str | None = None
+    probe: Probe | None = None
 
     def value(self, name: str) -> Value:
         """The value of a name. Raises InputError where there is none."""
@@ -105,17 +158,21 @@ class Evidence(Frozen):
             raise InputError(f"{self.id}: has no value {name!r}, but {', '.join(map(repr, self.values)) or 'none'}")
         return self.values[name]
 
-    def outdated(self, code: Mapping[str, str], inputs: Mapping[str, str]) -> list[str]:
-        """What has changed since: of the `code` that would make it now, and of those `inputs` that are at hand."""
-        names = sorted(name for name in {*code, *self.code} if code.get(name) != self.code.get(name))
-        return [*names, *(name for name, said in inputs.items() if self.inputs.get(name) != said)]
+    def outdated(self, command: str, inputs: Mapping[str, str], probe: Probe) -> str | None:
+        """Return why the record is stale, in one line: by its command, those `inputs` at hand, and its probe now."""
+        if command != self.command:
+            return f"its command was {self.command}, now {command}"
+        for name, digest in inputs.items():
+            if self.inputs.get(name) != digest:
+                return f"{name} has changed"
+        return "has no probe" if self.probe is None else self.probe.difference(probe)
 
 
 def made(
     record: str, title: str, command: str, found: Mapping[str, Any], *, tables: Sequence[TextTable] = (),
-    inputs: Mapping[str, Path], code: Mapping[str, str], cpu_s: float | None,
+    inputs: Mapping[str, Path], cpu_s: float | None, probe: Probe | None = None,
 ) -> Evidence:  # fmt: skip
-    """The record of what is measured now, by `code`. Raises InputError for a name that no value can have."""
+    """The record of what is measured now. Raises InputError for a name that no value can have."""
     for name in found:
         if SEPARATOR in name or name != name.strip() or not name:
             raise InputError(f"{record}: {name!r}: a value's name must be of one line without {SEPARATOR!r}")
@@ -129,7 +186,7 @@ def made(
         cpu_s=None if cpu_s is None else round(cpu_s, 1),
         commit=_commit(),
         versions=versions(),
-        code=dict(code),
+        probe=probe,
     )
 
 
@@ -142,17 +199,6 @@ def claimed(claims: Sequence[Claim]) -> dict[str, Value]:
             raise InputError(f"two claims are called {name!r}")
         found[name] = Value.of_claim(claim)
     return found
-
-
-def code_of(modules: Iterable[str], paper: str, others: Collection[str]) -> dict[str, str]:
-    """Digests of the modules that what some of a paper's measure depends on, which has nothing to do with `others`.
-
-    They are those that these and the paper's own data, methods and simulation import. The lists of all papers name
-    whatever there is, pictures and worst cases too, and are not entered.
-    """
-    own = (f"instances.{paper}", f"experiments.{paper}.methods", f"experiments.{paper}.simulation")
-    there = (name for name in own if name in files())  # not every paper has a world
-    return {name: digest(name) for name in behind([*modules, *there], {*others, *LISTS})}
 
 
 def digests_of(files: Mapping[str, Path]) -> dict[str, str]:
@@ -170,11 +216,10 @@ def write(evidence: Evidence, folder: Path = FOLDER) -> Path:
     path = path_of(evidence.id, folder)
     path.parent.mkdir(parents=True, exist_ok=True)
     content = evidence.model_dump(mode="json", exclude_none=True)
-    values = ",\n".join(f"  {_json(name)}: {_json(value)}" for name, value in content.pop("values").items())
-    tables = ",\n".join(f"  {_table(table)}" for table in content.pop("tables"))
-    head, code = content, {"code": content.pop("code")}  # what changes with every line of code comes last
-    parts = [*(f" {_json(name)}: {_json(value)}" for name, value in head.items())]
-    parts += [f' "values": {{\n{values}\n }}', f' "tables": [\n{tables}\n ]', json.dumps(code, indent=1)[2:-2]]
+    probe = content.pop("probe", None)
+    parts = _parts(content, " ")
+    if probe is not None:
+        parts.append(' "probe": {\n' + ",\n".join(_parts(probe, "  ")) + "\n }")
     write_whole(path, ("{\n" + ",\n".join(parts) + "\n}\n").encode())
     return path
 
@@ -223,6 +268,15 @@ def _finite(number: float | None) -> bool:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def _parts(content: dict[str, Any], indent: str) -> list[str]:
+    """The members of a record or a probe as JSON: a line for each value and each row of a table."""
+    values = ",\n".join(f"{indent} {_json(name)}: {_json(value)}" for name, value in content.pop("values").items())
+    tables = ",\n".join(f"{indent} {_table(table)}" for table in content.pop("tables"))
+    parts = [f"{indent}{_json(name)}: {_json(value)}" for name, value in content.items()]
+    parts += [f'{indent}"values": {{\n{values}\n{indent}}}'] if values else []
+    return parts + ([f'{indent}"tables": [\n{tables}\n{indent}]'] if tables else [])
 
 
 def _table(table: Mapping[str, Any]) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+import typer
 
 from experiments.harness.sample import ENOUGH_SEEDS, Sample
 from experiments.harness.task import Digests, HarnessTask
@@ -18,6 +21,10 @@ is another thing, as the note says; `few runs`: not near the paper's figure, but
 sentence against a paper takes; `no figure`: a picture of the paper without numbers; `not run`: a trace is missing."""
 AGAINST: tuple[Verdict, ...] = ("differs", "impossible")
 """What is said against a paper."""
+Quick = Annotated[
+    bool, typer.Option("--quick", help="Few and small instances, for a look, and for the record's probe.")
+]
+"""The flag of a study with which it takes seconds."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +115,14 @@ class Context:
             why = f"{self.traces / name}: No such file or directory"
         self.lacked[name] = InputError(why)
         raise self.lacked[name]
+
+    def at_hand(self, names: Iterable[str]) -> dict[str, Path]:
+        """Return the files of those traces that are there."""
+        found = {}
+        for name in names:
+            with suppress(InputError):
+                found[name] = self.trace(name)
+        return found
 
 
 @dataclass(frozen=True)

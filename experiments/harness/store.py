@@ -8,7 +8,7 @@ import os
 import re
 import sqlite3
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -36,10 +36,10 @@ class Store:
     A store belongs to one process at a time.
     """
 
-    def __init__(self, path: Path, *, resume: bool, code: Callable[[HarnessTask[Any]], str] | None = None) -> None:
+    def __init__(self, path: Path, *, resume: bool, code: str | None = None) -> None:
         """Open the store at `path`. Unless `resume`, an older one is set aside as `<name>.previous`.
 
-        `code`: a digest of the code that a task runs, where that is part of what its outcome is kept by.
+        `code`: a digest of the code, if outcomes of other code are none of these tasks.
 
         Raises InputError where the file cannot be used.
         """
@@ -103,7 +103,7 @@ class Store:
 
     def key(self, task: HarnessTask[Any]) -> str:
         """Digest of all that the outcome of `task` depends on, save for the options."""
-        content = task.content(self._digests) | ({} if self._code is None else {"code": self._code(task)})
+        content = task.content(self._digests) | ({} if self._code is None else {"code": self._code})
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def keep(self, task: HarnessTask[R], outcome: R) -> None:

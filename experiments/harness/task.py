@@ -9,7 +9,7 @@ import sysconfig
 import time
 import traceback
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -320,3 +320,42 @@ class Measurement(WholeTask[Measured]):
     def content(self, digests: Digests) -> dict[str, Any]:
         given = {name: digests.of(value) for name, value in self.given.items()}
         return {"measured": self.target, "given": given, "versions": versions()}
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Several tasks one after the other in one process, which loads what they share once; none is ended from outside.
+
+    Its outcome is the list of theirs, which is kept nowhere.
+    """
+
+    tasks: Sequence[HarnessTask[Any]]
+
+    time_limit = None
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        return tuple(sorted({name for task in self.tasks for name in (type(task).__module__, *task.modules)}))
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        return tuple(sorted({name for task in self.tasks for name in task.kernels}))
+
+    def work(self, report: ReportFile) -> list[Any]:
+        """Do them; where one fails, why."""
+        return [_done(task, report) for task in self.tasks]
+
+    def outcome(self, found: list[Any]) -> Any:
+        pairs = zip(self.tasks, found, strict=True)
+        failed = ((task, one, isinstance(one, Failure)) for task, one in pairs)
+        return [t.ended(one.reported, "error", one.reason) if lost else t.outcome(one) for t, one, lost in failed]
+
+    def ended(self, reported: Reported, termination: Termination, reason: str) -> Any:
+        return [task.ended(Reported(), termination, reason) for task in self.tasks]
+
+
+def _done(task: HarnessTask[Any], report: ReportFile) -> Any:
+    try:
+        return pickle.loads(pickle.dumps(task)).work(report)  # of its own data, as in a process of its own
+    except Exception as error:
+        return Failure.of(error, Reported())

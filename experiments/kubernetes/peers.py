@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from experiments.harness.experiment import Study, limited
+from experiments.harness.experiment import Quick, Study, limited
 from experiments.peers.comparison import LIMIT_S, Peer, PeerRow, comparison
 from instances import Options
 from instances.kubernetes import random_cluster
 
-PODS = "experiments.peers.kubernetes.pods:pods"
-PEERS = Peer("CP-SAT, pods on nodes", PODS), Peer("CP-SAT, pods on nodes, 8 workers", PODS, workers=8)
+EXACT, PODS = "models.kubernetes:exact", "experiments.peers.kubernetes.pods:pods"
+PEERS = (
+    Peer("CP-SAT, pods on nodes", PODS, extra=True),
+    Peer("CP-SAT, pods on nodes, 8 workers", PODS, workers=8, extra=True),
+)
+LITERAL = Peer("HiGHS, the literal program", "models.kubernetes:literal")
 
 
-def peers(options: Options) -> Study:
+def peers(options: Options, quick: Quick = False) -> Study:
     """The exact placement beside the best compact model for another solver, at equal CPU limits."""
     clusters = [random_cluster(20, seed, load=0.97) for seed in range(5)]
-    row = PeerRow("20 nodes, fewest moves", clusters, "models.kubernetes:exact", PEERS)
+    if quick:
+        few = PeerRow("5 nodes, fewest moves", [random_cluster(5, 0, load=0.97)], EXACT, [LITERAL])
+        return comparison([few], limited(options, LIMIT_S))
+    row = PeerRow("20 nodes, fewest moves", clusters, EXACT, PEERS)
     return comparison([row], limited(options, LIMIT_S))

@@ -9,7 +9,7 @@ from functools import partial
 
 from experiments.eva import worst as eva
 from experiments.eva.cut_bins import CutBins
-from experiments.harness.experiment import Study
+from experiments.harness.experiment import Quick, Study
 from experiments.worst_cases.space import Chosen, RepeatedEntries
 from experiments.worst_cases.study import Sweep, study_of
 from instances import Instance, Options, Solution
@@ -125,6 +125,6 @@ SWEEPS = (
 )
 
 
-def worst_cases(options: Options) -> Study:
+def worst_cases(options: Options, quick: Quick = False) -> Study:
     """Worst cases of the rules of Karpenter, the cluster autoscaler and kube-scheduler."""
-    return study_of("kubernetes", SWEEPS, options)
+    return study_of("kubernetes", SWEEPS, options, quick)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from statistics import fmean
@@ -50,11 +50,15 @@ EACH = (
 
 @dataclass(frozen=True)
 class Peer:
-    """A model and its solver: what the table calls it, its method, and how many workers it has."""
+    """A model and its solver: what the table calls it, its method, and how many workers it has.
+
+    `extra`: it needs a package that the project does without, and is left out of quick runs.
+    """
 
     name: str
     target: str
     workers: int = 1
+    extra: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,11 @@ class PeerRow:
     instances: Sequence[Instance[Any]]
     exact: str
     peers: Sequence[Peer]
+
+    @property
+    def cut(self) -> PeerRow:
+        """The first instance and the peers that need no further package."""
+        return replace(self, instances=self.instances[:1], peers=[peer for peer in self.peers if not peer.extra])
 
     def runs(self, options: Options) -> list[Run]:
         """Those of the exact method, and then those of each peer. None starts from another's solution."""
@@ -179,8 +188,9 @@ def _largest(results: Sequence[Result]) -> str:
     return percent(max(gaps), 2) if len(gaps) == len(results) else f"none for {len(results) - len(gaps)}"
 
 
-def comparison(rows: Iterable[PeerRow], options: Options) -> Study:
-    """The study of these rows, each run within the time limit of `options`."""
+def comparison(rows: Sequence[PeerRow], options: Options, few: Sequence[int] = ()) -> Study:
+    """The study of these rows, each run within the time limit of `options`; or of one instance of the rows in `few`."""
+    rows = [rows[i].cut for i in few] or rows
     made = [(row, row.runs(options)) for row in rows]
     runs = [run for _, mine in made for run in mine]
 

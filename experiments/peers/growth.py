@@ -32,7 +32,7 @@ class Ladder:
     """A problem by size: `make(size, seed)` is an instance, of so many of `what`.
 
     The exact method, by its `module:function`, and a peer of it; `unfit(data)`: why the peer has no model of it, `None`
-    where it has one.
+    where it has one. `small`: the size of quick runs, the first one if it is `None`.
     """
 
     work: str
@@ -43,6 +43,7 @@ class Ladder:
     peer: Peer
     unfit: Callable[[Any], str | None] = always
     seeds: int = 3
+    small: float | None = None
 
     def said(self, size: float) -> str:
         """A size in words."""
@@ -189,11 +190,14 @@ class Climb:
                 yield f"{name}: gap", Sample.of(gaps)
 
 
-def climbed(ladders: Sequence[Ladder], options: Options) -> StagedStudy:
-    """The study of these ladders, each run within the time limit of `options`."""
+def climbed(ladders: Sequence[Ladder], options: Options, quick: bool = False) -> StagedStudy:
+    """The study of these ladders, each run within the time limit of `options`; `quick`: a seed of the smallest size."""
+    if quick:
+        ladders = [replace(ladder, sizes=[ladder.small or ladder.sizes[0]], seeds=1) for ladder in ladders]
 
     def climbs() -> list[Climb]:
-        return [Climb(one, method, options) for one in ladders for method in (Peer(EXACT, one.exact), one.peer)]
+        pairs = [(one, method) for one in ladders for method in (Peer(EXACT, one.exact), one.peer)]
+        return [Climb(*pair, options) for pair in pairs if not (quick and pair[1].extra)]
 
     def stages() -> Stages:
         return side_by_side([climb.stages() for climb in climbs()])

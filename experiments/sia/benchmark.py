@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from experiments.harness.experiment import Study, TextTable, chunks, limited
+from experiments.harness.experiment import Quick, Study, TextTable, chunks, limited
 from experiments.harness.task import Measured, Measurement
 from experiments.output.benchmark import Timing, benchmark, proofs, runs
 from experiments.output.terminal import percent
@@ -49,7 +49,7 @@ POLICIES = (
 def benchmarks(
     options: Options,
     trace: Annotated[Path | None, typer.Option(help="Philly pool trace (philly.csv).")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Light seeds only.")] = False,
+    quick: Quick = False,
 ) -> Study:
     """Print CPU seconds of building and solving, with one solver thread, and every policy beside the best schedules."""
     limit = limited(options, LIMIT_S)
@@ -88,18 +88,19 @@ def benchmarks(
 
 
 def _rows(options: Options, limit: Options, quick: bool) -> Iterator[Timing]:
-    for days, minutes in ((0.25, 1.0), (1.0, 5.0)):
+    for days, minutes in ((0.25, 5.0),) if quick else ((0.25, 1.0), (1.0, 5.0)):
         drawn = [synthetic("base", 18, days=days, slot_minutes=minutes)]
         yield Timing(f"literal, {24 * days:g} h at {minutes:g} min", runs(LITERAL, drawn, limit))
         yield Timing(f"exact, {24 * days:g} h at {minutes:g} min", runs(EXACT, drawn, limit))
-    for hours in (6.0, 12.0):
-        yield _local(hours, range(3 if quick else 10), options)
-    for minutes in (1.0, 5.0):
-        for seed in LIGHT:
+    for hours in (6.0,) if quick else (6.0, 12.0):
+        yield _local(hours, range(1 if quick else 10), options)
+    light = LIGHT[-1:] if quick else LIGHT
+    for minutes in (5.0,) if quick else (1.0, 5.0):
+        for seed in light:
             one = synthetic("base", seed, slot_minutes=minutes)
             what = f"exact, three days at {minutes:g} min, seed {seed}"
             yield Timing(what, runs(EXACT, [one], limit), partial(_gap, one.data))
-    seeds = [synthetic("base", seed) for seed in (LIGHT if quick else range(20))]
+    seeds = [synthetic("base", seed) for seed in (light if quick else range(20))]
     for name in ("sia_vc", "safe_ssf"):
         yield Timing(f"{name.replace('_', '-')}, three days", runs(f"heuristics.sia:{name}", seeds, options), _alone)
     random = Measurement.of(slowed, options, count=100 if quick else 1000)

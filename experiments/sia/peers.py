@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.harness.experiment import Study, limited
+from experiments.harness.experiment import Quick, Study, limited
 from experiments.peers.comparison import LIMIT_S, Peer, PeerRow, comparison
 from experiments.sia.reference import HALF_DAYS
 from instances import Options
@@ -10,14 +10,22 @@ from instances.sia import synthetic
 
 EXACT = "models.sia:exact"
 START_TIMES = "experiments.peers.sia.start_times:start_times"
-PEERS = Peer("CP-SAT, start times", START_TIMES), Peer("CP-SAT, start times, 8 workers", START_TIMES, workers=8)
+PEERS = (
+    Peer("CP-SAT, start times", START_TIMES, extra=True),
+    Peer("CP-SAT, start times, 8 workers", START_TIMES, workers=8, extra=True),
+)
+LITERAL = Peer("HiGHS, the literal program", "models.sia:literal")
 UNSEEN = (0, 1, 2, 7, 10)
 
 
-def peers(options: Options) -> Study:
+def peers(options: Options, quick: Quick = False) -> Study:
     """The exact oracle beside the best compact model for another solver, at equal CPU limits."""
     rows = {
         "SIA, half a day, of the reference": [synthetic("base", s, days=0.5) for s in HALF_DAYS[:5]],
         "SIA, half a day, seeds 0, 1, 2, 7, 10": [synthetic("base", s, days=0.5) for s in UNSEEN],
     }
-    return comparison((PeerRow(work, made, EXACT, PEERS) for work, made in rows.items()), limited(options, LIMIT_S))
+    made = [PeerRow(work, instances, EXACT, PEERS) for work, instances in rows.items()]
+    if quick:
+        few = [synthetic("base", 0, days=0.125, slot_minutes=10.0)]
+        made = [PeerRow("SIA, an eighth of a day at 10 min", few, EXACT, [LITERAL])]
+    return comparison(made, limited(options, LIMIT_S))

@@ -54,7 +54,7 @@ SHORT_TRAIN, SHORT_TEST = (28.0, 49.0), (49.0, 63.0)
 
 def simulations(context: Context, queues: int, count: int) -> list[Comparison]:
     """The simulations of section 6.1 with so many queues."""
-    number, trace = 2 if context.quick else count, context.trace(PHILLY)
+    number, trace = 1 if context.quick else count, context.trace(PHILLY)
     return [
         Comparison("philly", (queues, seed), SECTION_6, WARM_UP_DAYS, trace, context.options) for seed in range(number)
     ]
@@ -116,7 +116,7 @@ def _local(context: Context) -> list[Comparison]:
 def _preemption(context: Context) -> list[Comparison]:
     names = [preemptive_name(kind, *given) for kind in ("perfect", "sliding") for given in PREEMPTION]
     policies = ("sia-perfect", "sia-sliding", *names)
-    count = 2 if context.quick else PREEMPTION_SEEDS
+    count = 1 if context.quick else PREEMPTION_SEEDS
     return [Comparison("base-days", ("base", seed), policies, options=context.options) for seed in range(count)]
 
 

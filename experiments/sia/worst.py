@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.harness.experiment import Study
+from experiments.harness.experiment import Quick, Study
 from experiments.worst_cases.space import RepeatedEntries
 from experiments.worst_cases.study import Sweep, study_of
 from instances import Instance, Options
@@ -48,6 +48,6 @@ SWEEPS = (
 )
 
 
-def worst_cases(options: Options) -> Study:
+def worst_cases(options: Options, quick: Quick = False) -> Study:
     """Worst cases of the heuristics of SIA."""
-    return study_of("sia", SWEEPS, options)
+    return study_of("sia", SWEEPS, options, quick)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -31,7 +31,10 @@ GAP = "gap to optimum"
 
 @dataclass(frozen=True)
 class Sweep:
-    """What is looked at of a space: every instance up to a size, and larger ones by searches of some `seeds` alone."""
+    """What is looked at of a space: every instance up to a size, and larger ones by searches of some `seeds` alone.
+
+    `effort`: by which factor searches of larger ones are shorter.
+    """
 
     problem: str
     space: str
@@ -39,6 +42,14 @@ class Sweep:
     larger: tuple[int, ...]
     methods: tuple[str, ...] = ()  # all that take it where there are none
     seeds: int = SEEDS
+    effort: float = 1.0
+
+    @property
+    def quick(self) -> Sweep:
+        """All instances of size 1, or short searches of the smallest size if it has searches alone."""
+        return replace(
+            self, every=min(self.every, 1), larger=() if self.every else self.larger[:1], seeds=1, effort=0.02
+        )
 
 
 class Tally(Seen):
@@ -57,8 +68,9 @@ class Tally(Seen):
             self.breaks = self.breaks or case
 
 
-def study_of(paper: str, sweeps: Sequence[Sweep], options: Options) -> Study:
+def study_of(paper: str, sweeps: Sequence[Sweep], options: Options, quick: bool) -> Study:
     """The study of a paper: a process for each space."""
+    sweeps = [one.quick for one in sweeps] if quick else sweeps
     tasks = [
         Measurement.of(
             swept,
@@ -71,6 +83,7 @@ def study_of(paper: str, sweeps: Sequence[Sweep], options: Options) -> Study:
             larger=list(one.larger),
             methods=list(one.methods),
             seeds=one.seeds,
+            effort=one.effort,
         )
         for one in sweeps
     ]
@@ -99,6 +112,7 @@ def swept(
     larger: Sequence[int],
     methods: Sequence[str],
     seeds: int,
+    effort: float,
     options: Options,
 ) -> dict[str, Any]:
     """The rows of a space: what is found of each heuristic at each size, with what it takes for that heuristic alone.
@@ -122,7 +136,7 @@ def swept(
                     row[f"search_{name}"] = [one[name] for one in found]
             rows.append(row)
         for size in larger:
-            many = LARGE_STEPS if made.grows else LARGE_PROOFS
+            many = round(effort * (LARGE_STEPS if made.grows else LARGE_PROOFS))
             found = [_searched(optima, made, entry, size, many, seed) for seed in range(seeds)]
             worst = max(found, key=lambda one: -1.0 if one["gap"] is None else one["gap"])
             totals = {name: sum(one[name] for one in found) for name in ("broken", "instances", "cpu_s")}
@@ -208,8 +222,8 @@ def _page_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
     for (method, space), of in found.items():
         three = [row for row in of if row["over_all"]][-2:]
         beyond = [row for row in of if not row["over_all"]]
-        three += [beyond[0], beyond[len(beyond) // 2], beyond[-1]][-(3 - len(three)) :]
-        table.append([method, space, *map(_cell_of, three)])
+        three += [beyond[0], beyond[len(beyond) // 2], beyond[-1]][-(3 - len(three)) :] if beyond else []
+        table.append([method, space, *map(_cell_of, three), *["-"] * (3 - len(three))])
     return TextTable(["heuristic", "space", "small", "larger", "largest"], table)
 
 

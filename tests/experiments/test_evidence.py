@@ -1,25 +1,30 @@
-"""Records of evidence: what makes them, what is told of those that are older than their code, and what pages take."""
+"""Records of evidence: what makes them, what makes them stale, and what pages take."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from experiments import recorded, reproduce
-from experiments.harness import evidence, sources
-from experiments.harness.evidence import Evidence, Value, code_of, read, shown
+from experiments.harness import evidence
+from experiments.harness.evidence import Evidence, Probe, Value, read, shown
 from experiments.harness.experiment import Claim, Experiment, SharedTasks
 from experiments.harness.sample import Sample
-from experiments.harness.sources import behind, files
 from experiments.harness.store import Store
+from experiments.harness.task import Measured
 from experiments.pages import renewed
-from experiments.papers import PAPERS, others
+from experiments.papers import Recording
 from experiments.simulator.simulation import Simulation
 from instances import InputError
+from instances.eva import table_3
 from instances.sia import five_jobs
+from models.eva import exact
 from tests.commands import call
 from tests.experiments.test_reproduce import WIDE
 
@@ -60,7 +65,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(reproduce, "PAPERS", ("sia",))
     monkeypatch.setattr(recorded, "experiments_of", lambda paper: (FIVE, BROKEN, TWICE))
     monkeypatch.setattr(recorded, "reference_sets_of", lambda paper, quick: ())
-    monkeypatch.setattr(recorded, "RECORDED", {"sia/rules": ("aryl-rules", {"seeds": 1, "instance_jobs": 3})})
+    rules = Recording("aryl-rules", {"seeds": 2, "instance_jobs": 3}, {"seeds": 1})
+    monkeypatch.setattr(recorded, "RECORDED", {"sia/rules": rules})
+    monkeypatch.setattr(recorded, "FIRST_JOBS", tmp_path)
+    monkeypatch.setattr(recorded, "ROOT", tmp_path.parent)
     (tmp_path / "traces").mkdir()
     (tmp_path / "traces" / "jobs.csv").write_text("job\n")
     return tmp_path / "records"
@@ -74,7 +82,7 @@ def stale(folder: Path, *more: object):
     return call("reproduce", "--stale", "--records", folder, "--only", "five", *more)
 
 
-def test_a_record_has_the_command_the_inputs_the_values_with_their_claims_and_the_code(folder: Path):
+def test_a_record_has_the_command_the_inputs_the_values_with_their_claims_and_the_probe(folder: Path):
     done = renew(folder, "--only", "rules")
     assert done.returncode == 0, done.stderr
     found = read("sia/five", folder)
@@ -94,12 +102,16 @@ def test_a_record_has_the_command_the_inputs_the_values_with_their_claims_and_th
     assert found.value("6.1: words").text == "a; b"
     assert found.cpu_s is not None
     assert found.versions["python"]
-    assert {"experiments.sia.reproduce", "heuristics.sia", "instances.sia.checker"} <= set(found.code)
-    assert not [name for name in found.code if set(name.split(".")) & (set(PAPERS) - {"sia"})]
+    assert found.probe is not None
+    assert found.probe.command == f"gapwise reproduce sia --only five --quick --traces {folder.parent.name}"
+    assert found.probe.values["both"] == both.model_copy(update={"claim": None})
     rules = read("sia/rules", folder)
     assert rules is not None
-    assert rules.command == "gapwise study aryl-rules --seeds 1 --instance-jobs 3"
+    assert rules.command == "gapwise study aryl-rules --seeds 2 --instance-jobs 3"
     assert len(rules.tables[0].rows) > 3
+    assert rules.probe is not None
+    assert rules.probe.command == "gapwise study aryl-rules --seeds 1 --instance-jobs 3"
+    assert rules.probe.tables[0].head[0].startswith("above the optimum, 1 instances"), "no values: its tables"
 
 
 def test_a_record_that_is_made_again_is_the_same_but_for_seconds(folder: Path):
@@ -112,17 +124,76 @@ def test_a_record_that_is_made_again_is_the_same_but_for_seconds(folder: Path):
     assert first.model_copy(update={"cpu_s": None}) == again.model_copy(update={"cpu_s": None})
 
 
-def test_what_is_older_than_its_code_or_its_inputs_is_named_with_the_reason(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-):
-    assert stale(folder).stdout == "sia/five: not made\n"
+def changed(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change a record in its file."""
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+def test_a_record_is_stale_if_its_probe_gives_another_value_or_its_command_changes(folder: Path):
+    assert stale(folder).stdout == "sia/five: stale: not made\n"
     renew(folder)
-    done = stale(folder, "--traces", folder.parent)
-    assert (done.returncode, done.stdout) == (0, "")
-    monkeypatch.setattr(evidence, "digest", lambda name: "new" if name == "heuristics.sia" else sources.digest(name))
+    path = folder / "sia" / "five.json"
+    assert (stale(folder).returncode, stale(folder).stdout) == (0, "")
+    changed(path, lambda record: record["probe"]["values"]["both"].update(mean=4.0))
     done = stale(folder)
-    assert (done.returncode, done.stdout) == (1, "sia/five: 1 changed since: heuristics.sia\n")
-    monkeypatch.undo()
+    assert done.returncode == 1
+    assert re.fullmatch(r"sia/five: stale: both, mean: 4\.0, now 4\.5 \(to renew it takes \d+ CPU s\)\n", done.stdout)
+    changed(path, lambda record: record.pop("probe"))
+    assert "sia/five: stale: has no probe" in stale(folder).stdout
+    renew(folder)
+    changed(path, lambda record: record.update(command="gapwise five"))
+    assert "its command was gapwise five, now gapwise reproduce sia --only five" in stale(folder).stdout
+
+
+def test_values_that_are_kept_state_why(folder: Path):
+    renew(folder)
+    before = read("sia/five", folder)
+    assert before is not None
+    changed(folder / "sia" / "five.json", lambda record: record["probe"]["values"]["both"].update(mean=4.0))
+    said = ("reproduce", "sia/five", "--records", folder)
+    assert call(*said, "--keep", "fewer seeds in the probe").returncode == 0
+    done = call(*said, "--stale")
+    assert (done.returncode, done.stdout) == (0, "sia/five: kept: fewer seeds in the probe\n")
+    kept = read("sia/five", folder)
+    assert kept == before.model_copy(update={"kept": "fewer seeds in the probe"})
+    renew(folder)
+    renewed_record = read("sia/five", folder)
+    assert renewed_record is not None
+    assert renewed_record.kept is None
+
+
+def test_times_are_no_part_of_a_probe(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    told = [
+        Measured(workload="w", status="finished", cpu_s=0.3, figures={"least_s": [0.1, 0.2], "rows": [{"cpu_s": 7.0}]}),
+        Measured(workload="w", status="finished", figures={"jobs": 3, "wait_s": 5.0, "cpu_s": {"fcfs": 0.1}}),
+    ]
+    first, second = map(recorded.timeless, told)
+    assert (first.cpu_s, first.figures) == (1.0, {"least_s": [1.0, 1.0], "rows": [{"cpu_s": 1.0}]})
+    assert (second.cpu_s, second.figures) == (None, {"jobs": 3, "wait_s": 5.0, "cpu_s": {"fcfs": 1.0}})
+    result = exact(table_3().data)
+    assert recorded.timeless(result).cpu_s == 2.0
+    assert recorded.timeless(result).objective == result.objective
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (Value(n=3, mean=0.1), Value(n=3, mean=0.1 * (1 + 1e-10)), True),
+        (Value(n=3, mean=0.1), Value(n=3, mean=0.1 * (1 + 1e-8)), False),
+        (Value(n=3, mean=0.1), Value(n=4, mean=0.1), False),
+        (Value(mean=0.0), Value(mean=1e-17), True),
+        (Value(mean=3e9), Value(mean=3e9 + 1), False),
+        (Value(text="3 of 4"), Value(text="4 of 4"), False),
+        (Value(mean=1.5), Value(text="no finite number"), False),
+    ],
+)
+def test_whole_numbers_and_texts_are_compared_exactly_and_other_numbers_nearly(one: Value, other: Value, same: bool):
+    then, now = (Probe(command="c", values={"x": value}) for value in (one, other))
+    assert (then.difference(now) is None) is same
+    assert then.difference(Probe(command="c", values={"x": one, "y": other})) is not None, "a value more"
+    assert then.difference(Probe(command="d", values={"x": one})) == "command: 'c', now 'd'"
 
 
 def test_a_trace_that_has_changed_is_named_where_it_is_at_hand(folder: Path):
@@ -130,14 +201,17 @@ def test_a_trace_that_has_changed_is_named_where_it_is_at_hand(folder: Path):
     (folder.parent / "traces" / "jobs.csv").write_text("another\n")
     assert stale(folder).returncode == 0
     done = stale(folder, "--traces", folder.parent)
-    assert (done.returncode, done.stdout) == (1, "sia/five: 1 changed since: traces/jobs.csv\n")
+    assert (done.returncode, done.stdout) == (
+        1,
+        "sia/five: stale: traces/jobs.csv has changed (to renew it takes 0 CPU s)\n",
+    )
 
 
 def test_a_record_that_nothing_makes_is_named_where_all_are_asked_for(folder: Path):
     renew(folder)
     (folder / "sia" / "old.json").write_text((folder / "sia" / "five.json").read_text())
     done = call("reproduce", "--stale", "--records", folder)
-    assert "sia/old: nothing makes it\n" in done.stdout
+    assert "sia/old: stale: nothing makes it\n" in done.stdout
     assert "sia/five" not in done.stdout
 
 
@@ -151,20 +225,20 @@ def test_an_experiment_with_a_failed_run_leaves_no_record_and_the_others_do(fold
 
 def test_finished_runs_are_not_repeated_unless_their_code_has_changed(folder: Path, monkeypatch: pytest.MonkeyPatch):
     out = folder.parent / "out"
-    assert "[2/2]" in renew(folder, "--out", out).stderr
+    assert "[2/2]" in renew(folder, "--out", out).stderr, "the probe has the same runs"
     with Store(out / "runs.sqlite", resume=True) as store:
         assert store.get(Simulation(five_jobs(), "fcfs")) is None, "kept by its code"
     kept = renew(folder, "--out", out, "--resume")
     assert kept.returncode == 0
     before = read("sia/five", folder)
-    monkeypatch.setattr(reproduce, "digest_of", lambda code: "new")
+    monkeypatch.setattr(reproduce, "code_digest", lambda: "new")
     assert renew(folder, "--out", out, "--resume").returncode == 0
     after = read("sia/five", folder)
     assert before == after
     shared = SharedTasks()
     shared.add([Simulation(five_jobs(), "fcfs")])
     for code, there in (("new", True), ("newer", False)):
-        with Store(out / "runs.sqlite", resume=True, code=lambda task, code=code: code) as store:
+        with Store(out / "runs.sqlite", resume=True, code=code) as store:
             assert (store.get(shared.tasks[0]) is not None) is there
 
 
@@ -173,15 +247,16 @@ def test_finished_runs_are_not_repeated_unless_their_code_has_changed(folder: Pa
     [
         (
             ("--renew", "--quick"),
-            "--renew: not with --stale, --quick or other options of runs: a record is of the defaults",
+            "--renew, --stale, --keep: one of them alone: a record is of the defaults",
         ),
         (
             ("--renew", "--seed", 1),
-            "--renew: not with --stale, --quick or other options of runs: a record is of the defaults",
+            "--renew, --stale, --keep: one of them alone: a record is of the defaults",
         ),
         (("--renew", "--only", "five"), "--traces: needed, for traces/jobs.csv"),
         (("--stale", "--only", "six"), "--only: must be one of five, broken, twice, rules, gap-study, got 'six'"),
         (("--stale", "nobody"), "paper: must be one of sia, got 'nobody'"),
+        (("--stale", "sia/six"), "sia: must be one of five, broken, twice, rules, gap-study, got 'six'"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(folder: Path, arguments: tuple[object, ...], line: str):
@@ -255,50 +330,4 @@ def test_two_values_of_one_name_and_names_that_no_page_can_say_are_refused():
     with pytest.raises(InputError, match="two claims are called '1: x'"):
         evidence.claimed(twice)
     with pytest.raises(InputError, match="must be of one line without ';'"):
-        evidence.made("p/x", "", "", {"a;b": 1.0}, inputs={}, code={}, cpu_s=None)
-
-
-def test_remarks_change_no_digest_and_code_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    texts = {
-        "a": '"""One."""\nX = 1\n"""What it is."""\n\n\ndef f(x):\n    """Two."""\n    return x + 1\n',
-        "b": "# other words\nX = 1\n\ndef f(x): return x + 1  # more\n",
-        "c": '"""One."""\nX = 2\n\n\ndef f(x):\n    return x + 1\n',
-        "d": "X = 1\n\ndef f(x): return x - 1\n",
-    }
-    for name, text in texts.items():
-        (tmp_path / f"{name}.py").write_text(text)
-    monkeypatch.setattr(sources, "files", lambda: {name: tmp_path / f"{name}.py" for name in texts})
-    digests = {name: sources.digest.__wrapped__(name) for name in texts}
-    sources._tree.cache_clear()
-    assert digests["a"] == digests["b"]
-    assert len(set(digests.values())) == 3
-
-
-def test_the_code_of_a_paper_is_that_of_no_other_and_has_what_is_named_in_lists():
-    apart = [paper for paper in PAPERS if paper != "boa"]
-    found = behind(["experiments.boa.reproduce"], apart)
-    assert {"experiments.papers", "experiments.boa.methods", "models.boa.exact", "instances.fields"} <= set(found)
-    assert not [name for name in found if set(name.split(".")) & set(apart)]
-    assert len(found) < len(files()) / 2
-    with pytest.raises(InputError, match="nothing: is no module of this project"):
-        behind(["nothing"])
-
-
-def test_the_code_of_what_builds_on_a_paper_has_that_papers_and_not_the_other_way_round():
-    above, below = (set(code_of([], paper, others(paper))) for paper in ("kubernetes", "eva"))
-    assert {"instances.kubernetes.checker", "instances.eva.constraints", "models.eva.totals"} <= above
-    assert "models.eva.totals" in below
-    assert not [name for name in below if "kubernetes" in name.split(".")]
-
-
-def test_what_the_lists_of_all_papers_name_beside_methods_and_worlds_is_no_code_of_a_record():
-    for paper in PAPERS:
-        world = f"experiments.{paper}.simulation" in files()
-        found = set(code_of([f"experiments.{paper}.{'reproduce' if world else 'reference'}"], paper, others(paper)))
-        assert {f"experiments.{paper}.methods", f"models.{paper}.exact"} <= found
-        run = set(code_of(["experiments.simulator.simulation"], paper, others(paper)))
-        assert f"experiments.{paper}.methods" in run
-        if world:
-            assert f"experiments.{paper}.simulation" in found
-            assert f"experiments.simulator.{paper}" in run
-        assert not {*evidence.LISTS, f"experiments.{paper}.worst", "experiments.session"} & (found | run)
+        evidence.made("p/x", "", "", {"a;b": 1.0}, inputs={}, cpu_s=None)

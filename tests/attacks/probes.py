@@ -1,0 +1,350 @@
+"""What the probes of the records notice, and what they do not: by hand, `nice python -m tests.attacks.probes PART`.
+
+- `rename [PAPER...]`: in a copy of the project functions of each layer are renamed, and those of a module of each are
+  put in the opposite order. Then `gapwise reproduce --stale` must name no record.
+- `sign`: one sign of one rule changes. The records that are stale must be those whose probes run the rule: if it raises
+  an error instead, the same probes fail.
+- `mutants NUMBER`: so many places in heuristics, models and the simulator are drawn, and at each a bound, a sign, a
+  number, a choice or a condition is changed. The probes of the paper are run until one differs. For a mutant that no
+  probe notices the test files of its folder are run in a copy of the project.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import itertools
+import os
+import pickle
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from experiments.harness.evidence import read
+from experiments.harness.experiment import Context, SharedTasks
+from experiments.harness.sources import LAYERS, ROOT, files
+from experiments.harness.task import ReportFile
+from experiments.papers import PAPERS
+from experiments.recorded import Recorded, RecordPlan, probe_context, recorded_of, timeless
+
+RENAMED = {
+    "instances/sia/traces.py": "trace_instance",
+    "models/sia/presolve.py": "presolved",
+    "heuristics/sia/baselines.py": "",
+    "heuristics/sia/sia_scheduler.py": "share_of_jobs",
+    "experiments/sia/comparison.py": "philly_sample",
+}
+"""Modules whose functions change their order, and a function of each that gets another name."""
+TESTS = {
+    "heuristics/eva": "heuristics/test_eva.py heuristics/test_eva_online.py",
+    "heuristics/boa": "heuristics/test_boa.py heuristics/test_boa_online.py",
+    "heuristics/aryl": "heuristics/test_aryl.py heuristics/test_aryl_online.py",
+    "heuristics/sia": "heuristics/test_sia.py heuristics/test_sia_local.py heuristics/test_sia_preemption.py",
+    "heuristics/kubernetes": "heuristics/test_kubernetes.py",
+    "models/eva": "models/test_eva.py models/test_eva_totals.py models/test_eva_reconfiguration.py",
+    "models/boa": "models/test_boa.py models/test_boa_widths.py",
+    "models/aryl": "models/test_aryl.py models/test_aryl_losses.py models/test_aryl_placement.py",
+    "models/sia": "models/test_sia.py models/test_sia_search.py models/test_sia_local.py",
+    "models/kubernetes": "models/test_kubernetes.py models/test_consolidation.py",
+    "experiments/simulator/eva": "experiments/simulator/test_eva.py",
+    "experiments/simulator/boa": "experiments/simulator/test_boa.py",
+    "experiments/simulator/aryl": "experiments/simulator/test_aryl.py",
+    "experiments/simulator/sia": "experiments/simulator/test_sia.py",
+}
+"""Where mutants are put, and the test files that are about each folder."""
+SIGN = "min(able, key=lambda name: allocated", "min(able, key=lambda name: -allocated"
+"""SIA starts a job of the pool that has the smallest share of its quota; and of the one that has the largest."""
+SWAPPED = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
+SWAPPED |= {ast.Add: ast.Sub, ast.Sub: ast.Add}
+NAMES = {"min": "max", "max": "min", "any": "all", "all": "any"}
+
+
+@contextmanager
+def copy_of_project() -> Iterator[Path]:
+    """A copy of what probes and tests need, with what is compiled."""
+    with tempfile.TemporaryDirectory() as folder:
+        left_out = shutil.ignore_patterns(".git", ".venv", "_build", "found")
+        for name in (*LAYERS, "tests", "docs", "pyproject.toml"):
+            place = ROOT / name
+            if place.is_dir():
+                shutil.copytree(place, Path(folder) / name, ignore=left_out)
+            else:
+                shutil.copy2(place, folder)
+        yield Path(folder)
+
+
+def in_copy(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Python with arguments in a copy."""
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def turn_around(text: str) -> str:
+    """The text of a module in which functions that follow one another are in the opposite order."""
+    lines = text.splitlines(keepends=True)
+    plain = lambda node: isinstance(node, ast.FunctionDef) and not node.decorator_list  # noqa: E731
+    for alike, run in reversed([(k, list(g)) for k, g in itertools.groupby(ast.parse(text).body, plain)]):
+        if alike:
+            spans = [(node.lineno - 1, node.end_lineno) for node in run]
+            blocks = ["".join(lines[first:last]) for first, last in spans][::-1]
+            for (first, last), block in reversed(list(zip(spans, blocks, strict=True))):
+                lines[first:last] = [block]
+            lines = "".join(lines).splitlines(keepends=True)
+    return "".join(lines)
+
+
+def rename(*papers: str) -> None:
+    """Rename and reorder, and print what is stale of papers, or of all."""
+    with copy_of_project() as folder:
+        for name, function in RENAMED.items():
+            path = folder / name
+            path.write_text(turn_around(path.read_text()))
+            if not function:
+                continue
+            for file in (file for layer in LAYERS for file in (folder / layer).rglob("*.py")):
+                text = file.read_text()
+                if (now := re.sub(rf"\b{function}\b", f"{function}_renamed", text)) != text:
+                    file.write_text(now)
+        done = in_copy(folder, "-m", "experiments.cli", "reproduce", *papers, "--stale", "--jobs", "2", "--quiet")
+        print(done.stdout, done.stderr[-2000:], f"status {done.returncode}")
+
+
+class Probes:
+    """The probes of papers, run in this process; a run that several have is made once."""
+
+    def __init__(self, *papers: str) -> None:
+        self.shared, self.outcomes = SharedTasks(), dict[int, Any]()
+        self.plans: list[tuple[Recorded, RecordPlan]] = []
+        for one in (one for paper in papers for one in recorded_of(paper) if read(one.id) is not None):
+            self.plans.append((one, one.plan(probe_context(Context()))))
+
+    def difference(self, one: Recorded, plan: RecordPlan) -> str | None:
+        """Why a record is stale."""
+        record = read(one.id)
+        assert record is not None
+        assert record.probe is not None
+        places, outcomes = self.shared.add(plan.tasks), list[Any]()
+        while len(outcomes) < len(places):
+            outcomes += [self._outcome(place) for place in places[len(outcomes) :]]
+            places += self.shared.add(plan.following(outcomes))
+        try:
+            return record.probe.difference(one.probe(plan, outcomes))
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+
+    def _outcome(self, place: int) -> Any:
+        if place not in self.outcomes:
+            task = self.shared.tasks[place]
+            with tempfile.TemporaryDirectory() as folder:
+                report = ReportFile(Path(folder) / "report")
+                found = timeless(task.outcome(pickle.loads(pickle.dumps(task)).work(report)))
+            self.outcomes[place] = found
+        return self.outcomes[place]
+
+    def stale(self, first_alone: bool = False) -> dict[str, str]:
+        """The records that are stale, and why; `first_alone`: until there is one."""
+        found: dict[str, str] = {}
+        for one, plan in self.plans:
+            try:
+                why = self.difference(one, plan)
+            except Exception as error:  # of a run
+                why = f"{type(error).__name__}: {error}"
+            if why is not None:
+                found[one.id] = why
+                if first_alone:
+                    break
+        return found
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A module with one change: the text of the whole, and the line and the change in words."""
+
+    module: str
+    text: str
+    said: str
+
+
+class Changing(ast.NodeTransformer):
+    """Makes the change at one place of those in functions: a bound, a sign, a number, a choice or a condition."""
+
+    def __init__(self, place: int | None) -> None:
+        self.place, self.places, self.said = place, 0, ""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        if any("compiled" in ast.unparse(one) for one in node.decorator_list):
+            return node
+        node.body = [self.visit(one) for one in node.body]
+        return node
+
+    def _here(self, node: ast.AST, changed: ast.AST) -> ast.AST:
+        self.places += 1
+        if self.places - 1 != self.place:
+            return node
+        self.said = f"{getattr(node, 'lineno', 0)}: {ast.unparse(node)[:50]} -> {ast.unparse(changed)[:50]}"
+        return ast.copy_location(changed, node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        other = SWAPPED.get(type(node.ops[0]))
+        return (
+            node
+            if other is None
+            else self._here(node, ast.Compare(node.left, [other(), *node.ops[1:]], node.comparators))
+        )
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        other = SWAPPED.get(type(node.op))
+        return node if other is None else self._here(node, ast.BinOp(node.left, other(), node.right))
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.generic_visit(node)
+        left = node.values[:-1]
+        return self._here(node, left[0] if len(left) == 1 else ast.BoolOp(node.op, left))
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        return self._here(node, node.operand) if isinstance(node.op, ast.USub | ast.Not) else node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return self._here(node, ast.Constant(node.value + 1)) if type(node.value) is int else node
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return self._here(node, ast.Name(NAMES[node.id], node.ctx)) if node.id in NAMES else node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        return node
+
+
+def changed(module: str, place: int | None) -> tuple[Mutant, int]:
+    """A module with the change at a place, and how many places there are."""
+    tree = ast.parse(files()[module].read_text())
+    change = Changing(place)
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            change.visit(node)
+    text = ast.unparse(ast.fix_missing_locations(tree)) if place is not None else ""
+    return Mutant(module, text, change.said), change.places
+
+
+def drawn(number: int, seed: int = 0) -> list[Mutant]:
+    """So many mutants, each folder in turn, of a place that is drawn from all in its modules."""
+    draw, found = random.Random(seed), list[Mutant]()
+    places = {
+        folder: [
+            (name, place)
+            for name, file in files().items()
+            if file.relative_to(ROOT).as_posix().startswith(folder) and "kernels" not in name
+            for place in range(changed(name, None)[1])
+        ]
+        for folder in TESTS
+    }
+    for _, folder in zip(range(number), itertools.cycle(TESTS), strict=False):
+        found.append(changed(*draw.choice(places[folder]))[0])
+    return found
+
+
+def in_child(probes: Probes, mutant: Mutant, first_alone: bool) -> dict[str, str]:
+    """The records that are stale with a mutant, found in a copy of this process."""
+    reading, writing = os.pipe()
+    if (child := os.fork()) == 0:
+        try:
+            put_in(mutant)
+            found = probes.stale(first_alone)
+        except BaseException as error:
+            found = {"error": repr(error)}
+        with os.fdopen(writing, "wb") as stream:
+            stream.write(pickle.dumps(found))
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as stream:
+        content = stream.read()
+    os.waitpid(child, 0)
+    return pickle.loads(content) if content else {"error": "died"}
+
+
+def put_in(mutant: Mutant) -> None:
+    """Replace the code of the functions of a module by those of the changed one."""
+    module = importlib.import_module(mutant.module)
+    found = {code.co_qualname: code for code in _codes(compile(mutant.text, module.__file__ or "", "exec"))}
+    for function in _functions(module):
+        code = found.get(function.__qualname__)
+        if code is not None and code.co_freevars == function.__code__.co_freevars:
+            function.__code__ = code
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _codes(constant)
+
+
+def _functions(module: Any) -> Iterator[Any]:
+    """The functions of a module and of its classes, without their decorators."""
+    for value in vars(module).values():
+        inside = vars(value).values() if inspect.isclass(value) and value.__module__ == module.__name__ else [value]
+        for one in inside:
+            one = one.fget if isinstance(one, property) else getattr(one, "__func__", one)
+            one = inspect.unwrap(one) if callable(one) else one
+            if inspect.isfunction(one) and one.__module__ == module.__name__:
+                yield one
+
+
+def survives(mutant: Mutant) -> bool:
+    """Whether the test files of its folder pass with the mutant."""
+    with copy_of_project() as folder:
+        place = files()[mutant.module].relative_to(ROOT)
+        (folder / place).write_text(mutant.text)
+        tests = next(tests for where, tests in TESTS.items() if place.as_posix().startswith(where))
+        done = in_copy(folder, "-m", "pytest", "-q", "-x", "-n", "0", *(f"tests/{name}" for name in tests.split()))
+        return done.returncode == 0
+
+
+def paper_of(module: str) -> str:
+    """The paper whose folder a module is in."""
+    return next(part for part in module.split(".") if part in PAPERS)
+
+
+def mutants(number: str) -> None:
+    """Print of each mutant who notices it."""
+    probes: dict[str, Probes] = {}
+    counts: Counter[str] = Counter()
+    for mutant in drawn(int(number)):
+        paper = paper_of(mutant.module)
+        if paper not in probes:
+            probes[paper] = Probes(paper)
+        found = in_child(probes[paper], mutant, first_alone=True)
+        noticed = f"probe {next(iter(found))}" if found else "neither" if survives(mutant) else "tests alone"
+        counts[noticed.split()[0]] += 1
+        print(f"{mutant.module} {mutant.said} | {noticed} | {next(iter(found.values()), '')[:60]}", flush=True)
+    print(dict(counts))
+
+
+def sign() -> None:
+    """Print the records that are stale if one sign changes, and those whose probes run the rule."""
+    module = "heuristics.sia.sia_scheduler"
+    text = files()[module].read_text()
+    probes = Probes("sia")
+    stale = in_child(probes, Mutant(module, text.replace(*SIGN), ""), first_alone=False)
+    runs = in_child(probes, Mutant(module, text.replace(SIGN[0], f"1 / 0 or {SIGN[0]}"), ""), first_alone=False)
+    print("stale:", *stale.items(), sep="\n  ")
+    print("run the rule:", *runs, sep="\n  ")
+    print("the same" if set(stale) == set(runs) else f"differ: {set(stale) ^ set(runs)}")
+
+
+if __name__ == "__main__":
+    {"rename": rename, "sign": sign, "mutants": mutants}[sys.argv[1]](*sys.argv[2:])
