@@ -135,6 +135,7 @@ KINDS = {
     "python3 -m venv .venv": OTHER,
     "python -c 'from instances import save; from instances.boa import newtrace; save(newtrace(2), '\"'\"'newtrace.json'"
     "\"'\"')'": OTHER,
+    "python -c 'from experiments.pages import renew_pages; renew_pages()'": OTHER,
     "pip install -e .": OTHER,
     "pip install -e '.[test]'": OTHER,
     "pip install -e '.[docs]'": OTHER,
