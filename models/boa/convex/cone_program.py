@@ -95,14 +95,21 @@ def literal_cone(data: BoaAllocation, options: Options, report: Report = ignore)
         scale, unit = float(c.value.mean()), data.budget / c.epochs
         scaled = replace(c, value=c.value / scale, price=c.price / unit)
         problem, p, x, _ = build_cone(scaled, planned(data.budget) / unit)
-    accuracy = {"tol_gap_abs": ACCURACY, "tol_gap_rel": ACCURACY, "tol_feas": ACCURACY}
-    limit = {} if options.time_limit is None else {"time_limit": patience_s(options.time_limit)}
+    accuracy = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), ACCURACY)
     with Stopwatch(options.time_limit) as clock, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")  # Checker and bound will tell.
-        try:
-            problem.solve(solver=cp.CLARABEL, max_threads=options.threads, **accuracy, **limit)
-        except cp.SolverError as error:
-            return Answer(None, None, "error", f"Clarabel: {error}", building.cpu_s, clock.cpu_s)
+        for equilibrated in (
+            True,
+            False,
+        ):  # some programs are solved only without Clarabel's scaling of rows and columns
+            limit = {} if clock.limit_left_s is None else {"time_limit": patience_s(clock.limit_left_s)}
+            more = accuracy | limit | {"equilibrate_enable": equilibrated}
+            try:
+                problem.solve(solver=cp.CLARABEL, max_threads=options.threads, **more)
+                break
+            except cp.SolverError as error:
+                if not equilibrated:
+                    return Answer(None, None, "error", f"Clarabel: {error}", building.cpu_s, clock.cpu_s)
     if x.value is None:
         why: Termination = "time_limit" if clock.expired or problem.status == cp.USER_LIMIT else "error"
         return Answer(None, None, why, f"Clarabel: {problem.status}", building.cpu_s, clock.cpu_s)
