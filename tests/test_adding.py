@@ -44,7 +44,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copy(source, folder / name)
     function, row = blocks()
     (folder / "heuristics" / "eva" / "one_each.py").write_text(function)
-    insert(folder / "experiments" / "eva" / "methods.py", PROBLEM, textwrap.indent(row, 8 * " "))
+    insert(folder / "experiments" / "eva" / "methods.py", PROBLEM, f"        {row.strip()},\n")
     insert(folder / "instances" / "eva" / "packing.py", FIELD, "    contract: str | None = None\n")
     save(table_3(), folder / "table-3.json")
     return folder

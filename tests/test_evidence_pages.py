@@ -18,7 +18,7 @@ from tests.commands import ROOT
 PAGES = {str(page.relative_to(ROOT)): page for page in pages() if "docs/evidence/" not in str(page)}
 LISTED = r"\d+(?:\.\d+)*[a-z]?(?:(?:, | to | and |, and | or )\d+(?:\.\d+)*[a-z]?)*"
 NO_FIGURES = [
-    re.compile(r"^(`{3,}|~{3,}).*?^\1", re.DOTALL | re.MULTILINE),  # code
+    re.compile(r"^ *(`{3,}|~{3,}).*?^ *\1", re.DOTALL | re.MULTILINE),  # code
     re.compile(r"\$\$.*?\$\$|(?<!\\)\$[^$\n]+\$", re.DOTALL),  # mathematics
     TABLE,
     FIGURE,
