@@ -16,11 +16,11 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.proofs import NoCertificate, Program
 from instances.result import Termination
-from models import sparse
 from models.core import tree
 from models.core.linear_program import LinearProgram, Optimum
 from models.highs import LinearModel, SolveFailed

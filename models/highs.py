@@ -14,12 +14,12 @@ from typing import Any, Literal
 import highspy
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray
 from instances.clock import patience_s
 from instances.result import Termination, TracePoint
-from models import sparse
 
 COMPARISON_S = 3e-8  # what presolve takes to compare two integer columns of a row, which no limit of time ends
 COMPARING = 0.25  # the share of the time limit that these comparisons may take

@@ -31,11 +31,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from instances.arrays import FloatArray
 from instances.aryl.arrays import ElasticArrays, Workers
 from instances.aryl.schedule import Schedule
-from models import sparse
 from models.aryl.list_schedules import from_program
 from models.bounds import real_bound
 from models.highs import LinearModel

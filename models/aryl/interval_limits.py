@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray
-from models import sparse
 from models.aryl.event_intervals import LEAST, EventIntervals, IntervalLimits
 from models.aryl.parameters import DEFAULTS, LimitsParameters
 from models.bounds import DIGITS

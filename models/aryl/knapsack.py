@@ -14,11 +14,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from instances import Answer, InputError, Options, Report, Solution, Stopwatch
 from instances.arrays import FloatArray, IntArray
 from instances.aryl import ArylElastic
-from models import sparse
 from models.aryl.parameters import DEFAULTS, KnapsackParameters
 from models.bounds import real_bound
 from models.highs import TIGHT, LinearModel, solve_arrays

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+from scipy import sparse
 
 from instances import Answer, Options, Report, Stopwatch
 from instances.arrays import BoolArray, FloatArray
 from instances.aryl import ArylReclaim
-from models import sparse
 from models.bounds import WHOLE, real_bound, whole_bound
 from models.highs import LinearModel, Solved, solve_arrays
 from models.incumbent import Incumbent

@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy import sparse
 
 from instances import Answer, InputError, Options, Report, Solution, Stopwatch
 from instances.arrays import FloatArray
 from instances.aryl import ArylPlacement, PlacedJob
 from instances.aryl.online import Kind, Part
 from instances.aryl.placement import KINDS, PARTS, HostServer
-from models import sparse
 from models.bounds import WHOLE, whole_bound
 from models.highs import LinearModel, solve_arrays
 

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from instances import Options
 from instances.arrays import FloatArray, IntArray
 from instances.aryl import ArylLoaning, LoaningJob
-from models import sparse
 from models.bounds import whole_bound
 from models.highs import LinearModel, solve_arrays
 

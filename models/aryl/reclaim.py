@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from instances import Answer, Options, Report, Stopwatch
 from instances.aryl import ArylReclaim
 from instances.result import Termination
-from models import sparse
 from models.aryl.annealing import anneal_jobs, anneal_union, greedy_union
 from models.aryl.closure_tree import ClosureTree
 from models.aryl.parameters import DEFAULTS, AnnealingParameters, ReclaimParameters

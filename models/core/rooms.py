@@ -13,11 +13,11 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.arrays import BoolArray, FloatArray, IntArray
 from instances.compiled import compiled
-from models import sparse
 from models.highs import LinearModel, Solved, solve_arrays
 
 MOST_VARIABLES = 60_000  # of an integer program

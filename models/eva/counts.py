@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray, IntArray
 from instances.result import Termination
-from models import sparse
 from models.bounds import real_bound
 from models.core.linear_program import LinearProgram
 from models.core.tree import Node, Tree

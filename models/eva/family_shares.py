@@ -13,11 +13,11 @@ from fractions import Fraction
 from math import ceil, floor, gcd, inf
 
 import numpy as np
+from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.eva.arrays import PackingArrays
 from instances.result import Termination
-from models import sparse
 from models.core.linear_program import LinearProgram
 from models.core.tree import Node, Tree
 from models.eva.branch_and_price.pricer import SumsOfPrices

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.arrays import FloatArray, IntArray
@@ -28,7 +29,6 @@ from instances.errors import InputError
 from instances.eva.arrays import Group, PackingArrays
 from instances.eva.reconfiguration_arrays import NEW, Placed
 from instances.options import ignore
-from models import sparse
 from models.bounds import real_bound
 from models.core.linear_program import LinearProgram
 from models.eva.covering import CELLS, Patterns, feasible_patterns, in_usd

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray, IntArray
 from instances.eva.arrays import PackingArrays
 from instances.proofs.eva.certificate import STEPS_OF_PATTERN, Packing, WrittenCover
 from instances.proofs.eva.multisets import LARGEST_TOTAL
-from models import sparse
 from models.highs import LinearModel, solve_arrays
 
 SCALE = 1 << 20  # the largest value of a task, before the weights of types need it finer

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 import numpy as np
+from scipy import sparse
 
 from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.arrays import FloatArray, IntArray
@@ -24,7 +25,6 @@ from instances.proofs.certificate import NoCertificate
 from instances.proofs.eva.certificate import Packing, TotalsLeaf, WrittenCover
 from instances.proofs.eva.multisets import LARGEST_TOTAL, MOST_ENTRIES, MOST_FOUND, Covers, Multisets
 from instances.proofs.eva.totals import Cover, Totals
-from models import sparse
 from models.core.outcome import APART
 from models.core.rooms import Packed, Rooms
 from models.eva.aggregate_bound import AggregateBound, PriceGroups, TypeCut

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
+from scipy import sparse
 
 from instances import Options, Solution
 from instances.errors import InputError
 from instances.eva import EvaPacking, Throughput, constraints_of
 from instances.eva.packing import demand_on, fits
 from instances.fields import steps
-from models import sparse
 from models.bounds import real_bound
 from models.fine_units import FineUnits
 from models.highs import LinearModel, solve_arrays

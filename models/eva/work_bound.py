@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+from scipy import sparse
 
 from instances import Options
 from instances.arrays import FloatArray, IntArray
 from instances.eva import EvaCloud
 from instances.eva.cloud_arrays import SECONDS, CloudArrays, cloud_arrays, pairs_of_classes, work_seconds
-from models import sparse
 from models.core.column_generation import ColumnGeneration, Relaxed
 from models.core.linear_program import LinearProgram
 from models.eva.saving.kernels import Tasks, search

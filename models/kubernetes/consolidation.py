@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.arrays import BoolArray, FloatArray, IntArray
@@ -19,7 +20,6 @@ from instances.method import method
 from instances.proofs import NoCertificate
 from instances.proofs.kubernetes.totals_program import TotalsProgram
 from instances.result import Termination
-from models import sparse
 from models.bounds import DIGITS, whole_bound
 from models.core.outcome import APART
 from models.core.rooms import Packed, Rooms

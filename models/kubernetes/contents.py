@@ -12,11 +12,11 @@ from collections.abc import Collection, Mapping
 from itertools import product
 
 import numpy as np
+from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray, IntArray
 from instances.kubernetes import PlacementArrays
-from models import sparse
 from models.core.column_generation import ColumnGeneration, Relaxed, cheap_first
 from models.core.linear_program import LinearProgram
 from models.highs import LinearModel, OutOfTime

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy import sparse
 
 from instances import Options
 from instances.arrays import FloatArray, IntArray
-from models import sparse
 from models.highs import LinearModel, Solved, Watch, solve_arrays
 
 SLACK = 1e-9  # of a row whose room is 1

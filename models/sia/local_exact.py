@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.arrays import FloatArray, IntArray
@@ -22,7 +23,6 @@ from instances.sia import SiaLocalOracle
 from instances.sia.arrays import OracleArrays, oracle_arrays
 from instances.sia.local_oracle import SERVER_GPUS
 from instances.sia.reservations import Placed, ServerJobs, backfill_servers
-from models import sparse
 from models.bounds import whole_bound
 from models.highs import LinearModel, solve_arrays
 from models.incumbent import Incumbent

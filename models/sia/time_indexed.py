@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from instances import Answer, Options, Report, Solution, Stopwatch, check
 from instances.arrays import BoolArray, FloatArray, IntArray
@@ -24,7 +25,6 @@ from instances.method import method
 from instances.sia import SiaOracle
 from instances.sia.arrays import coarse, oracle_arrays, solution_of
 from instances.sia.reservations import backfill
-from models import sparse
 from models.highs import TIGHT, LinearModel, Solved, solve_arrays
 from models.incumbent import Incumbent
 from models.sia.bounds import initial_solution, proven_bound, solver_options, trivial_bound

@@ -13,13 +13,13 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
+from scipy import sparse
 
 from instances import Answer, Options, Report, Stopwatch
 from instances.boa import BoaAllocation, planned, proven
 from instances.clock import patience_s
 from instances.options import ignore
 from instances.result import Termination
-from models import sparse
 from models.boa.convex.convex_dual import LARGE, SMALLEST_SHARE, ConvexDual, policy, repaired
 from models.boa.convex.curves import AMDAHL, POWER, TABLE, Curves, curves
 

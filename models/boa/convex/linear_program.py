@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from instances import Answer, InputError, Options, Report, Solution, Stopwatch
 from instances.arrays import FloatArray
 from instances.boa import BoaAllocation, planned, proven
 from instances.options import ignore
 from instances.result import Termination
-from models import sparse
 from models.boa.convex.convex_dual import LARGE, SMALLEST_SHARE, ConvexDual, policy, repaired
 from models.boa.convex.curves import Curves, curves
 from models.highs import LinearModel, Solved, solve_arrays

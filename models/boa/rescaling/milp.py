@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pyomo.environ import Binary, ConcreteModel, Constraint, NonNegativeReals, Objective, Set, Var, minimize, quicksum
+from scipy import sparse
 
 from instances import Answer, InputError, Options, Report, Solution, Stopwatch, check
 from instances.boa import BoaAllocation, WidthArrays, granted, proven, width_arrays
 from instances.options import ignore
-from models import sparse
 from models.bounds import REAL, real_bound
 from models.fine_units import FineUnits
 from models.highs import TIGHT, solve_arrays

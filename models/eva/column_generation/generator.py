@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray
 from instances.eva.arrays import PackingArrays
-from models import sparse
 from models.core.column_generation import EXACT, ColumnGeneration, Relaxed, Try
 from models.core.linear_program import LinearProgram
 from models.eva.aggregate_bound import PriceGroups, TypeCut

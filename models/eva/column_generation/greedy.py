@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
+from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray, IntArray
 from instances.eva.arrays import PackingArrays
-from models import sparse
 from models.eva.aggregate_bound import TypeCut
 from models.eva.column_generation.parameters import LARGEST_COEFFICIENT
 from models.eva.column_generation.pricing import TablePricer

@@ -15,13 +15,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray, IntArray
 from instances.eva.arrays import PackingArrays
 from instances.eva.reconfiguration_arrays import NEW, Placed
 from instances.result import Termination
-from models import sparse
 from models.bounds import real_bound
 from models.core.column_generation import ColumnGeneration, Relaxed
 from models.core.linear_program import LinearProgram
