@@ -12,7 +12,7 @@ from experiments.entry import FAILED, exit_status, run
 from experiments.harness.gaps import false_references, score, summarise
 from experiments.harness.records import compared, unlike
 from experiments.output.csv import results_csv
-from experiments.output.folder import files_first
+from experiments.output.folder import files_first, ready_folder
 from experiments.output.report import write_study
 from experiments.output.results import print_first_screen, print_tables
 from experiments.output.terminal import as_json, err, line
@@ -55,12 +55,13 @@ def gap_study(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer instances of each reference set.")] = False,
 ) -> None:
     """Solve instances exactly, run the heuristics on them, and print the true gaps."""
-    if not session.quiet:
-        err.print("preparing the instances")  # the reference instances take seconds
-    sets = sets_at(paths or (), problem or (), quick, instance_set or ())
-    runs = study_runs(sets, method, session.options)
     folder = session.folder
     assert folder is not None
+    if not (paths or problem or instance_set or method or session.quiet):
+        ready_folder(folder)  # all that can be wrong, so that bad input gets one line
+        err.print("preparing the instances")  # takes seconds
+    sets = sets_at(paths or (), problem or (), quick, instance_set or ())
+    runs = study_runs(sets, method, session.options)
     with session.store() as store:
         done = list(zip(runs, session.outcomes(runs, store, line, as_json), strict=True))
         scored, records = score(done), compared(done)

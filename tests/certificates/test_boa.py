@@ -115,7 +115,7 @@ def test_the_proof_of_a_gap_that_is_not_closed_is_the_lagrangian(proofs):
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("instance", "0", "of another instance"),
+        ("instance", "2:0", "of another instance"),
         ("problem", "eva-packing", "problem: must be boa-allocation"),
         ("gapwise_certificate", 2, "gapwise: must be 1, got 2"),
         ("scale", 0, "scale: must be >= 1, got 0"),

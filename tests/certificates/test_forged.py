@@ -181,7 +181,7 @@ JSON: list[tuple[str, str, Callable[[Content], Any], str]] = [
     ("other version", "eva cost", lambda c: c | {"gapwise_certificate": 2}, "gapwise: must be 1"),
     ("version of another type", "eva cost", lambda c: c | {"gapwise_certificate": 1.0}, "gapwise: must be 1"),
     ("other problem", "sia oracle", lambda c: c | {"problem": "eva-packing"}, "problem: must be"),
-    ("other instance", "boa integer", lambda c: c | {"instance": "0" * 64}, "of another instance"),
+    ("other instance", "boa integer", lambda c: c | {"instance": "2:" + "0" * 64}, "of another instance"),
     ("instance of no name", "boa integer", lambda c: c | {"instance": [1]}, "of another instance"),
     ("unknown field", "boa continuous", lambda c: c | {"note": 1}, "note: unknown field"),
     ("list", "boa continuous", lambda c: [c], "must be an object"),

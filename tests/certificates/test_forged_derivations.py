@@ -115,7 +115,7 @@ VIPR: list[tuple[str, Callable[[Case], str], str]] = [
     ),
     (
         "other instance",
-        lambda c: re.sub("% instance .*", "% instance " + "0" * 64, c.certificate),
+        lambda c: re.sub("% instance .*", "% instance 2:" + "0" * 64, c.certificate),
         "of another instance",
     ),
     ("other problem", lambda c: re.sub("% problem .*", "% problem boa-allocation", c.certificate), "problem: must be"),

@@ -86,7 +86,7 @@ def test_a_limit_leaves_a_proof_of_less(proofs):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"instance": "0"}, "of another instance"),
+        ({"instance": "2:0"}, "of another instance"),
         ({"problem": "eva-packing"}, "problem: must be sia-oracle"),
         ({"gapwise_certificate": 2}, "gapwise: must be 1, got 2"),
         ({"slots": 0}, "slots: must be >= 1, got 0"),

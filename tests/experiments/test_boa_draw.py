@@ -122,11 +122,11 @@ def test_a_drawn_file_is_the_readers_and_runs_with_tables_and_pictures(trace, ta
             {"budget": 1.0},
             r".*some.csv: data.budget_gpus: must be >= [\d.]+, the least that the jobs cost, got 1.0",
         ),
-        (None, {"believed": "told"}, "believed: needs a table of speedups with that column, got told"),
+        (None, {"believed": "told"}, "--believed: needs a table of speedups with that column, got told"),
         (None, {"hours": 3.0}, "--hours: --trace says it itself, got 3.0"),
-        (None, {"c2": 0.5}, "c2: must be a number >= 1, got 0.5"),
-        (None, {"application": ["ncf"]}, "applications: there must be jobs of each in .*some.csv, got 'ncf'"),
-        (None, {"rescale": ["ncf=3"]}, "rescale_seconds: application must be one of cifar10, .*, got 'ncf'"),
+        (None, {"c2": 0.5}, "--c2: must be a number >= 1, got 0.5"),
+        (None, {"application": ["ncf"]}, "--application: there must be jobs of each in .*some.csv, got 'ncf'"),
+        (None, {"rescale": ["ncf=3"]}, "--rescale: application must be one of cifar10, .*, got 'ncf'"),
     ],
 )
 def test_bad_traces_and_flags_are_refused_in_one_line(trace, edit, flags, message: str):

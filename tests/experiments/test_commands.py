@@ -216,7 +216,7 @@ BAD = [
         "not valid JSON: Expecting value: line 1 column 1 (char 0): this is no instance",
     ),
     ("solve", "Missing argument"),
-    ("solve {file} --method magic", "method: must be all, exact"),
+    ("solve {file} --method magic", "method: must be all, heuristics, exact"),
     ("solve {file} --method no-paking", "got 'no-paking', did you mean 'no-packing'?"),
     ("list methods --problem eva-paking", "got 'eva-paking', did you mean 'eva-packing'?"),
     ("list methods --problem x", "--problem: must be one of eva-packing"),

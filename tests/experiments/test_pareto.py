@@ -109,7 +109,7 @@ def test_json_prints_results_and_nothing_else(small: Path):
         (("--to", 0.5), "--to: must be > 0.8, the first budget, got 0.5"),
         (("--mean-jct", 1e-6), "mean JCT: must be >= 0.206522 hours, the least at budget 4, got 1e-06"),
         (("--mean-jct", -1), "--mean-jct: must be > 0 hours, got -1"),
-        (("--method", "fastest"), "method: must be all, exact, literal"),
+        (("--method", "fastest"), "method: must be all, heuristics, exact, literal"),
         (("--hours", 3), "--hours: goes with a job trace (.csv), got"),
     ],
 )

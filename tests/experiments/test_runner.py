@@ -335,7 +335,7 @@ def test_all_methods_that_fit():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("magic", "must be all, exact, literal"),
+        ("magic", "must be all, heuristics, exact, literal"),
         ("tests.nowhere:f", "No module named"),
         ("tests.user_heuristics:none", "has no function 'none'"),
         ("tests.user_heuristics:__name__", "must be a function, got a value of type str"),

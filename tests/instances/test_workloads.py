@@ -50,7 +50,12 @@ def test_the_schema_has_every_field_of_a_workload(name: str):
         ("eva-cloud", "jobs/1/tasks", {}, r"jobs\[1\]\.tasks: must not be empty"),
         ("eva-cloud", "jobs/1/id", "j0", r"jobs: must be unique, occurs 2 times, got \"j0\""),
         ("eva-cloud", "classes/1/name", "a@b", r"classes\[1\]\.name: must not have the sign @, got \"a@b\""),
-        ("eva-cloud", "classes/0/demand", {"default": {"gpu": 99, "cpu": 1, "ram_gb": 1}}, r"classes\[0\]: fits on no"),
+        (
+            "eva-cloud",
+            "classes/0/demand",
+            {"default": {"gpu": 99, "cpu": 1, "ram_gb": 1}},
+            r"classes\[0\]: ResNet18-2T fits on no",
+        ),
         ("eva-cloud", "throughput/pairwise/0/2", 1.5, r"throughput\.pairwise\[0\]\[2\]: must be <= 1, got 1\.5"),
         ("eva-cloud", "throughput/pairwise/0/0", "x", r"throughput\.pairwise\[0\]\[0\]: unknown workload, got \"x\""),
         (
