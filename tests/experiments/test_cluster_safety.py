@@ -76,7 +76,6 @@ def sees_that_no_bill_is_below_another(answer: Mapping[str, Any]) -> None:
 
     A run that its time limit ends may know no bound.
     """
-    assert answer["bound_usd_per_hour"] is not None or answer["status"] == "feasible"
     assert (answer["bound_usd_per_hour"] or 0.0) <= answer["least_usd_per_hour"] + 1e-9
     assert answer["least_usd_per_hour"] <= answer["reachable_usd_per_hour"] + 1e-9
     for key in ("usd_per_hour", "reachable_usd_per_hour"):
