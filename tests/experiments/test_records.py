@@ -68,8 +68,10 @@ SOLVED = ("newTrace*", "table 3, a round", "rounds of 6*", "rounds of 20*")
 """Sets whose every instance is solved again: their records were wrong once."""
 SAMPLED = int(os.environ.get("GAPWISE_RECORDS", "1"))
 """Instances of each other set of small ones; `gapwise library check --solve` solves them all."""
-SMALL = 20_000
+SMALL = 21_000
 """Characters of the data of an instance."""
+SLOW = {"base-3d-1min-seed-1"}
+"""Small instances that take a minute and more on a slow machine; seed 18 of this set takes two seconds."""
 
 
 def chosen() -> Iterator[Instance[Any]]:
@@ -77,7 +79,11 @@ def chosen() -> Iterator[Instance[Any]]:
         if any(fnmatchcase(s.name, name) for name in SOLVED):
             yield from s.instances
         else:
-            small = (i for i in s.instances if len(i.data.model_dump_json(exclude_defaults=True)) < SMALL)
+            small = (
+                i
+                for i in s.instances
+                if i.name not in SLOW and len(i.data.model_dump_json(exclude_defaults=True)) < SMALL
+            )
             yield from islice((i for i in small if PROVEN[i.problem, i.name]), SAMPLED)
 
 
