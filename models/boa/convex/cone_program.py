@@ -98,10 +98,7 @@ def literal_cone(data: BoaAllocation, options: Options, report: Report = ignore)
     accuracy = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), ACCURACY)
     with Stopwatch(options.time_limit) as clock, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")  # Checker and bound will tell.
-        for equilibrated in (
-            True,
-            False,
-        ):  # some programs are solved only without Clarabel's scaling of rows and columns
+        for equilibrated in (True, False):  # without its scaling of rows and columns Clarabel solves some more
             limit = {} if clock.limit_left_s is None else {"time_limit": patience_s(clock.limit_left_s)}
             more = accuracy | limit | {"equilibrate_enable": equilibrated}
             try:
