@@ -34,7 +34,7 @@ def methods_for(instance: Instance, names: Sequence[str]) -> list[Entry]:
             user_method(name)
             chosen[name] = Entry(name, name)
         elif name not in known:
-            raise no_method(known, name)
+            raise no_method([*GROUPS, *known], name)
         else:
             why = known[name].unfit(instance.data)
             if why is not None:
@@ -78,9 +78,9 @@ def sets_at(
 
 
 def no_method(known: Iterable[str], name: str) -> InputError:
-    """What is said of a name that no method has."""
+    """Return the error for a name that is none of the `known` ones."""
     known = list(known)
-    line = f"method: must be {', '.join((*GROUPS, *known))} or package.module:function, got {name!r}"
+    line = f"method: must be {', '.join(known)} or package.module:function, got {name!r}"
     return InputError(line + meant(known, name))
 
 
@@ -118,7 +118,7 @@ def study_runs(sets: Sequence[InstanceSet], names: Sequence[str] | None, options
         known = {entry.name for s in sets for entry in _methods_of(s.instances[0])}
         for name in names:
             if name not in GROUPS and ":" not in name and name not in known:
-                raise no_method(sorted(known), name)
+                raise no_method([*GROUPS, *sorted(known)], name)
     return [run for s in sets for run in _runs_of(s, names, options)]
 
 

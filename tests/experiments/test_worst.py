@@ -389,7 +389,8 @@ def small(folder: Path) -> Path:
     ("arguments", "line"),
     [
         (("exact",), "exact is an exact method; give a heuristic"),
-        (("no-such",), "method: must be all,"),
+        (("no-such",), "method: must be literal, no-packing,"),
+        (("all",), "method: must be literal, no-packing,"),
         (("mine:f",), "--problem: say which problem mine:f solves"),
         (("no-packing", "--problem", "eva"), "--problem: must be one of"),
         (("no-packing", "--within", "nowhere.json"), "nowhere.json: No such file"),
