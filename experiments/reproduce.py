@@ -61,6 +61,8 @@ def reproduce(
     if renew or stale or keep is not None:
         if renew + stale + (keep is not None) > 1 or quick or session.options != Options():
             raise InputError("--renew, --stale, --keep: one of them alone: a record is of the defaults")
+        if keep is not None and not (keep.strip() and (papers or only)):
+            raise InputError("--keep: give a reason, and name the records that it holds for")
         wanted = [one for _, one in _wanted(recorded_of, papers or (), only or ())]
         context = Context(traces, session.options)
         if stale:
@@ -261,12 +263,19 @@ def _list_stale(session: Session, wanted: Sequence[Recorded], context: Context, 
 
 def _keep(session: Session, wanted: Sequence[Recorded], context: Context, folder: Path, reason: str) -> int:
     """Make the probes of records again and state in each why its values hold: the exit status."""
-    probes = _probed(session, wanted, context)
+    made = []
     for one in wanted:
-        evidence, probe = read(one.id, folder), probes[one.id]
-        if evidence is None or isinstance(probe, InputError):
-            raise InputError(f"{one.id}: {'not made' if evidence is None else probe}")
-        write(evidence.model_copy(update={"command": one.command(False), "probe": probe, "kept": reason}), folder)
+        if (evidence := read(one.id, folder)) is None:
+            raise InputError(f"{one.id}: not made")
+        made.append(evidence)
+    probes, kept = _probed(session, wanted, context), []
+    for one, evidence in zip(wanted, made, strict=True):
+        probe = probes[one.id]
+        if isinstance(probe, InputError):
+            raise InputError(f"{one.id}: {probe}")
+        kept.append(evidence.model_copy(update={"command": one.command(False), "probe": probe, "kept": reason}))
+    for evidence in kept:  # once all can be kept
+        write(evidence, folder)
     return 0
 
 
