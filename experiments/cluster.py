@@ -1,4 +1,4 @@
-"""`python -m experiments.cluster DUMP --types FILE`: what a Kubernetes cluster costs, and what it could."""
+"""`python -m experiments.cluster DUMP --types FILE`: compute the cost and the largest saving of a cluster."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def cluster(
         bool, typer.Option("--anonymous", help="Call nodes, workloads, zones and pools by a number.")
     ] = False,
 ) -> None:
-    """Say what a Kubernetes cluster costs, what at most can be saved, proven, and by which plan."""
+    """Compute the cost of a Kubernetes cluster, a proven limit of the saving, and a plan that saves."""
     asked, answer = resolve(f"{CLUSTER}:ClusterQuestion"), resolve(f"{CLUSTER}:answer")
     if plan_file is not None:
         if plan_file.suffix not in PLAN_FILES:

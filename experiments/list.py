@@ -1,4 +1,4 @@
-"""`python -m experiments.list [WHAT]`: what there is to be named on the command line."""
+"""`python -m experiments.list [WHAT]`: list the names that the command line knows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FORMATS = ("table", "json")
 
 
 class What(StrEnum):
-    """What can be listed."""
+    """Kinds of names that can be listed."""
 
     PROBLEMS = "problems"
     METHODS = "methods"
@@ -34,7 +34,7 @@ def list(
     problem: Annotated[str | None, typer.Option(help="List only what belongs to this problem.")] = None,
     format: Annotated[str, typer.Option(help="table or json.")] = "table",
 ) -> None:
-    """List problems, methods, workloads, policies, the sets of the reference study and what can be drawn."""
+    """List problems, methods, workloads, policies, the sets of the reference study and generators."""
     if problem is not None and problem not in (*METHODS, *ONLINE):
         known = tuple(dict.fromkeys((*METHODS, *ONLINE)))
         raise InputError(f"--problem: must be one of {', '.join(known)}, got {problem!r}{meant(known, problem)}")

@@ -1,4 +1,4 @@
-"""What is recorded: experiments of the papers, tables of studies, and the reference study, each by the same means."""
+"""Make the records of experiments, studies and the reference study, and their probes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ GAP_STUDY, LIMIT_S = "gap-study", 60.0
 FIRST_JOBS = ROOT / "tests" / "data" / "first"
 """The first jobs of the traces, on which the experiments of probes are run."""
 TIMES = {"cpu_s", "build_s", "solve_s", "wall_s", "call_s", "first_s", "least_s", "mean_s", "plan_s", "search_cpu_s"}
-"""Names of what is measured in seconds, in outcomes and in their figures."""
+"""Names of all measured times, in outcomes and in their figures."""
 
 Found = tuple[Mapping[str, Value | Sample | float | str], Sequence[TextTable]]
 
 
 @dataclass(frozen=True)
 class RecordPlan:
-    """The runs of a record, and what is found in their outcomes, values and tables.
+    """The runs of a record, and a function that takes values and tables from their outcomes.
 
     `following(outcomes)`: the runs of the next stage, where there are stages.
     """
@@ -46,7 +46,7 @@ class RecordPlan:
 class Recorded:
     """How a record is made.
 
-    `command(quick)`: what makes its figures beside the record. `plan(context)`: its runs, or those of its probe if the
+    `command(quick)`: the command that prints its figures. `plan(context)`: its runs, or those of its probe if the
     context is quick.
     """
 
@@ -146,14 +146,14 @@ def _of_study(record: str, said: Recording) -> Recorded:
 
 
 def _at_hand(context: Context, value: Any) -> Any:
-    """What a study is given, with the file of a trace for its name."""
+    """Return an argument of a study with the path of a trace for its name."""
     if isinstance(value, list):
         return [_at_hand(context, one) for one in value]
     return context.trace(str(value)) if isinstance(value, Path) else value
 
 
 def _flags(name: str, value: Any) -> list[str]:
-    """What is given as it stands on the command line."""
+    """Return an argument of a study as words of the command line."""
     flag = f"--{name.replace('_', '-')}"
     if value is True:
         return [flag]

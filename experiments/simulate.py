@@ -1,4 +1,4 @@
-"""`python -m experiments.simulate ...`: what does a schedule cost or save once jobs arrive and leave?"""
+"""`python -m experiments.simulate ...`: simulate a cluster in which jobs arrive and leave."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _workloads(files: Sequence[Path], session: Session, said: Mapping[str, Any])
 
 
 def _pictures(problem: str) -> Draw:
-    """What draws the pictures of a paper's world; it is loaded, with matplotlib, only where something is drawn."""
+    """Return the function that draws the pictures of a paper's world; it and matplotlib are loaded at the first use."""
     draw: Draw = importlib.import_module(f"experiments.{problem.partition('-')[0]}.pictures").draw_all
     return draw
 

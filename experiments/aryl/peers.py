@@ -1,4 +1,4 @@
-"""Aryl's knapsack and reclaims beside HiGHS and CP-SAT."""
+"""Compare Aryl's knapsack and reclaims with HiGHS and CP-SAT."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BEST = RECLAIMS[0], RECLAIMS[2]
 
 
 def peers(options: Options, quick: Quick = False) -> Study:
-    """The exact methods beside the best compact models for other solvers, at equal CPU limits."""
+    """Compare the exact methods with the best compact models for other solvers, at equal CPU limits."""
     rows = (
         PeerRow("Aryl, knapsack of 200 jobs", [elastic_jobs(200, s) for s in range(5)], EXACT, ITEMS),
         PeerRow(

@@ -38,7 +38,7 @@ HEURISTICS = {
 }
 
 DRAWN_ONCE = ("one width", "Width Calculator, released")
-"""What draws nothing on newTrace, whose applications have no more than ten groups of epochs."""
+"""Heuristics that draw no random numbers on newTrace: its applications have at most ten groups of epochs."""
 
 
 def benchmarks(options: Options, quick: Quick = False) -> Study:

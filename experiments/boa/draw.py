@@ -1,4 +1,4 @@
-"""What can be drawn for BOA: workloads of its renting world."""
+"""Draw workloads of BOA's renting world."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BOA's whole widths beside HiGHS."""
+"""Compare BOA's whole widths with HiGHS."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOADS = (1.1, 1.25, 1.5, 2.0, 3.0)
 
 
 def peers(options: Options, quick: Quick = False) -> Study:
-    """The exact allocation beside the best compact model for another solver, at equal CPU limits."""
+    """Compare the exact allocation with the best compact model for another solver, at equal CPU limits."""
     rows = {
         "BOA, newTrace": [newtrace(load) for load in LOADS],
         "BOA, 3 classes x 20 epochs x 32 widths": [

@@ -1,4 +1,4 @@
-"""Eva's packing beside HiGHS."""
+"""Compare Eva's packing with HiGHS."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COLUMNS = Peer("HiGHS, column generation", "experiments.peers.eva.columns:column
 
 
 def peers(options: Options, quick: Quick = False) -> Study:
-    """The exact packing beside the best compact model for another solver, at equal CPU limits."""
+    """Compare the exact packing with the best compact model for another solver, at equal CPU limits."""
     few, more = ([price_list(n, 0, cloud=cloud) for cloud in get_args(Cloud)] for n in (20, 60))
     rows = (
         PeerRow("Eva, 200 tasks of Table 7", [table_7(200, s) for s in range(5)], EXACT, [PATTERNS]),

@@ -1,4 +1,4 @@
-"""Pods on given nodes beside CP-SAT."""
+"""Compare the placement of pods on given nodes with CP-SAT."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LITERAL = Peer("HiGHS, the literal program", "models.kubernetes:literal")
 
 
 def peers(options: Options, quick: Quick = False) -> Study:
-    """The exact placement beside the best compact model for another solver, at equal CPU limits."""
+    """Compare the exact placement with the best compact model for another solver, at equal CPU limits."""
     clusters = [random_cluster(20, seed, load=0.97) for seed in range(5)]
     if quick:
         few = PeerRow("5 nodes, fewest moves", [random_cluster(5, 0, load=0.97)], EXACT, [LITERAL])

@@ -141,7 +141,7 @@ def _best(data: NodeConsolidation, most: int | None, options: Options) -> Result
 
 
 def _plan(arrays: ClusterArrays, solution: Any) -> DrainPlan:
-    """The plan that rents and drains what a solution says."""
+    """Return the plan of rentals and drains that a solution states."""
     kept, number = state_of(arrays, solution)
     return plan_of(arrays, kept, np.repeat(np.arange(len(number)), number).tolist())
 
@@ -159,7 +159,7 @@ def _end(data: NodeConsolidation, result: Result) -> dict[str, Any]:
 
 
 def _of_rule(found: Sequence[dict[str, Any]], rule: str) -> dict[str, list[float]]:
-    """What is said of a rule, of each cluster in which it found all pods a place."""
+    """Return the figures of a rule for each cluster in which it placed all pods."""
     rows = [(one, one["rules"][rule]) for one in found if rule in one["rules"]]
     least = [one["best"][ANY]["bill"] for one, _ in rows]
     return {
@@ -221,7 +221,7 @@ def _values(found: Sequence[dict[str, Any]]) -> dict[str, Sample | float | str]:
 
 
 def _of_plans(found: Sequence[dict[str, Any]]) -> dict[str, Sample | float | str]:
-    """What is said of plans that can be carried out."""
+    """Return the figures of plans that can be carried out."""
     number, plans = len(found), [(one, one["plan"]) for one in found]
 
     def dearer(rules: Sequence[str], most: int) -> str:

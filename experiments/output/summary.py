@@ -1,4 +1,4 @@
-"""A study in words and in columns: how far each method is, at worst on which instance, what is proven."""
+"""Summarise a study in words and in columns: gaps, worst instances and proofs of each method."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from instances.text import shown
 
 @dataclass(frozen=True)
 class Finding:
-    """What a study finds of one method on a problem: mean and worst gap, and of which of its runs there is none."""
+    """The gaps of one method on a problem: mean, worst, and the runs without a gap."""
 
     method: str
     mean: float | None
@@ -39,7 +39,7 @@ class Finding:
 
     @property
     def _without(self) -> str:
-        """Of which runs there is no gap: of 0 there is no share, and of what is no solution neither."""
+        """Return the reasons for which runs have no gap: an optimum of 0, or no feasible solution."""
         said = [f"; no gap on {self.nothing.count(of)}, because the {of} is 0" for of in dict.fromkeys(self.nothing)]
         said += [f"; {self.violating} with a broken constraint"] if self.violating else []
         said += [f"; {self.failed} without a solution"] if self.failed else []
@@ -48,7 +48,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a study finds of methods over the same instances, `over` of the `instances` of a problem.
+    """The gaps of methods over the same instances, `over` of the `instances` of a problem.
 
     `beside`: methods that have a gap on more instances, on these.
     """
@@ -66,9 +66,9 @@ class Findings:
 
     @property
     def compared(self) -> str:
-        """What the methods of longer lists have on the instances of this one, on average.
+        """Mean gaps of the methods of longer lists on the instances of this one.
 
-        Empty where there is none, and where those of this list are at the optimum, which nothing is better than.
+        Empty if there are none, or if all methods of this list are at the optimum.
         """
         if all(one.worst is not None and one.worst <= TOLERANCE for one in self.methods):
             return ""
@@ -78,7 +78,7 @@ class Findings:
 
 @dataclass(frozen=True)
 class ProblemAnswer:
-    """What a study finds of a problem: how many optima are proven, and how far each method is.
+    """The answer of a study about a problem: the number of proven optima, and the gaps of each method.
 
     Means in one list are over the same instances; the list of the most instances is first.
     """
@@ -120,7 +120,7 @@ def _answer(problem: str, here: list[Scored]) -> ProblemAnswer:
 
 
 def _beside(over: frozenset[Key], own: Sequence[Finding], here: Sequence[Scored], bare: set[Key]) -> Iterator[Finding]:
-    """What other methods find over these instances, those that have a gap on all of them."""
+    """Return the gaps of other methods over these instances, if they have a gap on all of them."""
     listed = {one.method for one in own}
     for name in dict.fromkeys(s.result.method for s in here if over and s.result.method not in listed):
         known, finding = _finding(name, [s for s in here if s.result.method == name and s.key in over], bare)
@@ -238,11 +238,11 @@ ENDED = (
     _text("notes", "", lambda row: row.notes),
 )
 ALL = tuple(dict.fromkeys((*NAMED, *RUNS, *OF_THE_OBJECTIVE, *OF_THE_MEASURE, *COMMON_IN_FILES, *ENDED)))
-"""What `summary.csv` has of every problem."""
+"""Columns of `summary.csv`, for every problem."""
 
 
 def measured(rows: Sequence[MethodSummary]) -> tuple[StudyColumn, ...]:
-    """What a reader is shown of the rows of one problem: gaps in the problem's measure where there is one."""
+    """Return the columns for the rows of one problem: gaps in the problem's measure if it has one."""
     name, part = next(((row.measure, row.part) for row in rows if row.measure), ("", ""))
     ended = (COMMON, *ENDED) if any(row.partial for row in rows) else ENDED
     if not name:

@@ -1,4 +1,4 @@
-"""SIA's oracle beside CP-SAT."""
+"""Compare SIA's oracle with CP-SAT."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNSEEN = (0, 1, 2, 7, 10)
 
 
 def peers(options: Options, quick: Quick = False) -> Study:
-    """The exact oracle beside the best compact model for another solver, at equal CPU limits."""
+    """Compare the exact oracle with the best compact model for another solver, at equal CPU limits."""
     rows = {
         "SIA, half a day, of the reference": [synthetic("base", s, days=0.5) for s in HALF_DAYS[:5]],
         "SIA, half a day, seeds 0, 1, 2, 7, 10": [synthetic("base", s, days=0.5) for s in UNSEEN],
