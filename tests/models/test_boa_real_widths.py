@@ -90,6 +90,21 @@ def test_one_run_in_closed_form():
         assert result.objective == pytest.approx(0.1 + 0.9 / width + r, rel=1e-7)
 
 
+@pytest.mark.parametrize("slow", [{"amdahl": 0.0}, {"power": 0.0}])
+def test_a_type_without_speedup_does_not_hide_the_faster_type(slow: dict[str, float]):
+    """With budget to spare, both epochs run on the faster type at its last width."""
+    fast = {"table": {"gpus": [1, 4], "speedup": [1.0, 3.0]}}
+    epochs = [{"size_hours": hours, "speedup": {"a": slow, "b": fast}} for hours in (1.0, 2.0)]
+    data = BoaAllocation.model_validate({
+        "budget": 50.0,
+        "gpu_types": [{"name": "a", "price": 3.0}, {"name": "b"}],
+        "classes": [{"name": "c", "arrivals_per_hour": 1.0, "rescale_hours": 1e-9, "epochs": epochs}],
+        "widths": "continuous",
+    })  # fmt: skip
+    result = exact(data)
+    assert (result.status, result.objective) == ("optimal", pytest.approx(1.0, rel=1e-8))
+
+
 @pytest.mark.parametrize("mu", [0.01, 0.3, 5.0])
 def test_the_bound_on_a_run_holds_at_every_width_and_is_tight(mu: float):
     for seed in range(8):

@@ -239,9 +239,21 @@ def _least(runs: Runs, mu: float, width: FloatArray) -> FloatArray:
     own = (runs.value + paid * at[2]) / speed[2]
     pieces = [
         own,
-        piece(at[3], runs.end, [(2, 3, True)]),
+        np.maximum(piece(at[3], runs.end, [(2, 3, True)]), _least_beyond(runs, paid, at[3])),
         piece(np.ones(len(runs)), at[1], [(1, 2, False)]),
         piece(at[2], at[3], [(1, 2, True), (3, 4, False)]),
         piece(at[1], at[2], [(2, 3, False), (0, 1, True)]),
     ]
     return np.asarray(np.min(pieces, axis=0) * (1 - noise))
+
+
+def _least_beyond(runs: Runs, paid: FloatArray, width: FloatArray) -> FloatArray:
+    """Return lower bounds (R,) on the lengths at `width` (R,) and beyond.
+
+    `paid` (R,): cost of an hour of one GPU, in hours of the mean. A line through two close widths loses its digits far
+    beyond them. This bound does not: T(k) is at least T(K) up to any width K. Only formulas have no end, and with them
+    k T(k) never falls. So for K = w + v / μ c and all k from w = `width` on, the length is at least (v + μ c w) T(K).
+    """
+    with np.errstate(divide="ignore", over="ignore"):
+        furthest = np.where(np.isinf(runs.end), width + runs.value / paid, runs.end)
+        return (runs.value + paid * width) * runs.hours(furthest)
