@@ -31,8 +31,8 @@ def draw(arguments: list[str]) -> typer.Typer:
     return group(draw, DRAWINGS, _written, arguments)
 
 
-def _written(made_by: Callable[..., Made | Mapping[str, bytes]]) -> Callable[..., None]:
-    """The command of a `Drawing`, or of a function that returns instances, or files by name: its flags, and `--out`."""
+def _written(made_by: Callable[..., Made]) -> Callable[..., None]:
+    """Return the command of a `Drawing`, or of a function that returns instances or files by name, with `--out`."""
 
     def call(out: Path, **said: Any) -> None:
         made = made_by(**said)

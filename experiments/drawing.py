@@ -13,18 +13,20 @@ import typer
 from experiments.signature import option_of
 from instances import InputError, Instance
 
-Made = Instance[Any] | Sequence[Instance[Any]]
+Made = Instance[Any] | Sequence[Instance[Any]] | Mapping[str, bytes]
 Generator = Callable[..., Made]
 LINE = re.compile(r"^- (`\w+`(?:, `\w+`)*): (.*?)(?=^- |^$|\Z)", re.MULTILINE | re.DOTALL)
+FIELD = re.compile(r"(?:[^:]+: )?(?:data\.)?(?P<field>\w+): ")
+"""The field at the start of a message, after a file."""
 UNSAID = inspect.Parameter.empty
 
 
 @dataclass(frozen=True)
 class Flag:
-    """What the command line has otherwise than the signature of a generator, of one parameter.
+    """Differences between a flag and the parameter of a generator that it sets.
 
     `name`: of the flag. `kind`: its type. `default`: its value where it is not given, `shown` in words. `least`: its
-    least value. `value`: what the generator is given for it.
+    least value. `value`: function from the flag's value to the parameter's.
     """
 
     name: str | None = None
@@ -38,10 +40,10 @@ class Flag:
 
 @dataclass(frozen=True)
 class Drawing:
-    """Instances by flags: of the generator `drawn` or, where a trace is given, of `traced`.
+    """Instances by flags: of the generator `drawn` or, if a trace is given, of `traced`.
 
-    `about`: the help. `flags`: what is otherwise than in a signature, by parameter. `left_out`: parameters without a
-    flag. A flag that one of the two generators alone has is refused with the other.
+    `about`: the help. `flags`: differences from a signature, by parameter. `left_out`: parameters without a flag. A
+    flag that only one of the two generators has is refused with the other.
     """
 
     about: str
@@ -58,7 +60,7 @@ class Drawing:
         return inspect.Signature(self.parameters())
 
     def __call__(self, **said: Any) -> Made:
-        """What is drawn. Raises InputError for a flag without effect, and what the generator raises."""
+        """Draw. Raises InputError for a flag without effect, and the errors of the generator."""
         given = {p.name: said.get(p.name, p.default) for p in self.parameters()}
         made_by, other = self.drawn, self.traced
         why = "only --trace takes it"
@@ -79,13 +81,11 @@ class Drawing:
                 raise InputError(f"{_long(flag)}: must be given{' without --trace' if self.traced is not None else ''}")
         try:
             return made_by(**asked)
-        except InputError as error:  # a message about a parameter names the flag
-            name, colon, text = str(error).partition(": ")
-            flags = {mine[flag]: _long(flag) for flag in mine}
-            raise InputError(f"{flags.get(name, name)}{colon}{text}") from None
+        except InputError as error:
+            raise InputError(_name_flag(str(error), {name: flag for flag, name in mine.items()}, asked)) from None
 
     def parameters(self) -> list[inspect.Parameter]:
-        """The flags. One of a single generator of two is `None` where it is not given, whatever the generator does."""
+        """Return the flags. The default of a flag that only one of two generators has is `None`."""
         both = [made_by for made_by in (self.traced, self.drawn) if made_by is not None]
         known = [dict(self._names(made_by)) for made_by in both]
         found: dict[str, inspect.Parameter] = {}
@@ -102,7 +102,7 @@ class Drawing:
         return list(found.values())
 
     def _names(self, made_by: Generator) -> Iterator[tuple[str, str]]:
-        """The parameters of a generator that have a flag, and the name of the flag."""
+        """Yield the parameters of a generator that have a flag, each with the name of the flag."""
         for name in inspect.signature(made_by).parameters:
             if name not in self.left_out:
                 yield name, self.flags.get(name, Flag()).name or name
@@ -132,8 +132,22 @@ class Drawing:
         )
 
 
+def _name_flag(message: str, flags: Mapping[str, str], asked: Mapping[str, Any]) -> str:
+    """Return a message of a generator that names the flag instead of the parameter, or of the field that it sets.
+
+    A parameter of those `asked` for sets the field of its name, with or without a unit: `budget` sets `budget_gpus`.
+    """
+    if (found := FIELD.match(message)) is None:
+        return message
+    name = found["field"]
+    at_fault = [one for one in asked if name == one or (len(one) > 1 and name.startswith(f"{one}_"))]
+    if len(at_fault) != 1:
+        return message
+    return f"{_long(flags[at_fault[0]])}: {_on_the_command_line(message[found.end() :], flags)}"
+
+
 def _on_the_command_line(text: str, flags: Mapping[str, str]) -> str:
-    """A text of a docstring with the flags in the place of the parameters that it names."""
+    """Return a text with flags instead of the parameters that it names in backticks."""
     return re.sub(r"`(\w+)`", lambda found: _long(flags[found[1]]) if found[1] in flags else found[1], text)
 
 
@@ -142,7 +156,7 @@ def _long(flag: str) -> str:
 
 
 def _texts(made_by: Generator) -> dict[str, str]:
-    """What the docstring of a generator says of each parameter, as a sentence."""
+    """Return the sentence about each parameter in the docstring of a generator."""
     found = {}
     for names, text in LINE.findall(inspect.getdoc(made_by) or ""):
         said = " ".join(text.split()).rstrip(".")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,9 +17,12 @@ NAMED = ("artifact", "artifact-generator", "figure-1")
 
 def _number(said: str) -> float:
     try:
-        return float(said)
+        number = float(said)
     except ValueError:
-        raise InputError(f"--interference: must be {', '.join(NAMED)} or a number, got {said}") from None
+        number = math.nan
+    if not 0 <= number <= 1:
+        raise InputError(f"--interference: must be {', '.join(NAMED)} or a number in [0, 1], got {said}")
+    return number
 
 
 def _pairs(said: str) -> float | None:

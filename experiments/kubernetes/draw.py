@@ -1,11 +1,6 @@
-"""What can be drawn of clusters: pods on given nodes, clusters with more nodes than their pods need, and dumps."""
+"""Draw clusters: pods on given nodes, clusters with more nodes than their pods need, and dumps."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Annotated
-
-import typer
 
 from experiments.drawing import Drawing, Flag
 from instances.kubernetes import random_cluster, shrunk_cluster, synthetic_dump
@@ -28,11 +23,8 @@ consolidation = Drawing(
     },
 )
 
-
-def dump(
-    seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
-    nodes: Annotated[int, typer.Option(help="Number of nodes, a tenth of them with GPUs.")] = 60,
-    pods: Annotated[int, typer.Option(help="Number of pods that run, those of DaemonSets among them.")] = 900,
-) -> Mapping[str, bytes]:
-    """A synthetic dump of a Kubernetes cluster and its price table: dump.json and types.csv, in a folder."""
-    return synthetic_dump(seed, nodes=nodes, pods=pods)
+dump = Drawing(
+    "A synthetic dump of a Kubernetes cluster and its price table: dump.json and types.csv, in a folder.",
+    drawn=synthetic_dump,
+    flags={"seed": Flag(help="Seed of all draws.", default=0)},
+)

@@ -103,7 +103,7 @@ def trace_cloud(
     tasks = _tasks_of_jobs(len(rows), multi_task, seed)
     workloads = sorted({c.workload for c in classes})
     if hash_order is not None and slowdown != "artifact-generator":
-        raise InputError(f"hash_order: goes with slowdown artifact-generator, got {slowdown}")
+        raise InputError(f"hash_order: goes with `slowdown` artifact-generator, got {slowdown}")
     with input_errors(str(path)):
         jobs = tuple(
             CloudJob(

@@ -77,12 +77,14 @@ def test_jobs_of_table_7_in_the_simulator_with_a_method_in_the_place_of_full(tmp
         ({"jobs": 3, "tasks_per_job": 0}, "--tasks-per-job: must be a number >= 1, got 0"),
         ({"jobs": 3, "multi_task": 0.5}, "--multi-task: only --trace takes it, got 0.5"),
         ({"jobs": 3, "hash_order": 0}, "--hash-order: only --trace takes it, got 0"),
-        ({"trace": TRACE, "hash_order": 0}, "--hash-order: goes with slowdown artifact-generator, got artifact"),
+        ({"trace": TRACE, "hash_order": 0}, "--hash-order: goes with --interference artifact-generator, got artifact"),
         ({"trace": TRACE, "log_uniform": True}, "--log-uniform: --trace says it itself, got True"),
         ({"trace": TRACE, "multi_gpu": -0.1}, r"--multi-gpu: must be in \[0, 1\], got -0.1"),
         ({"trace": TRACE, "multi_gpu": 0.5}, "--multi-gpu: .*eva_200_jobs.csv has no job with 2 GPUs"),
         ({"trace": TRACE, "multi_gpu": 1.0}, "--multi-gpu: .*eva_200_jobs.csv has 181 jobs with one GPU, too few"),
-        ({"trace": TRACE, "interference": "1.5"}, "--interference: .*must be <= 1, got 1.5"),
+        ({"trace": TRACE, "interference": "1.5"}, "--interference: .* or a number in .0, 1., got 1.5"),
+        ({"jobs": 3, "interference": "nan"}, "--interference: .* or a number in .0, 1., got nan"),
+        ({"trace": TRACE, "believed": 2.0}, "--believed: must be <= 1, got 2.0"),
         ({"trace": Path("nowhere.csv")}, "nowhere.csv: No such file or directory"),
     ],
 )
@@ -90,6 +92,20 @@ def test_bad_flags_are_refused_in_one_line(flags, message: str):
     with pytest.raises(InputError, match=f"^{message}") as caught:
         cloud(**flags)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "said"),
+    [
+        ("--pods", 99, "must be a number >= 600, got 99"),
+        ("--nodes", 1, "must be a number >= 2, got 1"),
+        ("--seed", -1, "must be in [0, 2^31), got -1"),
+    ],
+)
+def test_a_bad_number_for_a_dump_names_the_flag(flag: str, value: int, said: str, tmp_path):
+    done = draw("kubernetes-dump", flag, value, "--out", tmp_path / "dump")
+    assert (done.returncode, done.stderr) == (2, f"gapwise: {flag}: {said}\n")
+    assert not (tmp_path / "dump").exists()
 
 
 def test_more_tasks_and_more_arrivals():
