@@ -40,7 +40,8 @@ def reproduce(
         list[str] | None, typer.Argument(help="Papers, or names such as eva/table-13.", show_default="all")
     ] = None,
     traces: Annotated[
-        Path | None, typer.Option(help="Folder of the papers' traces.", show_default="what needs one is not run")
+        Path | None,
+        typer.Option(help="Folder of the papers' traces.", show_default="experiments that need one are skipped"),
     ] = None,
     only: Annotated[
         list[str] | None, typer.Option(help="Table or figure, such as `table-13`; repeatable.", show_default="all")
@@ -108,7 +109,7 @@ def reproduce(
 
 
 def _wanted(of: Callable[[str], Sequence[N]], papers: Sequence[str], only: Sequence[str]) -> list[tuple[str, N]]:
-    """What is asked for of all that papers have, with their papers. Raises InputError for an unknown paper or name."""
+    """Return the chosen experiments or records, with their papers. Raises InputError for an unknown name."""
     found = []
     for paper, _, name in (said.partition("/") for said in papers or PAPERS):
         if paper not in PAPERS:
@@ -119,7 +120,7 @@ def _wanted(of: Callable[[str], Sequence[N]], papers: Sequence[str], only: Seque
 
 
 def _named(found: Sequence[tuple[str, N]], names: Sequence[str], where: str) -> list[tuple[str, N]]:
-    """Return what has one of the names. Raises InputError, which begins with `where`, for an unknown name."""
+    """Return the ones with one of the names. Raises InputError, which begins with `where`, for an unknown name."""
     known = list(dict.fromkeys(one.name for _, one in found))
     for name in names:
         if name not in known:
@@ -151,7 +152,7 @@ class _Planned:
 
 
 def _run(wanted: Sequence[tuple[Recorded, Context]], run: Callable[[Tasks], Sequence[Any]]) -> list[_Planned]:
-    """Run what records or probes take, equal runs once. Raises InputError if a trace is missing."""
+    """Run the tasks of records or probes, equal tasks once. Raises InputError if a trace is missing."""
     shared, plans = SharedTasks(), []
     for one, context in wanted:
         plan = one.plan(context)
@@ -212,7 +213,7 @@ def _renew(session: Session, wanted: Sequence[Recorded], context: Context, folde
 
 
 def _probed(session: Session, records: Sequence[Recorded], context: Context) -> dict[str, Probe | InputError]:
-    """Return what the probes of records give now, by their ids, or why they give nothing."""
+    """Run the probes of records and return them by id, or the error of each that fails."""
     found: dict[str, Probe | InputError] = {}
     each = [(one, probe_context(context)) for one in records]
     for planned in _run(each, partial(_run_together, session)):
@@ -224,7 +225,7 @@ def _probed(session: Session, records: Sequence[Recorded], context: Context) -> 
 
 
 def _can_be_probed(one: Recorded, context: Context) -> bool:
-    """Return whether the first jobs have all traces that it takes: what they do not have is not recorded."""
+    """Return whether the first jobs have all traces of a record. A record without them is not made."""
     try:
         one.plan(probe_context(context))
     except InputError:
@@ -233,7 +234,7 @@ def _can_be_probed(one: Recorded, context: Context) -> bool:
 
 
 def _list_stale(session: Session, wanted: Sequence[Recorded], context: Context, folder: Path, whole: bool) -> int:
-    """Run the probes and print the stale records, why, and what renewing each costs: the exit status."""
+    """Run the probes, print the stale records with reason and cost of renewal, and return the exit status."""
     made = {one.id: evidence for one in wanted if (evidence := read(one.id, folder)) is not None}
     probes = _probed(session, [one for one in wanted if one.id in made], context)
     faults: dict[str, str] = {}

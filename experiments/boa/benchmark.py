@@ -1,4 +1,4 @@
-"""BOA's allocation, convex and with rescaling, proven."""
+"""Time BOA's allocation, convex and with rescaling."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from models.boa.convex.linear_program import literal_lp
 from models.boa.frontier import frontier
 
 WIDTHS = 64
-EQUAL = 1e-9  # What is nearer to a closed form is equal to it.
+EQUAL = 1e-9  # A value within this distance equals its closed form.
 DRAWS = 30  # Seeds of a randomised heuristic on newTrace.
 LOADS = (1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0)
 EXACT, LITERAL = "models.boa:exact", "models.boa:literal"
@@ -100,7 +100,7 @@ def _with(instance: Instance[BoaAllocation], **changed: Any) -> Instance[BoaAllo
 
 
 def convex(epochs: int, tables: bool, types: int = 1, seed: int = 0) -> Instance[BoaAllocation]:
-    """Ten classes without rescaling times, at twice the least budget; formulas, or tables of Amdahl's law."""
+    """Draw ten classes without rescaling times, at twice the minimum budget; formulas, or tables of Amdahl's law."""
     rng = np.random.default_rng(seed)
     names = [f"type-{h}" for h in range(types)]
     gpu_types = tuple(GpuType(name=name, price=float(rng.uniform(0.5, 3)) if types > 1 else 1.0) for name in names)
@@ -133,7 +133,7 @@ def convex(epochs: int, tables: bool, types: int = 1, seed: int = 0) -> Instance
 
 @method("exact", honours=ANY)
 def cone(data: BoaAllocation, options: Options) -> Answer:
-    """The convex problem as a cone program, by cvxpy."""
+    """Solve the convex problem as a cone program, by cvxpy."""
     from models.boa.convex.cone_program import literal_cone  # with cvxpy, which takes a second to load
 
     return literal_cone(data, options)
@@ -141,12 +141,12 @@ def cone(data: BoaAllocation, options: Options) -> Answer:
 
 @method("exact", honours=ANY)
 def linear(data: BoaAllocation, options: Options) -> Answer:
-    """The convex problem of tables as a linear program, by HiGHS."""
+    """Solve the convex problem of tables as a linear program, by HiGHS."""
     return literal_lp(data, options)
 
 
 def alone(instance: Instance[BoaAllocation], options: Options) -> dict[str, Any]:
-    """The least CPU seconds of the search from arrays, of five."""
+    """Return the minimum CPU seconds of five searches from arrays."""
     made, seconds = curves(instance.data), []
     for _ in range(5):
         with Stopwatch() as watch:
@@ -156,7 +156,7 @@ def alone(instance: Instance[BoaAllocation], options: Options) -> dict[str, Any]
 
 
 def points(instance: Instance[BoaAllocation], options: Options) -> dict[str, Any]:
-    """100 budgets from the least to the instance's own: how many are proven, and CPU seconds of the searches."""
+    """Solve for 100 budgets up to the instance's own; return the number proven and the CPU seconds of the searches."""
     solved = frontier(instance.data)
     budgets = np.linspace(least_budget(instance.data), instance.data.budget, 100)
     results = [solved.at(float(b)) for b in budgets]
@@ -191,14 +191,14 @@ def _search_s(results: Sequence[Result]) -> str:
 
 
 def _each(results: Sequence[Result], exact: Sequence[Result]) -> dict[str, list[float]]:
-    """How far each result is above the optimum of its instance."""
+    """Return the excess of each result over the optimum of its instance."""
     optima = [best.objective or 1.0 for best in exact]
     above = [(r.objective or np.inf) / optimum - 1 for r, optimum in zip(results, optima, strict=True)]
     return {"above the optimum": above}
 
 
 def _draws(results: Sequence[Result], exact: Sequence[Result]) -> dict[str, list[float]]:
-    """How far each draw is above the optimum of their one instance."""
+    """Return the excess of each draw over the optimum of their one instance."""
     return _each(results, list(exact) * len(results))
 
 

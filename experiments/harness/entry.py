@@ -1,4 +1,4 @@
-"""One row of a paper's list of methods: what a method is called, where it is, and which instances it takes."""
+"""Define a row of a paper's list of methods: its name, its function, and the instances that it fits."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 
 def always(data: Any) -> str | None:
-    """A method that fits every instance of its problem."""
+    """Return no reason against any instance of the problem."""
     return None
 
 
 def never(data: Any) -> bool:
-    """A method that is part of `all` on every instance it fits."""
+    """Keep a method in `all` on every instance that it fits."""
     return False
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A method by the `module:function` it is, so that nothing is imported before it is needed.
+    """A method, named by `module:function` so that it is imported only when it is needed.
 
     `unfit(data)` says why the method cannot take an instance, `None` where it can. `costly(data)`: whether it would
     run for hours, so that it has to be asked for by name and is not part of `all`. `starts` are heuristics of the
@@ -36,12 +36,12 @@ class Entry:
 
     @property
     def is_heuristic(self) -> bool:
-        """Whether it is one of the project's heuristics."""
+        """Return whether it is one of the project's heuristics."""
         return self.target.startswith("heuristics.")
 
     @property
     def by_user(self) -> bool:
-        """Whether it is a function of the user's, which is called by where it is."""
+        """Return whether it is a function of the user's, which has `module:function` for its name."""
         return self.name == self.target
 
 
@@ -50,6 +50,6 @@ GROUPS: dict[str, Callable[[Entry], bool]] = {"all": lambda entry: True, "heuris
 
 
 def named(entries: Sequence[Entry], *names: str) -> tuple[Entry, ...]:
-    """The methods of these names."""
+    """Return the methods of these names."""
     known = {entry.name: entry for entry in entries}
     return tuple(known[name] for name in names)

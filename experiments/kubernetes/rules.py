@@ -1,4 +1,4 @@
-"""How far Karpenter's and the cluster autoscaler's rules are from the least bill, and plans that can be carried out."""
+"""Compare the bills of Karpenter's and the cluster autoscaler's rules with the minimum, and find feasible plans."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from models.kubernetes import exact_consolidation
 
 ROWS = (("eks", 200, 30), ("eks", 60, 30), ("table-7", 200, 10), ("eks", 1000, 10))
 FEW = ("eks", 12, 1)
-"""Price lists or tables, pods before a share of them goes, and clusters."""
+"""Price lists or tables, number of pods before a share of them is removed, and number of clusters."""
 RULES: dict[str, tuple[Any, dict[str, Any]]] = {
     "karpenter-1.14": (karpenter_1_14, {}),
     "karpenter-1.14, budget 100%": (karpenter_1_14, {"budget": 1.0}),
@@ -49,8 +49,8 @@ AT_ITS_OWN = (*BALANCED, "karpenter-1.14", "karpenter-1.14, as simulated", "karp
 ANY, TENTH, QUARTER = "any", "a tenth", "a quarter"
 SHARES = {TENTH: 0.1, QUARTER: 0.25}  # of the pods
 SECONDS = {ANY: 5.0, TENTH: 1.0, QUARTER: 10.0}
-AT_ITS_OWN_S = 1.0  # for the least bill at a rule's own evictions
-OF_A_QUARTER = ("eks", 200)  # the row of which a quarter of the pods is asked
+AT_ITS_OWN_S = 1.0  # to minimise the bill at a rule's own number of evictions
+OF_A_QUARTER = ("eks", 200)  # only this row has a limit of a quarter of the pods
 NEAR = 0.005
 ABOUT = {"above": "above the least", "share": "share of the saving", "evicted": "evicted", "again": "pending again"}
 
@@ -62,7 +62,7 @@ def rules(
     first: Annotated[int, typer.Option(min=1, max=len(ROWS), help="Number of the first row to run.")] = 1,
     quick: Quick = False,
 ) -> Study:
-    """Print where the rules end, what it costs in evictions, and what is proven and can be carried out instead."""
+    """Print bills and evictions of the rules, the proven bounds, and the bills of plans that can be carried out."""
     if first > rows:
         raise InputError(f"--first: must be at most {rows}, the last row, got {first}")
     chosen = (FEW,) if quick else ROWS[first - 1 : rows]
@@ -89,7 +89,7 @@ def rules(
 
 
 def measured(cloud: Any, pods: int, seed: int, options: Options) -> dict[str, Any]:
-    """Of one cluster the least bills with their bounds, where the rules end, and a plan that can be carried out."""
+    """Return the minimum bills of a cluster with their bounds, the ends of the rules, and a plan to carry out."""
     data = shrunk_cluster(pods, seed, cloud=cloud).data
     arrays = cluster_arrays(data)
     in_place = int(arrays.on_node.sum())
@@ -147,7 +147,7 @@ def _plan(arrays: ClusterArrays, solution: Any) -> DrainPlan:
 
 
 def _end(data: NodeConsolidation, result: Result) -> dict[str, Any]:
-    """Where a rule ends: `lost` pods are no longer on their node; `evictions`: how often one was evicted."""
+    """Return the end of a rule. `lost`: pods that left their node. `evictions`: number of evictions."""
     assert result.solution is not None
     return {
         "bill": result.objective,
@@ -174,8 +174,11 @@ def _of_rule(found: Sequence[dict[str, Any]], rule: str) -> dict[str, list[float
     }
 
 
-def _beside(found: Sequence[dict[str, Any]], rule: str) -> list[tuple[float, bool, bool]]:
-    """How far a rule is above the least bill found at its own evictions; whether none is lower, and that one proven."""
+def _compare_at_own(found: Sequence[dict[str, Any]], rule: str) -> list[tuple[float, bool, bool]]:
+    """Compare a rule with the best bill at its own evictions, per cluster.
+
+    Returns its excess, whether its bill equals the bound, and whether the best bill does.
+    """
     ends = [one["rules"][rule] for one in found if rule in one["rules"]]
     return [
         (end["bill"] / end["least"] - 1, agree(end["bill"], end["bound"]), agree(end["least"], end["bound"]))
@@ -184,7 +187,7 @@ def _beside(found: Sequence[dict[str, Any]], rule: str) -> list[tuple[float, boo
 
 
 def _values(found: Sequence[dict[str, Any]]) -> dict[str, Sample | float | str]:
-    """The figures of a row."""
+    """Return the figures of a row."""
     number = len(found)
     bests = [one["best"] for one in found]
     values: dict[str, Sample | float | str] = {
@@ -210,13 +213,15 @@ def _values(found: Sequence[dict[str, Any]]) -> dict[str, Sample | float | str]:
         values[f"{rule}: clusters with pods pending again"] = f"{sum(end['again'] > 0 for end in ends)} of {number}"
         values[f"{rule}: without end"] = f"{sum(not end['ended'] for end in ends)} of {number}"
     for rule in AT_ITS_OWN:
-        beside = _beside(found, rule)
-        values[f"{rule}: above the least at its own evictions"] = Sample.of([above for above, _, _ in beside])
-        values[f"{rule}: on the frontier"] = f"{sum(on for _, on, _ in beside)} of {len(beside)}"
-        values[f"{rule}: proven at its own evictions"] = f"{sum(proven for _, _, proven in beside)} of {len(beside)}"
+        compared = _compare_at_own(found, rule)
+        values[f"{rule}: above the least at its own evictions"] = Sample.of([above for above, _, _ in compared])
+        values[f"{rule}: on the frontier"] = f"{sum(on for _, on, _ in compared)} of {len(compared)}"
+        values[f"{rule}: proven at its own evictions"] = (
+            f"{sum(proven for _, _, proven in compared)} of {len(compared)}"
+        )
     ends = [end for one in found for end in one["rules"].values() if end["exact"] is not None]
-    dearer = sum(end["exact"] > end["bill"] and not agree(end["exact"], end["bill"]) for end in ends)
-    values["exact dearer than a rule at its own evictions"] = f"{dearer} of {len(ends)}"
+    worse = sum(end["exact"] > end["bill"] and not agree(end["exact"], end["bill"]) for end in ends)
+    values["exact costs more than a rule at its own evictions"] = f"{worse} of {len(ends)}"
     return values | _of_plans(found)
 
 
@@ -224,8 +229,8 @@ def _of_plans(found: Sequence[dict[str, Any]]) -> dict[str, Sample | float | str
     """Return the figures of plans that can be carried out."""
     number, plans = len(found), [(one, one["plan"]) for one in found]
 
-    def dearer(rules: Sequence[str], most: int) -> str:
-        """Of how many clusters the plan is dearer than the end of a rule that fails in at most so many orders."""
+    def count_beaten(rules: Sequence[str], most: int) -> str:
+        """Count clusters in which the plan costs more than a rule that fails in at most `most` orders."""
         count = 0
         for one, plan in plans:
             ends = [end for rule, end in one["rules"].items() if rule in rules and end["orders"] <= most]
@@ -242,14 +247,14 @@ def _of_plans(found: Sequence[dict[str, Any]]) -> dict[str, Sample | float | str
         "plan: evicted": Sample.of([plan["evictions"] / one["pods"] for one, plan in plans]),
         "plan: succeeds in 95 of 100 orders": f"{sum(plan['orders'] <= 5 for _, plan in plans)} of {number}",
         "plan: orders with pods pending": Sample.of([plan["orders"] for _, plan in plans]),
-        "plan: dearer than an end of a rule that succeeds in 95 of 100 orders": dearer(list(RULES), 5),
-        "plan: dearer than an end of a rule by kube-scheduler": dearer(scheduled, 100),
+        "plan: costs more than an end of a rule that succeeds in 95 of 100 orders": count_beaten(list(RULES), 5),
+        "plan: costs more than an end of a rule by kube-scheduler": count_beaten(scheduled, 100),
         "plan: CPU s": Sample.of([plan["cpu_s"] for _, plan in plans]),
     }
 
 
 def _tables(name: str, found: Sequence[dict[str, Any]]) -> Iterator[TextTable | str]:
-    """The rules of a row, and what else is found, in lines."""
+    """Return the table of a row's rules, and a line for each further figure."""
     values = _values(found)
     head = [f"{name}, {len(found)} clusters", *ABOUT.values()]
     table = []

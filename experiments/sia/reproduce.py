@@ -1,4 +1,4 @@
-"""SIA's section 6: the paper's figures and tables beside ours, on Philly's pools in CloudML's place."""
+"""Reproduce the figures and tables of SIA's section 6, on Philly's pools instead of CloudML's."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SEEDS, BASE_SEEDS = 4, 7  # of each small workload, and of the first of them
 PREEMPTION_SEEDS = 30  # of three days of the base workload
 PHILLY_PREEMPTION_DRAWS = 12
 ON_PHILLY = ((0.25, 5.0), (0.5, 5.0), (1.0, 5.0))
-"""Of PREEMPTION, on draws of Philly's pools."""
+"""The part of PREEMPTION that runs on draws of Philly's pools."""
 LOG = f"helios/{HELIOS_LOG}"
 FIGURE_18 = (1000, 950, 900, 850, 800)
 """Thousandths of the pools' own sizes."""
@@ -53,7 +53,7 @@ SHORT_TRAIN, SHORT_TEST = (28.0, 49.0), (49.0, 63.0)
 
 
 def simulations(context: Context, queues: int, count: int) -> list[Comparison]:
-    """The simulations of section 6.1 with so many queues."""
+    """Return the simulations of section 6.1 with a number of queues."""
     number, trace = 1 if context.quick else count, context.trace(PHILLY)
     return [
         Comparison("philly", (queues, seed), SECTION_6, WARM_UP_DAYS, trace, context.options) for seed in range(number)
