@@ -24,9 +24,20 @@ sys.dont_write_bytecode = False
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Before the whole suite is run by several workers: what all would compile at the same time is compiled once."""
+    """Ask for all cases if the long tests are asked for; compile kernels once before several workers run the suite."""
+    if config.option.markexpr == "long":
+        os.environ["GAPWISE_WHOLE"] = "1"
     if not hasattr(config, "workerinput") and config.args == config.getini("testpaths"):
         compile_first([SimpleNamespace(kernels=tuple(listed()))], quiet=True, jobs=os.cpu_count() or 1)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Count the tests of a module that samples its cases among the long ones: it runs all cases then."""
+    if config.option.markexpr == "long":
+        for item in items:
+            if hasattr(getattr(item, "module", None), "sample"):
+                item.add_marker("long")
 
 
 def pytest_collection_finish() -> None:

@@ -15,6 +15,7 @@ from experiments.papers import BUILDERS, METHODS
 from instances import InputError, Instance, Options, dump, load, parse, save
 from models.literal import write_model
 from tests.attacks.small import CONVEX, NET_SAVING, READINGS, examples
+from tests.sampling import few
 
 AWKWARD = (
     *("ghost", "default", "all", "x", "y", "z", "X", "Y", "alpha", "cost", "obj", "end", "st", "free", "Integers"),
@@ -69,6 +70,7 @@ AWKWARD = (
         "{}",
     ),
 )
+
 NAMES = tuple(name for name in AWKWARD if name)  # an empty name is refused
 Rename = Callable[[str, str], str]
 EVERY = READINGS | CONVEX | NET_SAVING
@@ -187,7 +189,7 @@ def turns(reading: str) -> list[tuple[int, Instance]]:
     return [(start, cases[n % len(cases)]) for n, start in enumerate(range(0, len(NAMES), 2))]
 
 
-@pytest.mark.parametrize("reading", EVERY)
+@pytest.mark.parametrize("reading", few(EVERY, 7))
 @pytest.mark.parametrize("method", ["exact", "literal"])
 def test_the_optimum_does_not_depend_on_names(reading: str, method: str):
     plain: dict[str, float | None] = {}
@@ -198,7 +200,7 @@ def test_the_optimum_does_not_depend_on_names(reading: str, method: str):
         assert found == (None if plain[instance.name] is None else pytest.approx(plain[instance.name], rel=1e-6)), start
 
 
-@pytest.mark.parametrize("reading", READINGS)
+@pytest.mark.parametrize("reading", few(READINGS, 5))
 def test_an_exported_model_can_be_read_again_whatever_the_names(reading: str, tmp_path: Path):
     plain: dict[str, float] = {}
 

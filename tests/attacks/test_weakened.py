@@ -14,8 +14,9 @@ from instances.kubernetes import shrunk_cluster
 from models.core.rooms import Rooms
 from models.kubernetes import exact_consolidation
 from tests.attacks.weakened import NAMES, attack_weakened, weakened
+from tests.sampling import sample
 
-COUNT = int(os.environ.get("GAPWISE_WEAKENED", "5"))
+COUNT = int(os.environ.get("GAPWISE_WEAKENED", sample(2, 50)))
 SEED = int(os.environ.get("GAPWISE_WEAKENED_SEED", "0"))
 
 
@@ -26,7 +27,7 @@ def test_bounds_hold_without_a_good_incumbent(name: str):
 
 def test_weak_packings_lose_a_task_and_weak_methods_know_worse_plans():
     rooms = Rooms(np.array([[9]]), np.array([0]), np.array([[[1]]]), np.array([3]))
-    data = shrunk_cluster(40, 0).data
+    data = shrunk_cluster(20, 0).data
     strong = exact_consolidation(data)
     with weakened():
         assert rooms.by_direction().left.tolist() == [1]

@@ -115,7 +115,12 @@ ROWS = [(problem, entry) for problem, entries in METHODS.items() for entry in en
 SMALLEST = {(case.instance.problem, case.entry.name): case for case in reversed(CASES)}
 """Of every method its smallest instance."""
 
-cases = pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.instance.name}-{c.entry.name}", scope="module")
+cases = pytest.mark.parametrize(
+    "case",
+    [case if case in SMALLEST.values() else pytest.param(case, marks=pytest.mark.long) for case in CASES],
+    ids=lambda case: f"{case.instance.name}-{case.entry.name}",
+    scope="module",
+)
 rows = pytest.mark.parametrize(("problem", "entry"), ROWS, ids=[f"{p}-{e.name}" for p, e in ROWS])
 
 

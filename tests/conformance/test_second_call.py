@@ -53,6 +53,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return folders
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_pictures_are_the_same_at_every_call(command: str, drawn: list[Path]):
     one, two = (

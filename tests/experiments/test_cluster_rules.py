@@ -10,6 +10,7 @@ from experiments.harness.sample import Sample
 from experiments.harness.task import Measured
 from experiments.kubernetes.rules import AT_ITS_OWN, RULES, measured, rules
 from instances import Options
+from tests.sampling import few
 
 
 def cluster(bill: float, **ends: Any) -> dict[str, Any]:
@@ -77,7 +78,7 @@ def test_what_must_not_be_is_counted():
     assert values(worse)["plan: succeeds in 95 of 100 orders"] == "0 of 1"
 
 
-@pytest.mark.parametrize("cloud", ["eks", "table-7"])
+@pytest.mark.parametrize("cloud", few(["eks", "table-7"], 1))
 def test_a_cluster_is_measured_and_nothing_is_below_its_bound(cloud: str):
     figures = measured(cloud, 16, 3, Options())
     assert set(figures["rules"]) == set(RULES)

@@ -30,6 +30,7 @@ from instances.kubernetes import (
 from instances.kubernetes.synthetic import DAEMONS, PLUGIN
 from models.kubernetes import exact_consolidation
 from tests.kubernetes_dumps import ZONE, Json, reader
+from tests.sampling import few
 
 SIZE = {"cpu_milli": 4000.0, "memory_mib": 4000.0, "pods": 10.0}
 
@@ -67,8 +68,8 @@ def without_c(data: NodeConsolidation) -> tuple[Any, Any]:
 def test_a_third_of_the_orders_leaves_the_largest_pod_without_a_place():
     """One and two come before three: the scheduler puts them on different nodes, for each looks the emptiest."""
     arrays, plan = without_c(tight())
-    went = carry_out(arrays, plan, seed=0, orders=3000)
-    assert 900 < went.orders < 1100
+    went = carry_out(arrays, plan, seed=0, orders=300)
+    assert 75 < went.orders < 125
     lost = went.pending.sum(axis=0)
     assert np.count_nonzero(lost) == 1
     assert arrays.need[lost.argmax()][0] == arrays.need[:, 0].max()
@@ -180,7 +181,7 @@ def test_pods_that_wait_are_rented_for_though_that_is_dearer_than_what_runs():
     assert (usd, plan.order, plan.new) == (3.6, (), (0,))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", few(range(3), 1))
 def test_a_plan_is_never_below_the_bound_and_succeeds_in_orders_that_no_search_has_seen(seed: int):
     data = shrunk_cluster(60, seed).data
     arrays = cluster_arrays(data)
@@ -342,7 +343,7 @@ def broken(items: list[Json], where: dict[tuple[str, str], str], nodes: dict[str
     return found
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", few(range(2), 1))
 def test_a_plan_breaks_nothing_in_the_dump_and_the_bound_is_below_it(seed: int, tmp_path: Path):
     files = synthetic_dump(seed, nodes=12, pods=150)
     items = json.loads(files["dump.json"])["items"]

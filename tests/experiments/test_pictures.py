@@ -104,6 +104,7 @@ DRAW = """if 1:
     save_all(plot(table_3(), eva.exact(table_3().data)), Path(sys.argv[1]) / "plan.svg")"""
 
 
+@pytest.mark.long
 def test_svg_and_pdf_are_the_same_bytes_at_every_run(tmp_path: Path):
     kinds = {}
     for seed in ("1", "2"):

@@ -9,6 +9,7 @@ import pytest
 from instances import InputError, MalformedSolution, check, load, parse, save
 from instances.sia import VARIANTS, Job, Pool, SiaOracle, gavel, philly, synthetic, trace_instance
 from instances.sia.examples import five_jobs
+from tests.sampling import few
 
 POOLS = [{"name": "a", "gpus": 2}, {"name": "b", "gpus": 4}]
 
@@ -122,7 +123,7 @@ def test_duration_variants_have_the_same_mean(name):
     assert abs(logarithmic[0] - logarithmic[1]) > 0.05 * logarithmic[0]
 
 
-@pytest.mark.parametrize("name", list(VARIANTS))
+@pytest.mark.parametrize("name", few(VARIANTS, 3))
 def test_generated_load_and_widths_match_the_variant(name):
     variant = VARIANTS[name]
     data = synthetic(name, 3, days=150, slot_minutes=1).data

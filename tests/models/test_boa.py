@@ -155,7 +155,9 @@ def test_larger_instances_are_proven(shape):
     assert result.gap <= 1e-6
 
 
-@pytest.mark.parametrize(("classes", "epochs", "widths", "seed"), [(800, 10, 16, 1), (3200, 3, 8, 0)])
+@pytest.mark.parametrize(
+    ("classes", "epochs", "widths", "seed"), [(400, 10, 16, 1), pytest.param(3200, 3, 8, 0, marks=pytest.mark.long)]
+)
 def test_many_classes_are_proven(classes: int, epochs: int, widths: int, seed: int):
     """They have far more paths near the shortest than can be put together in every way, and need few of them."""
     result = exact(random_allocation(classes, epochs, widths, seed=seed).data)
