@@ -41,6 +41,7 @@ def test_the_commands_are_the_study_and_the_tests():
     assert suite.endswith(".venv/bin/python -m pytest")
 
 
+@pytest.mark.long
 def test_the_commands_run_as_they_stand_and_a_failure_ends_the_script(tmp_path: Path):
     readme = tmp_path / "README.md"
     readme.write_text(PAGE.format(first=".venv/bin/python -c 'print(1)' > one", second="pwd > two; exit 3"))

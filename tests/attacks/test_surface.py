@@ -31,7 +31,7 @@ SOLVED: dict[str, tuple[str, float | None]] = {
 }
 """The status and the objective of each; the name says what was wrong with it."""
 PATIENCE_S = 100.0  # CPU seconds after which a command hangs
-FILES = int(os.environ.get("GAPWISE_SURFACE", "6"))
+FILES = int(os.environ.get("GAPWISE_SURFACE", "3"))
 SEED = int(os.environ.get("GAPWISE_SURFACE_SEED", "0"))
 
 

@@ -31,7 +31,7 @@ from tests.sampling import sample
 def test_both_say_the_same_of_what_is_honest_changed_and_forged():
     """`python -m tests.certificates.agreement 400 SEED` for more; hand-forged ones are in `test_forged*.py`."""
     seen: list[str] = []
-    total = run(sample(12, 400), 0, seen.append, most=3)
+    total = run(sample(6, 400), 0, seen.append, most=3)
     assert total["disagreed"] == 0, seen
     assert total["refused"] > 50
     assert total["accepted"] > 50

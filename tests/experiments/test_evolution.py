@@ -51,6 +51,7 @@ def test_the_judge_takes_its_file_as_it_is():
 
 def test_a_short_search_is_the_same_twice(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("experiments.eva.evolution.GENERATIONS", 1)
+    monkeypatch.setattr("experiments.eva.evolution.POPULATION", 2)
     first = evolved_weights(0, 1, Options(seed=3))
     assert first == evolved_weights(0, 1, Options(seed=3))
     assert first["tried"] > 10

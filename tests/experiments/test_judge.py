@@ -579,6 +579,7 @@ def test_the_least_pressure_of_prism_by_brute_force_and_as_it_is_recorded(monkey
         prism.least_pressure(prism.cases()[1], Options(time_limit=1.0))
 
 
+@pytest.mark.long
 def test_a_program_of_prism_is_called_as_on_the_leaderboard():
     turns = (
         "def compute_model_placement(gpu_num, models):\n    return {g: models[g::gpu_num] for g in range(gpu_num)}\n"

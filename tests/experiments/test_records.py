@@ -61,8 +61,20 @@ def solved(name: str, place: int = 0) -> Result:
     return apply(run.entry, run.instance, run.options)
 
 
-def test_the_instances_of_the_library_are_what_they_were():
-    assert list(differing(library.named_sets())) == []
+@pytest.fixture(scope="module")
+def named_sets() -> list[InstanceSet]:
+    """Return all sets of the library, which take five seconds to draw."""
+    return list(library.named_sets())
+
+
+@pytest.fixture
+def drawn_once(monkeypatch: pytest.MonkeyPatch, named_sets: list[InstanceSet]) -> None:
+    """Give the commands the sets that are drawn already."""
+    monkeypatch.setattr(library, "named_sets", lambda: named_sets)
+
+
+def test_the_instances_of_the_library_are_what_they_were(named_sets: list[InstanceSet]):
+    assert list(differing(named_sets)) == []
 
 
 SOLVED = ("newTrace*", "table 3, a round", "rounds of 6*", "rounds of 20*")
@@ -165,6 +177,7 @@ def test_a_study_says_what_is_better_than_the_record(known: dict, tmp_path: Path
     assert "the record" not in call(*STUDY, "--out", tmp_path / "out").stderr
 
 
+@pytest.mark.usefixtures("drawn_once")
 def test_a_record_of_another_reading_is_compared_with_nothing(known: dict, tmp_path: Path):
     instance = table_7(8, 0)
     key = instance.problem, instance.name
@@ -191,6 +204,7 @@ def test_the_list_counts_no_record_of_another_reading(known: dict, monkeypatch: 
     assert call("library", "list").stdout == "eva-packing: few: 1 instances, 0 with a proven optimum\n"
 
 
+@pytest.mark.usefixtures("drawn_once")
 def test_single_sets_and_instances_are_written(tmp_path: Path):
     assert call("library", "write", "--only", "table 3", "--only", "*-8-seed-1", "--out", tmp_path).returncode == 0
     written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.json.gz")}
@@ -204,8 +218,8 @@ def test_single_sets_and_instances_are_written(tmp_path: Path):
     assert call("library", "list", "--only", "table 3").returncode == 2
 
 
-def test_no_two_sets_of_the_library_are_written_to_one_folder():
-    folders = [(s.instances[0].problem, library.folder_of(s)) for s in library.named_sets()]
+def test_no_two_sets_of_the_library_are_written_to_one_folder(named_sets: list[InstanceSet]):
+    folders = [(s.instances[0].problem, library.folder_of(s)) for s in named_sets]
     assert len(set(folders)) == len(folders)
 
 

@@ -224,7 +224,7 @@ def test_it_fits_the_screen_in_the_readers_colours_without_an_error(
     assert browser.execute_script("return document.querySelectorAll('b').length") == 0  # names are text
 
 
-@pytest.mark.parametrize(("width", "scheme"), zip(WIDTHS, ("dark", "light"), strict=True))
+@pytest.mark.parametrize(("width", "scheme"), list(zip(WIDTHS, ("dark", "light"), strict=True)))
 def test_axe_core_finds_nothing_folded_or_open(browser: Any, report: Path, width: int, scheme: str):
     pytest.importorskip("axe_core_python")
     show(browser, report, width, scheme)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import importlib
+import io
 import json
 import os
 import shutil
@@ -253,6 +255,9 @@ def test_the_digest_of_each_kernel_is_the_same_in_every_process():
         )
         return json.loads(run.stdout)
 
-    first, second = digests("1"), digests("2")
-    assert len(first) > 100
-    assert [name for name, digest in first.items() if second[name] != digest] == []
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        exec(DIGESTS, {})
+    here, elsewhere = json.loads(said.getvalue()), digests("2" if os.environ.get("PYTHONHASHSEED") == "1" else "1")
+    assert len(here) > 100
+    assert [name for name, digest in here.items() if elsewhere[name] != digest] == []

@@ -23,7 +23,7 @@ from instances import Options
 from instances.registry import PROBLEMS
 
 CASES = known_cases()
-EVERY = int(os.environ.get("GAPWISE_CASES", "4"))
+EVERY = int(os.environ.get("GAPWISE_CASES", "8"))
 """One of so many cases is solved again; 1 solves all."""
 
 
