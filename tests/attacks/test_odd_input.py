@@ -9,6 +9,8 @@ import os
 import random
 from pathlib import Path
 
+import pytest
+
 from tests.attacks import bad_files, ends, flags
 from tests.attacks.forked import load
 from tests.sampling import sample
@@ -43,6 +45,7 @@ def test_a_bad_file_is_one_line_wherever_it_is_named(tmp_path: Path):
     assert [(case, symptom) for case, _, symptom in bad_files.tried(cases, tmp_path) if symptom] == []
 
 
+@pytest.mark.long
 def test_a_workload_at_the_ends_of_its_ranges_is_refused_or_ends(tmp_path: Path):
     ends.warm()
     found = [(case, *ends.tried(case, tmp_path)) for case in ends.cases(CASES, SEED)]
