@@ -278,7 +278,7 @@ STANDINS |= {
 BEFORE = {
     "gapwise verify cluster.json": "gapwise solve cluster.json --method exact --certificate proofs",
     "gapwise verify moment.json": "gapwise solve moment.json --certificate proofs",
-    "gapwise cluster dump/dump.json": "gapwise draw kubernetes-dump --nodes 4 --pods 30 --out dump",
+    "gapwise cluster dump/dump.json": "gapwise draw kubernetes-dump --nodes 4 --pods 40 --out dump",
 }
 """What makes the file that a command begins with."""
 

@@ -16,6 +16,7 @@ from instances import load
 from instances.clock import within
 from tests.attacks import surface
 from tests.commands import call, run
+from tests.sampling import sample
 
 FOUND = Path(__file__).with_name("found")
 SOLVED: dict[str, tuple[str, float | None]] = {
@@ -46,7 +47,7 @@ def test_files_that_once_failed_are_solved(limit: tuple[str, ...]):
 
 def test_a_command_of_its_own_solves_and_certifies(tmp_path: Path):
     """In a process of its own; all but the pods by the billion, whose proof is about totals alone."""
-    files = [FOUND / f"{name}.json" for name in SOLVED if "billion" not in name]
+    files = [FOUND / f"{name}.json" for name in SOLVED if "billion" not in name][:: sample(3, 1)]
     done = run("solve", *files, "--certificate", tmp_path / "c", "--time-limit", 10, "--format", "json", "--quiet")
     assert "Traceback" not in done.stderr
     rows = [json.loads(line) for line in done.stdout.splitlines()]

@@ -136,7 +136,8 @@ def test_a_proof_for_other_limits_is_refused(change: str, limited):
         prove_packing(EvaPacking.model_validate(raw), made.text)
 
 
-def test_too_many_patterns_have_no_certificate():
+def test_too_many_patterns_have_no_certificate(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("instances.proofs.eva.saving_program.MOST", 5_000)
     with pytest.raises(NoCertificate, match="patterns"):
         SavingProgram(requests(60, 0, "net-saving"))
     raw = requests(60, 0, "net-saving").model_dump()

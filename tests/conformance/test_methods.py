@@ -25,6 +25,7 @@ from instances.method import ANY, Method
 from instances.options import OPTION_NAMES
 from instances.result import Status, Termination
 from tests.commands import python
+from tests.sampling import few
 
 SLOW = {  # one CPU second to eleven for each run
     ("base-0.5d-1min-seed-3", "literal"),
@@ -160,7 +161,7 @@ def test_a_result_is_legal_and_what_the_checker_says(case: Case):
         assert (result.status, result.termination) == ("optimal", "finished")
 
 
-@pytest.mark.parametrize("instance", PROVEN, ids=lambda i: i.name)
+@pytest.mark.parametrize("instance", few(PROVEN, 25), ids=lambda i: i.name)
 def test_nobody_beats_a_proof(instance: Instance):
     results = [case.result for case in CASES if case.instance is instance]
     known = instance.reference
@@ -224,6 +225,7 @@ def test_a_result_and_a_run_survive_json_and_pickle(case: Case):
     assert run.recalled(result.model_dump_json()) == result
 
 
+@pytest.mark.long
 def test_the_hashes_of_texts_differ_between_processes_and_the_answers_do_not():
     code = (
         "import json; from tests.conformance.test_methods import SMALLEST, Options, said\n"
