@@ -34,7 +34,7 @@ def one_measurement(monkeypatch: pytest.MonkeyPatch):
     def study(target: str) -> None:
         def rules(options: Options) -> Study:
             """One measurement."""
-            task = Measurement("one", f"tests.experiments.test_studies:{target}", {}, options)
+            task = Measurement("one", f"tests.experiments.records.test_studies:{target}", {}, options)
             return Study([task], lambda outcomes: ["never printed"])
 
         monkeypatch.setattr("experiments.aryl.rules.rules", rules)

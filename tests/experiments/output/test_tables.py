@@ -27,7 +27,7 @@ from instances import Options, Result, save
 from instances.eva import table_3, table_7
 from instances.sia import five_jobs
 from tests.commands import call
-from tests.experiments.test_cluster_command import two_nodes, write
+from tests.experiments.kubernetes.test_cluster_command import two_nodes, write
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from instances.eva import table_3
 from instances.sia import five_jobs
 from models.eva import exact
 from tests.commands import call
-from tests.experiments.test_reproduce import WIDE
+from tests.experiments.records.test_reproduce import WIDE
 
 DELAYS = (6.0, 3.0)  # minutes of delay of the five jobs, under FCFS and under SIA_VC
 

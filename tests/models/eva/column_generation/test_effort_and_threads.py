@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from instances import Options, check
 from models.eva.exact import solve_columns
-from tests.models.eva_column_generation.test_column_generation import gapped_packing, medium_packing
+from tests.models.eva.column_generation.test_column_generation import gapped_packing, medium_packing
 
 
 def test_a_limit_of_effort_is_told_and_leaves_a_valid_answer():

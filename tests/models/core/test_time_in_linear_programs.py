@@ -23,7 +23,7 @@ from models.eva.configuration import price
 from models.eva.item_packing import ItemParameters
 from models.eva.item_packing.search import pack_items
 from models.eva.parameters import EvaExactParameters
-from tests.models.eva_item_packing.test_packing import TREE_ONLY, odd_cycles
+from tests.models.eva.item_packing.test_packing import TREE_ONLY, odd_cycles
 
 LIMIT = Options(time_limit=1e6)
 SHORT = 10  # linear programs whose time ends at once, after the first that does
