@@ -1,65 +1,48 @@
-"""`python -m tests.first_study`: the first study of a fresh clone says what every later one says.
+"""`python -m tests.first_study [FOLDER]`: compare README's first study, in FOLDER, with a second one.
 
-The default study, or what further flags of `gap_study` make of it, is run with an empty cache of compiled functions
-(`--cache DIR`) beside three busy processes (`--busy N`), and again with what that has left, alone. Every status and
-every figure but times has to be the same, and no run may fail or refute a record.
+The first study of a fresh clone runs with nothing compiled, and often beside other work. The second one is the quick
+study with everything compiled. Every status and figure that both have must be equal, but for times.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import resource
+import csv
 import subprocess
 import sys
 import tempfile
-from typing import Any
+from pathlib import Path
 
-from tests.commands import ROOT
-from tests.readme_commands import busy
-
-TIMES = ("build_s", "solve_s", "trace")
+TIMES = {"build_s", "solve_s"}
+KEY = ("instance_set", "problem", "instance", "method")
 
 
-def study(cache: str, *flags: str) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """The results of a study by problem, instance and method, without their times. Ends where the study fails."""
-    command = [sys.executable, "-m", "experiments.cli", "gap_study", "--format", "json", *flags]
-    environment = {**os.environ, "NUMBA_CACHE_DIR": cache, "PYTHONPATH": str(ROOT)}
-    with tempfile.TemporaryDirectory() as folder:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run([*command, "--out", folder], stdout=subprocess.PIPE, text=True, env=environment)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    if done.returncode:
-        raise SystemExit(f"the study ended with status {done.returncode}")
-    rows = [json.loads(text) for text in done.stdout.splitlines()]
-    print(f"{len(rows)} results, {spent:.0f} CPU s", flush=True)
-    key = ("problem", "instance", "method")
-    return {
-        tuple(row[name] for name in key): {name: row[name] for name in sorted(row) if name not in TIMES} for row in rows
-    }
+def read_rows(folder: Path) -> dict[tuple[str, ...], dict[str, str]]:
+    """Return the rows of a study by set, problem, instance and method, without their times."""
+    with (folder / "results.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {tuple(row[name] for name in KEY): {k: v for k, v in row.items() if k not in TIMES} for row in rows}
+
+
+def list_differences(first: dict[str, str], second: dict[str, str]) -> list[str]:
+    """Return a line for each column in which two rows differ."""
+    return [f"{name}: {first.get(name)}, then {value}" for name, value in second.items() if first.get(name) != value]
 
 
 def main() -> None:
-    """Compare."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--busy", type=int, default=3)
-    parser.add_argument("--cache")
-    asked, flags = parser.parse_known_args()
+    """Run the second study, compare, and end with status 1 if a result differs or is missing."""
+    first = read_rows(Path(sys.argv[1] if len(sys.argv) > 1 else "results"))
     with tempfile.TemporaryDirectory() as folder:
-        cache = asked.cache or folder
-        with busy(asked.busy):
-            first = study(cache, *flags)
-        later = study(cache, *flags)
-    apart = [key for key in sorted({*first, *later}) if first.get(key) != later.get(key)]
-    for key in apart:
-        one, other = first.get(key, {}), later.get(key, {})
-        for name in sorted({*one, *other}):
-            if one.get(name) != other.get(name):
-                print(*key, name, str(one.get(name))[:200], "then", str(other.get(name))[:200])
-    print(f"{len(apart)} of {len(later)} results of the first study differ")
-    raise SystemExit(bool(apart) or not later)
+        command = [sys.executable, "-m", "experiments.gap_study", "--quick", "--quiet", "--out", folder]
+        if status := subprocess.run(command, stdout=subprocess.DEVNULL).returncode:
+            raise SystemExit(f"the second study ended with status {status}")
+        second = read_rows(Path(folder))
+    wrong = 0
+    for key, row in second.items():
+        for line in ["is missing"] if key not in first else list_differences(first[key], row):
+            print(*key, line)
+            wrong += 1
+    print(f"{len(second)} results of the first study compared, {wrong} differences")
+    raise SystemExit(bool(wrong) or not second)
 
 
 if __name__ == "__main__":
