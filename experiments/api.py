@@ -22,6 +22,7 @@ from experiments.harness.runner import as_finished
 from experiments.harness.store import Store
 from experiments.harness.user_functions import own_name, pickled, resolve, user_method
 from experiments.harness.warmup import compile_first
+from experiments.output.columns import FRAME_COLUMNS
 from experiments.output.folder import ready_folder
 from experiments.output.terminal import err, follow, line
 from experiments.papers import CLUSTER, METHODS, ONLINE, PLOTS
@@ -47,7 +48,6 @@ Policies = Any
 """A name, a function that makes a policy of the workload, its class, an object with `decide(view)`; several of them; or
 a dict of such by names of your own."""
 SOURCES = (Instance, ProblemData, str, Path)
-KEPT = ("status", "objective", "bound", "gap", "unit", "build_s", "solve_s", "reason")
 
 
 def solve(instance: Source, method: Method = "exact", **options: Any) -> Result:
@@ -138,20 +138,7 @@ def study(
             err.print(f"interrupted: {len(outcomes)} of {len(runs)} runs are finished")
     scored = score([(run, outcomes[i]) for i, run in enumerate(runs) if i in outcomes])
     return pd.DataFrame(
-        [
-            {
-                "instance": s.result.instance,
-                "problem": s.result.problem,
-                "method": s.result.method,
-                "gap_to_optimum": s.gap_to_optimum,
-                "gap_to_bound": s.gap_to_bound,
-                "proven": s.proven,
-                "bound_by": s.bound_by,
-                **{name: getattr(s.result, name) for name in KEPT},
-                "result": s.result,
-            }
-            for s in scored
-        ]
+        [{column.name: column.value(s) for column in FRAME_COLUMNS} | {"result": s.result} for s in scored]
     )
 
 

@@ -7,6 +7,7 @@
 - `<!-- table of papers -->`, `<!-- table of open instances -->`, `<!-- table of reproductions -->`: the first table of
   README, the library's open instances, and the command of each reproduced figure.
 - `<!-- table of heuristics of PROBLEM -->`: the heuristics of a problem, each with the first line of its docstring.
+- `<!-- table of columns of FILE -->`: the columns of a study's `results.csv` or `summary.csv`.
 
 `renewed` writes the figures that the records have now. The build refuses a page that differs from this.
 """
@@ -17,7 +18,10 @@ import inspect
 import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 from experiments.harness.evidence import FOLDER, Evidence, Value, path_of, read, recorded, shown
 from experiments.harness.experiment import TextTable
@@ -25,6 +29,7 @@ from experiments.harness.overview import overview_of_records
 from experiments.harness.records import Record, read_records
 from experiments.harness.sources import ROOT
 from experiments.harness.user_functions import resolve
+from experiments.output.columns import RUN_COLUMNS, SUMMARY_COLUMNS, ResultColumn
 from experiments.papers import METHODS, OVERVIEW
 from instances import InputError
 from instances.files import write_whole
@@ -35,6 +40,10 @@ FIGURE = re.compile(r"<!-- (?P<said>paper|given|[^;>]+;[^>]+?) -->(?P<shown>[^<]
 TABLE = re.compile(r"<!-- table (?P<said>[^>]+?) -->\n(?P<shown>.*?)<!--/table-->", re.DOTALL)
 PAPERS_OWN, GIVEN = "paper", "given"
 """Names of figures that no record has: a figure of the paper, and a parameter that somebody has set."""
+COLUMNS: Mapping[str, Sequence[ResultColumn[Any]]] = {
+    "of columns of results.csv": RUN_COLUMNS,
+    "of columns of summary.csv": SUMMARY_COLUMNS,
+}
 
 
 def pages(docs: Path = DOCS, readme: Path = README) -> list[Path]:
@@ -97,6 +106,10 @@ def _table_of(said: str, folder: Path) -> str:
         return _markdown(overview_of_records(list(OVERVIEW.values()), records))
     if said.startswith("of heuristics of "):
         return _markdown(_heuristics(said.removeprefix("of heuristics of ")))
+    if said in COLUMNS:
+        alike = groupby(COLUMNS[said], key=attrgetter("about"))
+        rows = [[", ".join(f"`{column.name}`" for column in columns), about] for about, columns in alike]
+        return _markdown(TextTable(["column", "meaning"], rows))
     if said == "of reproductions":
         return _markdown(_reproductions(folder))
     places, *choices = (part.strip() for part in said.split("|"))

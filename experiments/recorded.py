@@ -17,7 +17,7 @@ from experiments.harness.sources import ROOT
 from experiments.harness.staged import Tasks, following
 from experiments.harness.task import HarnessTask
 from experiments.harness.user_functions import resolve
-from experiments.output.summary import NAMED, measured
+from experiments.output.columns import NAMED, measured
 from experiments.papers import RECORDED, STUDIES, Recording, experiments_of, problems_of, reference_sets_of
 from experiments.plan import study_runs
 

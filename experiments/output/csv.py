@@ -8,38 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from experiments.harness.gaps import MethodSummary, Scored
-from experiments.output.summary import ALL
+from experiments.output.columns import RESULT_COLUMNS, RUN_COLUMNS, SUMMARY_COLUMNS, ResultColumn, Row
 from experiments.output.terminal import cell
 from instances import Result
 
-COLUMNS = (
-    "instance",
-    "problem",
-    "method",
-    "status",
-    "termination",
-    "objective",
-    "bound",
-    "gap",
-    "unit",
-    "build_s",
-    "solve_s",
-    "reason",
-)
 
-
-def csv_text(results: Iterable[Result], extra: Sequence[dict[str, object]] | None = None) -> str:
-    """A header line and one line a result; unknown values are empty. `extra` holds further columns of each result."""
-    results = list(results)
-    more = list(extra) if extra is not None else [{} for _ in results]
-    names = list(dict.fromkeys(name for row in more for name in row))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, [*names, *COLUMNS], lineterminator="\n")
-    writer.writeheader()
-    for result, row in zip(results, more, strict=True):
-        values = {**row, **{name: getattr(result, name) for name in COLUMNS}}
-        writer.writerow({name: cell(value) for name, value in values.items()})
-    return text.getvalue()
+def csv_text(results: Iterable[Result]) -> str:
+    """Return a header line and one line per result; unknown values are empty."""
+    return _table_csv(RESULT_COLUMNS, results)
 
 
 def plan_csv(result: Result) -> str:
@@ -67,27 +43,20 @@ def _csv(rows: Sequence[Mapping[str, Any]], first: Sequence[str]) -> str:
 
 
 def results_csv(scored: Sequence[Scored]) -> str:
-    """One row a run, with its instance set, the gaps of the study, whether it is proven optimal, by whose bound."""
-    extra: list[dict[str, object]] = [
-        {
-            "instance_set": s.run.instance_set,
-            "gap_to_optimum": s.gap_to_optimum,
-            "gap_to_bound": s.gap_to_bound,
-            "measure_gap_to_optimum": s.measure_gap_to_optimum,
-            "measure_gap_to_bound": s.measure_gap_to_bound,
-            "proven": "yes" if s.proven else "no",
-            "bound_by": s.bound_by,
-        }
-        for s in scored
-    ]
-    return csv_text([s.result for s in scored], extra)
+    """Return one line per run, with its instance set and the gaps of the study."""
+    return _table_csv(RUN_COLUMNS, scored)
 
 
 def summary_csv(rows: Sequence[MethodSummary]) -> str:
-    """One line a row of the table; shares of 1, unknown values empty."""
+    """Return one line per row of the study's table; gaps are shares of 1, unknown values empty."""
+    return _table_csv(SUMMARY_COLUMNS, rows)
+
+
+def _table_csv(columns: Sequence[ResultColumn[Row]], rows: Iterable[Row]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["problem", *(column.name for column in ALL)])
+    writer.writerow(column.name for column in columns)
     for row in rows:
-        writer.writerow([row.problem, *(cell(column.value(row)) for column in ALL)])
+        values = (column.value(row) for column in columns)
+        writer.writerow(cell({True: "yes", False: "no"}[v] if isinstance(v, bool) else v) for v in values)
     return text.getvalue()

@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from experiments.canvas import DASHES, MARKERS, canvas, from_zero, legend, lined, plain
 from experiments.harness.gaps import UNSOLVED, MethodSummary, compared
-from experiments.output.summary import NAMED, measured
+from experiments.output.columns import NAMED, measured
 from experiments.palette import Look, looks, widths
 from instances import InputError
 from instances.gaps import TOLERANCE

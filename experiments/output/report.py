@@ -6,7 +6,7 @@ import base64
 import gzip
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib import resources
@@ -17,9 +17,10 @@ from typing import Any
 from experiments.harness.experiment import TextTable
 from experiments.harness.gaps import Key, MethodSummary, Scored
 from experiments.harness.overview import OverviewRow, overview_of_study
+from experiments.output.columns import NAMED, RUN_TABLE, ResultColumn, Row, measured
 from experiments.output.csv import results_csv, summary_csv
 from experiments.output.results import NUMBERS
-from experiments.output.summary import NAMED, ProblemAnswer, answers, measured
+from experiments.output.summary import ProblemAnswer, answers
 from experiments.output.terminal import percent
 from experiments.palette import BLUE, GREY, INK, Look, looks, widths
 from instances.files import write_whole
@@ -237,21 +238,6 @@ def _trace(s: Scored) -> Figure:
     return {"data": data, "layout": axes}
 
 
-TEXT, NUMBER = "text", ""
-RUN_COLUMNS = (
-    ("instance set", TEXT),
-    ("instance", TEXT),
-    ("method", TEXT),
-    ("status", TEXT),
-    ("objective", NUMBER),
-    ("bound", NUMBER),
-    ("unit", TEXT),
-    ("gap to optimum", NUMBER),
-    ("to bound", NUMBER),
-    ("proven", TEXT),
-    ("CPU s", NUMBER),
-    ("", TEXT),
-)
 HOW = (
     "Gap to optimum: |objective - proven optimum| / |optimum|. To bound, where no optimum is proven: |objective - best "
     "bound| / |objective|. Proven: solutions that meet the best bound of the study, to 1e-6, whatever --gap says. "
@@ -260,7 +246,6 @@ HOW = (
     "is in the column common, over the k of n instances on which every method has a gap. CPU seconds of one process, "
     "build and solve."
 )
-Cell = tuple[str, object]
 LANE = 4  # pixels of a method in the picture of all gaps
 MAX_LABELS = 8  # tick labels of that picture that a phone has room for
 MAX_OPEN = 60  # sets that are listed at once; more are folded by problem
@@ -494,10 +479,7 @@ def _figure(said: str, mark: str) -> str:
 
 def set_table(rows: Sequence[MethodSummary], name: str) -> str:
     """Return the table of one set, with a row per method."""
-    columns = (*NAMED[1:], *measured(rows))
-    headings = [(c.heading, TEXT if c in NAMED or not c.heading else NUMBER) for c in columns]
-    lines = [[(c.show(row), c.value(row)) for c in columns] for row in rows]
-    return _table(f"{name}: gaps by method", headings, lines)
+    return _table(f"{name}: gaps by method", (*NAMED[1:], *measured(rows)), rows)
 
 
 def _progress(traces: Sequence[tuple[str, Any]]) -> str:
@@ -515,35 +497,19 @@ def _progress(traces: Sequence[tuple[str, Any]]) -> str:
 
 
 def _runs(scored: Sequence[Scored]) -> str:
-    lines = []
-    for s in scored:
-        r = s.result
-        said = r.reason or (r.violations[0] if r.violations else "")
-        said = said or (f"no gap: the {s.nothing} is 0" if s.nothing else "")
-        words = [s.run.instance_set, r.instance, r.method, r.status]
-        numbers: list[Cell] = [(_number(value), value) for value in (r.objective, r.bound)]
-        gaps: list[Cell] = [(percent(value), value) for value in (s.gap_to_optimum, s.gap_to_bound)]
-        proven = "yes" if s.proven else "no"
-        seconds = "-" if r.cpu_s is None else f"{r.cpu_s:.3f}"
-        line: list[Cell] = [*((w, w) for w in words), *numbers, (r.unit, r.unit), *gaps, (proven, proven)]
-        lines.append([*line, (seconds, r.cpu_s), (said, said)])
-    return f"<details id='runs'><summary>All runs</summary>{_table('all runs', RUN_COLUMNS, lines)}</details>"
+    return f"<details id='runs'><summary>All runs</summary>{_table('all runs', RUN_TABLE, scored)}</details>"
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.8g}"
-
-
-def _table(caption: str, headings: Sequence[tuple[str, str]], lines: Iterable[Sequence[Cell]]) -> str:
+def _table(caption: str, columns: Sequence[ResultColumn[Row]], rows: Sequence[Row]) -> str:
     """A table whose headings sort it, under a field whose words filter it; `data-value` is what is sorted by."""
-    lines = list(lines)
-    if lines and not headings[-1][0] and not any(line[-1][1] for line in lines):  # no notes
-        headings, lines = headings[:-1], [line[:-1] for line in lines]
+    if rows and not any(columns[-1].show(row) for row in rows):  # no notes
+        columns = columns[:-1]
     head = "".join(
-        f"<th class='{kind}' scope='col'><button type='button'>{escape(heading) or 'notes'}</button></th>"
-        for heading, kind in headings
+        f"<th class='{'' if column.kind == 'number' else 'text'}' scope='col'>"
+        f"<button type='button'>{escape(column.heading) or 'notes'}</button></th>"
+        for column in columns
     )
-    body = "".join(f"<tr>{_cells(headings, line)}</tr>" for line in lines)
+    body = "".join(f"<tr>{''.join(_cell(column, row) for column in columns)}</tr>" for row in rows)
     return (
         "<div class='sortable'><div class='tools'><input type='search' placeholder='filter: words that a row has'"
         " aria-label='filter the table'><output class='pale'></output></div>"
@@ -553,14 +519,11 @@ def _table(caption: str, headings: Sequence[tuple[str, str]], lines: Iterable[Se
     )
 
 
-def _cells(headings: Sequence[tuple[str, str]], line: Sequence[Cell]) -> str:
-    cells = ""
-    for (heading, kind), (text, value) in zip(headings, line, strict=True):
-        if kind == TEXT:
-            cells += f"<td class='text{'' if heading else ' long'}'>{escape(shown(text))}</td>"
-        else:
-            cells += f"<td data-value='{'' if value is None else value}'>{escape(text)}</td>"
-    return cells
+def _cell(column: ResultColumn[Row], row: Row) -> str:
+    if column.kind != "number":
+        return f"<td class='text{' long' if column.kind == 'note' else ''}'>{escape(column.show(row))}</td>"
+    value = column.value(row)
+    return f"<td data-value='{'' if value is None else value}'>{escape(column.show(row))}</td>"
 
 
 def _asset(name: str) -> str:

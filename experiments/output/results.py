@@ -10,53 +10,20 @@ from experiments.harness.experiment import TextTable
 from experiments.harness.gaps import MethodSummary, Scored
 from experiments.harness.overview import OverviewRow, overview_of_study
 from experiments.harness.user_functions import resolve
+from experiments.output.columns import COMMON, NAMED, RESULT_TABLE, Kind, measured
 from experiments.output.folder import result_file
-from experiments.output.summary import COMMON, NAMED, StudyColumn, answers, measured
-from experiments.output.table import Kind, show_table
+from experiments.output.summary import answers
+from experiments.output.table import show_table
 from experiments.output.terminal import out, percent, print_rich
 from instances import Instance, Result
-from instances.gaps import TOLERANCE, ahead, of_nothing
+from instances.gaps import ahead
 from instances.text import shown
 
 
 def print_table(results: Iterable[Result]) -> None:
     """Print one row per result on standard output, and its note."""
-    rows = []
-    for r in results:
-        numbers = [f"{v:.10g}" if v is not None else "-" for v in (r.objective, r.bound)]
-        seconds = "-" if r.cpu_s is None else f"{r.cpu_s:.3f}"
-        rows.append(
-            [shown(r.instance), shown(r.method), r.status, *numbers, percent(own_gap(r), 4), seconds, r.unit, note(r)]
-        )
-    show_table(RESULT_HEAD, rows, grouped=True)
-
-
-RESULT_HEAD: list[tuple[str, Kind]] = [
-    ("instance", "name"),
-    ("method", "name"),
-    ("status", "text"),
-    ("objective", "number"),
-    ("bound", "number"),
-    ("gap", "number"),
-    ("CPU s", "number"),
-    ("unit", "text"),
-    ("", "note"),
-]
-
-
-def own_gap(result: Result) -> float | None:
-    """The gap of a result as a reader is shown it: none where it would be a share of nothing."""
-    return None if of_nothing(result.objective, result.bound) else result.gap
-
-
-def note(result: Result) -> str:
-    """What there is to say of a result beside its numbers."""
-    said = result.reason or (result.violations[0] if result.violations else "")
-    if of_nothing(result.objective, result.bound):
-        said = "; ".join(part for part in ("no gap: of an objective of 0 there is no share", said) if part)
-    if result.status == "optimal" and result.gap is not None and result.gap > TOLERANCE:
-        said = "; ".join(part for part in ("within the gap asked for, not proven further", said) if part)
-    return shown(said)
+    head = [(column.heading, column.kind) for column in RESULT_TABLE]
+    show_table(head, ([column.show(r) for column in RESULT_TABLE] for r in results), grouped=True)
 
 
 def print_tables(rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> None:
@@ -74,8 +41,8 @@ def print_tables(rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> Non
         here = [row for row in rows if row.problem == problem]
         out.print(problem, style="bold")
         columns = [*NAMED, *measured(here)]
-        head = [(column.heading, _kind(column)) for column in columns]
-        show_table(head, ([shown(column.show(row)) for column in columns] for row in here), grouped=True)
+        head = [(column.heading, column.kind) for column in columns]
+        show_table(head, ([column.show(row) for column in columns] for row in here), grouped=True)
         out.print()
     common = f"{COMMON.heading}: mean over the instances of a set on which every method has a gap; "
     print_rich(
@@ -84,10 +51,6 @@ def print_tables(rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> Non
         "proven: solutions that meet the best bound, to 1e-6; CPU s: mean a run"
     )
     out.print()
-
-
-def _kind(column: StudyColumn) -> Kind:
-    return "name" if column in NAMED else "note" if column.name == "notes" else "number"
 
 
 def print_first_screen(rows: Sequence[MethodSummary], overview: Sequence[OverviewRow], folder: Path) -> None:

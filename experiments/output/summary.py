@@ -1,12 +1,12 @@
-"""Summarise a study in words and in columns: gaps, worst instances and proofs of each method."""
+"""Summarise a study in words: gaps, worst instances and proofs of each method."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 
-from experiments.harness.gaps import Key, MethodSummary, Scored
+from experiments.harness.gaps import Key, Scored
 from experiments.output.terminal import percent
 from instances.gaps import TOLERANCE
 from instances.text import shown
@@ -152,101 +152,3 @@ def _finding(method: str, here: list[Scored], bare: Collection[Key]) -> tuple[fr
         sum(s.result.status == "violates" for s in here),
         sum(s.unsolved for s in here),
     )
-
-
-@dataclass(frozen=True)
-class StudyColumn:
-    """One column: its name in `summary.csv`, its heading, the value of a row, and how a reader is shown that."""
-
-    name: str
-    heading: str
-    value: Callable[[MethodSummary], object]
-    show: Callable[[MethodSummary], str]
-
-
-def _share(name: str, heading: str, value: Callable[[MethodSummary], float | None]) -> StudyColumn:
-    return StudyColumn(name, heading, value, lambda row: percent(value(row)))
-
-
-def _text(name: str, heading: str, value: Callable[[MethodSummary], object]) -> StudyColumn:
-    return StudyColumn(name, heading, value, lambda row: str(value(row)))
-
-
-def _number(name: str, heading: str, value: Callable[[MethodSummary], float | None]) -> StudyColumn:
-    return StudyColumn(name, heading, value, lambda row: "-" if (v := value(row)) is None else f"{v:.3g}")
-
-
-def _cpu_s(row: MethodSummary) -> float | None:
-    return fmean(row.cpu_s) if row.cpu_s else None
-
-
-def _shown_cpu_s(row: MethodSummary) -> str:
-    seconds = _cpu_s(row)
-    return "-" if seconds is None else f"{seconds:.3f}"
-
-
-NAMED = (
-    _text("instance_set", "instance set", lambda row: row.instance_set),
-    _text("method", "method", lambda row: row.method),
-)
-RUNS = (_text("runs", "runs", lambda row: row.runs),)
-"""In `summary.csv` alone: a reader is shown of how many of them each mean is."""
-OVER = StudyColumn("gaps_to_optimum", "over", lambda row: len(row.gaps), lambda row: f"{len(row.gaps)}/{row.runs}")
-
-
-def _common(row: MethodSummary) -> str:
-    """The mean over the instances on which every method has a gap, and how many of the set these are."""
-    said = [f"{percent(fmean(row.common))} ({len(row.common)}/{row.instances})"] if row.common else []
-    if row.common_to_bound:
-        said.append(f"to bound {percent(fmean(row.common_to_bound))} ({len(row.common_to_bound)}/{row.instances})")
-    return ", ".join(said) or "-"
-
-
-COMMON = StudyColumn("mean_common_gap", "common", lambda row: fmean(row.common) if row.common else None, _common)
-"""Where methods of a set have gaps on different instances, the one mean that compares all of them."""
-COMMON_IN_FILES = (
-    COMMON,
-    _share("mean_common_gap_to_bound", "", lambda row: fmean(row.common_to_bound) if row.common_to_bound else None),
-    _text("common", "", lambda row: len(row.common) + len(row.common_to_bound)),
-)
-
-
-def _gaps(
-    kind: str,
-    heading: str,
-    gaps: Callable[[MethodSummary], Sequence[float]],
-    to_bound: Callable[[MethodSummary], Sequence[float]],
-) -> tuple[StudyColumn, ...]:
-    return (
-        _share(f"mean_{kind}_to_optimum", f"{heading}mean", lambda row: row.describe(gaps(row))[0]),
-        _share(f"median_{kind}_to_optimum", "median", lambda row: row.describe(gaps(row))[1]),
-        _share(f"max_{kind}_to_optimum", "max", lambda row: row.describe(gaps(row))[2]),
-        OVER,
-        _share(f"mean_{kind}_to_bound", "to bound", lambda row: row.describe(to_bound(row))[0]),
-    )
-
-
-OF_THE_OBJECTIVE = _gaps("gap", "gap to optimum: ", lambda row: row.gaps, lambda row: row.gaps_to_bound)
-OF_THE_MEASURE = (
-    *_gaps("measure_gap", "", lambda row: row.measure_gaps, lambda row: row.measure_gaps_to_bound),
-    _number("mean_part", "", lambda row: row.describe(row.parts)[0]),
-    _number("mean_optimal_part", "optimum's", lambda row: row.describe(row.best_parts)[0]),
-)
-ENDED = (
-    StudyColumn("proven", "proven", lambda row: row.proven, lambda row: f"{row.proven}/{row.runs}"),
-    StudyColumn("mean_cpu_s", "CPU s", _cpu_s, _shown_cpu_s),
-    _text("notes", "", lambda row: row.notes),
-)
-ALL = tuple(dict.fromkeys((*NAMED, *RUNS, *OF_THE_OBJECTIVE, *OF_THE_MEASURE, *COMMON_IN_FILES, *ENDED)))
-"""Columns of `summary.csv`, for every problem."""
-
-
-def measured(rows: Sequence[MethodSummary]) -> tuple[StudyColumn, ...]:
-    """Return the columns for the rows of one problem: gaps in the problem's measure if it has one."""
-    name, part = next(((row.measure, row.part) for row in rows if row.measure), ("", ""))
-    ended = (COMMON, *ENDED) if any(row.partial for row in rows) else ENDED
-    if not name:
-        return (*OF_THE_OBJECTIVE, *ended)
-    headings = {"mean_measure_gap_to_optimum": f"gap in {name}: mean", "mean_part": part}
-    headed = (replace(column, heading=headings.get(column.name, column.heading)) for column in OF_THE_MEASURE)
-    return (*headed, *ended)

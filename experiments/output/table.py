@@ -5,23 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Literal
 
 from rich.cells import cell_len
 from rich.table import Table
 
+from experiments.output.columns import Kind
 from experiments.output.terminal import out, print_rich
 
 MARK = "…"
 SHORTEST_NAME = 21  # columns of the terminal that a name keeps in any case
 WHOLE_NAME = 40  # a table is set by group before names up to this length are shortened
 NOTE_LINES = 3  # a note of more lines than this stands below the table
-
-Kind = Literal["name", "number", "text", "note"]
-"""Names are shortened in the middle. The other cells, and all headings, are broken between words only.
-
-A column of notes stands below the table if it gets too little room.
-"""
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ import pytest
 
 from experiments.harness.gaps import MethodSummary
 from experiments.harness.instance_set import from_paths
+from experiments.output.columns import NAMED, measured
 from experiments.output.csv import summary_csv
 from experiments.output.folder import result_file
 from experiments.output.report import set_table
-from experiments.output.summary import NAMED, measured
 from experiments.output.terminal import cell, label
 from instances import Instance, save
 from instances.eva import table_3

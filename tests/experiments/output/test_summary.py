@@ -11,9 +11,9 @@ import pytest
 
 from experiments.harness.gaps import Scored, false_references, score, summarise
 from experiments.harness.run import Run
+from experiments.output.columns import measured
 from experiments.output.csv import summary_csv
 from experiments.output.results import print_table, print_tables
-from experiments.output.summary import measured
 from experiments.output.terminal import line
 from experiments.plan import methods_for
 from instances import Instance, Options, Reference, Result
