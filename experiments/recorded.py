@@ -18,8 +18,9 @@ from experiments.harness.staged import Tasks, following
 from experiments.harness.task import HarnessTask
 from experiments.harness.user_functions import resolve
 from experiments.output.columns import NAMED, measured
-from experiments.papers import RECORDED, STUDIES, Recording, experiments_of, problems_of, reference_sets_of
+from experiments.papers import RECORDED, STUDIES, experiments_of, problems_of, reference_sets_of
 from experiments.plan import study_runs
+from experiments.spec import Recording
 
 GAP_STUDY, LIMIT_S = "gap-study", 60.0
 FIRST_JOBS = ROOT / "tests" / "data" / "first"
@@ -101,7 +102,7 @@ def _cpu_s(outcome: Any) -> float | None:
 def recorded_of(paper: str) -> tuple[Recorded, ...]:
     """All that is recorded of a paper."""
     experiments = (_of_experiment(paper, one) for one in experiments_of(paper))
-    studies = (_of_study(record, said) for record, said in RECORDED.items() if record.startswith(f"{paper}/"))
+    studies = (_of_study(paper, *said) for record, said in RECORDED.items() if record.startswith(f"{paper}/"))
     return (*experiments, *studies, _gap_study(paper))
 
 
@@ -119,8 +120,8 @@ def _of_experiment(paper: str, experiment: Experiment) -> Recorded:
     return Recorded(paper, experiment.name, experiment.title, command, plan)
 
 
-def _of_study(record: str, said: Recording) -> Recorded:
-    make: Callable[..., Study] = resolve(STUDIES[said.study])
+def _of_study(paper: str, study: str, said: Recording) -> Recorded:
+    make: Callable[..., Study] = resolve(STUDIES[study])
 
     def given(quick: bool) -> dict[str, Any]:
         return {**said.given, **(said.probe if quick else {})}
@@ -136,13 +137,10 @@ def _of_study(record: str, said: Recording) -> Recorded:
         return RecordPlan(made.tasks, found, partial(following, made))
 
     def command(quick: bool) -> str:
-        return " ".join(
-            ["gapwise study", said.study, *(word for item in given(quick).items() for word in _flags(*item))]
-        )
+        return " ".join(["gapwise study", study, *(word for item in given(quick).items() for word in _flags(*item))])
 
-    paper, _, name = record.partition("/")
-    title = inspect.getdoc(make) or said.study
-    return Recorded(paper, name, title.partition("\n")[0], command, plan)
+    title = inspect.getdoc(make) or study
+    return Recorded(paper, said.name, title.partition("\n")[0], command, plan)
 
 
 def _at_hand(context: Context, value: Any) -> Any:

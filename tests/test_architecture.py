@@ -26,7 +26,7 @@ LAYERS = {
 ROLES = {
     "instances": ("examples", "generators", "checker"),
     "models": ("exact", "literal"),
-    "experiments": ("methods", "reference"),
+    "experiments": ("problems", "methods", "reference"),
 }
 OF_A_WORLD = ("simulation", "pictures", "reproduce")  # roles of a paper that is simulated
 LISTS = {"experiments.papers", "instances.registry"}  # the two files that a fifth paper edits

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from experiments.harness.entry import Entry, named
-from instances.eva import EvaPacking, EvaReconfiguration, InstanceType, Task, constraints_of, packing_arrays
+from instances.eva import EvaPacking, EvaReconfiguration, InstanceType, Task, packing_arrays
 from instances.eva.arrays import LARGEST_AMOUNT, WholeAmounts, contents
 
-LIMITS = {"max_instances", "running"}
 LITERAL_BINARIES = 250_000  # A literal model with more binaries y is not built.
 TIED = 1_000_000  # So many tasks of equal reservation prices, placed one by one, take seconds.
 ONE_BY_ONE = 100_000  # So many tasks on one instance, placed one by one, take seconds.
@@ -35,7 +34,7 @@ def _costly_literal(data: EvaPacking) -> bool:
 
 def _unfit_exact(data: EvaPacking) -> str | None:
     """Where instances are limited, the net saving needs all patterns, and not those alone that pay by themselves."""
-    if data.objective == "cost" or not LIMITS.intersection(constraints_of(data)):
+    if data.objective == "cost" or not data.limited:
         return None
     from models.eva.net_saving import saving_patterns  # only here is a model looked at before it is asked for
     from models.eva.parameters import DEFAULTS
@@ -82,7 +81,7 @@ def _unfit_one_type(data: EvaPacking) -> str | None:
     """What packs one task after the other on one instance type of which there is no limit."""
     if data.objective != "cost":
         return "it has no interference"
-    if len(data.instance_types) > 1 or LIMITS.intersection(constraints_of(data)):
+    if len(data.instance_types) > 1 or data.limited:
         return "it packs on one instance type without limits"
     tasks = sum(task.count for task in data.tasks)
     return f"it packs {tasks:,} tasks one by one, more than {ONE_TYPE:,}" if tasks > ONE_TYPE else None

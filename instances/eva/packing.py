@@ -238,6 +238,11 @@ class EvaPacking(PackedTasks):
         return (allowed is None or kind.name in allowed) and super().fits(task, kind)
 
     @property
+    def limited(self) -> bool:
+        """Whether there is a maximum number of instances of some type."""
+        return bool(self.running) or any(kind.max_instances is not None for kind in self.instance_types)
+
+    @property
     def sense(self) -> Sense:
         return "minimize" if self.objective == "cost" else "maximize"
 

@@ -92,7 +92,7 @@ def refuse_other_packings(data: EvaPacking, objective: Objective = "cost") -> No
     """Raise InputError for a packing with another objective, or with more than tasks and types."""
     if data.objective != objective:
         raise InputError(f"data.objective: must be {objective} for this peer, got {data.objective}")
-    if data.running or data.spread or any(kind.max_instances is not None for kind in data.instance_types):
+    if data.limited or data.spread:
         raise InputError("data: must be without limits, running instances and spreading for this peer")
 
 

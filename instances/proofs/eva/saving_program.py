@@ -32,8 +32,7 @@ Pattern = tuple[int, ...]
 
 def saving_program(data: EvaPacking) -> SavingProgram | LimitedSavingProgram:
     """The program of the net saving of `data`. Raises NoCertificate where there are too many patterns."""
-    limited = data.running or any(k.max_instances is not None for k in data.instance_types)
-    return LimitedSavingProgram(data) if limited else SavingProgram(data)
+    return LimitedSavingProgram(data) if data.limited else SavingProgram(data)
 
 
 class SavingProgram:

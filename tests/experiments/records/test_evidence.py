@@ -19,8 +19,8 @@ from experiments.harness.sample import Sample
 from experiments.harness.store import Store
 from experiments.harness.task import Measured
 from experiments.pages import renewed
-from experiments.papers import Recording
 from experiments.simulator.simulation import Simulation
+from experiments.spec import Recording
 from instances import InputError
 from instances.eva import table_3
 from instances.sia import five_jobs
@@ -65,8 +65,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(reproduce, "PAPERS", ("sia",))
     monkeypatch.setattr(recorded, "experiments_of", lambda paper: (FIVE, BROKEN, TWICE))
     monkeypatch.setattr(recorded, "reference_sets_of", lambda paper, quick: ())
-    rules = Recording("aryl-rules", {"seeds": 2, "instance_jobs": 3}, {"seeds": 1})
-    monkeypatch.setattr(recorded, "RECORDED", {"sia/rules": rules})
+    rules = Recording("rules", {"seeds": 2, "instance_jobs": 3}, {"seeds": 1})
+    monkeypatch.setattr(recorded, "RECORDED", {"sia/rules": ("aryl-rules", rules)})
     monkeypatch.setattr(recorded, "FIRST_JOBS", tmp_path)
     monkeypatch.setattr(recorded, "ROOT", tmp_path.parent)
     (tmp_path / "traces").mkdir()

@@ -1,0 +1,35 @@
+"""The problems, workloads and studies of BOA."""
+
+from __future__ import annotations
+
+from experiments.spec import PaperSpec, ProblemSpec, Recording, StudySpec
+
+PAPER = PaperSpec(
+    problems=[
+        ProblemSpec(
+            "boa-renting",
+            online="experiments.boa.simulation:ONLINE_OF",
+            drawing="experiments.boa.draw:renting",
+        ),
+        ProblemSpec(
+            "boa-allocation",
+            methods="experiments.boa.methods:METHODS",
+            literal="models.boa:build_literal",
+            literal_names="models.boa:literal_names",
+            certifier="models.boa.certificate:certificate",
+            plot="experiments.boa.plot:widths",
+            front="experiments.boa.front:front",
+            trace="experiments.boa.front:of_trace",
+            spaces="experiments.boa.worst:SPACES",
+        ),
+    ],
+    studies=[
+        StudySpec("boa-benchmark", "experiments.boa.benchmark:benchmarks", [Recording("benchmark")]),
+        StudySpec("boa-genetic", "experiments.boa.genetic:genetic"),
+        StudySpec("boa-worst", "experiments.boa.worst:worst_cases", [Recording("worst")]),
+        StudySpec("boa-peers", "experiments.boa.peers:peers", [Recording("peers")]),
+        StudySpec("boa-growth", "experiments.boa.growth:growth", [Recording("growth")]),
+    ],
+    judged={"boa-widths": "experiments.boa.judged:TASKS"},
+    overview="experiments.boa.reference:OVERVIEW_ROW",
+)

@@ -1,0 +1,76 @@
+"""The problems, workloads and studies of Eva."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from experiments.spec import PaperSpec, ProblemSpec, Recording, StudySpec
+
+PAPER = PaperSpec(
+    problems=[
+        ProblemSpec(
+            "eva-cloud",
+            online="experiments.eva.simulation:ONLINE_OF",
+            drawing="experiments.eva.draw:cloud",
+        ),
+        ProblemSpec(
+            "eva-packing",
+            methods="experiments.eva.methods:METHODS",
+            literal="models.eva:build_literal",
+            literal_names="models.eva:literal_names",
+            certifier="models.eva.certificate:certificate",
+            plan="experiments.eva.plan:plan",
+            plot="experiments.eva.plot:packing",
+            next_best="experiments.eva.next_best:NextBest",
+            drawing="experiments.eva.draw:packing",
+            spaces="experiments.eva.worst:SPACES",
+        ),
+        ProblemSpec(
+            "eva-reconfiguration",
+            methods="experiments.eva.methods:METHODS",
+            literal="models.eva.reconfiguration:build_literal_reconfiguration",
+            literal_names="models.eva.reconfiguration:literal_names_reconfiguration",
+            certifier="models.eva.reconfiguration.certificate:certificate",
+            plot="experiments.eva.plot:reconfiguration",
+            drawing="experiments.eva.draw:rounds",
+        ),
+    ],
+    studies=[
+        StudySpec(
+            "eva-benchmark",
+            "experiments.eva.benchmark:benchmarks",
+            [Recording("benchmark"), Recording("interference", {"net_saving": True})],
+        ),
+        StudySpec(
+            "eva-moments",
+            "experiments.eva.moments:moments",
+            [
+                Recording(
+                    "moments",
+                    {"trace": [Path("eva/trace_pai_200.csv"), Path("eva/trace_pai_full.csv")]},
+                    {"trace": [Path("eva/trace_pai_full.csv")], "number": 5},
+                )
+            ],
+        ),
+        StudySpec("eva-choices", "experiments.eva.choices:choices"),
+        StudySpec("eva-price-lists", "experiments.eva.price_lists:price_lists"),
+        StudySpec(
+            "eva-evolution",
+            "experiments.eva.evolution:evolution",
+            [
+                Recording("evolved", {"trace": [Path("eva/trace_pai_full.csv")]}, {"number": 3, "quick": True}),
+                Recording("evolution", {"evolve": True}),
+            ],
+        ),
+        StudySpec("eva-surrogate", "experiments.eva.surrogate:surrogate"),
+        StudySpec("prism-ceiling", "experiments.eva.prism:ceiling", [Recording("prism")]),
+        StudySpec("transactions-ceiling", "experiments.eva.transaction_ceiling:ceiling", [Recording("transactions")]),
+        StudySpec("judge-calls", "experiments.eva.judge_calls:judge_calls", [Recording("judge", probe={"repeats": 1})]),
+        StudySpec("eva-yardstick", "experiments.eva.yardstick:yardsticks"),
+        StudySpec("eva-worst", "experiments.eva.worst:worst_cases", [Recording("worst")]),
+        StudySpec("eva-peers", "experiments.eva.peers:peers", [Recording("peers")]),
+        StudySpec("eva-growth", "experiments.eva.growth:growth", [Recording("growth")]),
+    ],
+    judged=dict.fromkeys(("eva-packing", "eva-rounds", "prism", "transactions"), "experiments.eva.judged:TASKS"),
+    overview="experiments.eva.reference:OVERVIEW_ROW",
+)

@@ -1,0 +1,44 @@
+"""The problems, workloads and studies of Kubernetes."""
+
+from __future__ import annotations
+
+from experiments.spec import PaperSpec, ProblemSpec, Recording, StudySpec
+
+PAPER = PaperSpec(
+    problems=[
+        ProblemSpec(
+            "node-placement",
+            methods="experiments.kubernetes.methods:METHODS",
+            literal="models.kubernetes:build_literal",
+            literal_names="models.kubernetes:literal_names",
+            certifier="models.kubernetes.certificate:certificate",
+            plot="experiments.kubernetes.plot:nodes",
+            drawing="experiments.kubernetes.draw:placement",
+            spaces="experiments.kubernetes.worst:SPACES",
+        ),
+        ProblemSpec(
+            "node-consolidation",
+            methods="experiments.kubernetes.methods:METHODS",
+            literal="models.kubernetes:build_consolidation",
+            literal_names="models.kubernetes:consolidation_names",
+            certifier="models.kubernetes.consolidation_certificate:certificate",
+            plot="experiments.kubernetes.plot:kept_and_rented",
+            drawing="experiments.kubernetes.draw:consolidation",
+            spaces="experiments.kubernetes.worst:SPACES",
+        ),
+        ProblemSpec(
+            "kubernetes-dump",
+            drawing="experiments.kubernetes.draw:dump",
+        ),
+    ],
+    studies=[
+        StudySpec("cluster-rules", "experiments.kubernetes.rules:rules", [Recording("rules", {"rows": 3})]),
+        StudySpec(
+            "node-placement", "experiments.kubernetes.decided:decided", [Recording("placement", probe={"seeds": 1})]
+        ),
+        StudySpec("kubernetes-worst", "experiments.kubernetes.worst:worst_cases", [Recording("worst")]),
+        StudySpec("kubernetes-peers", "experiments.kubernetes.peers:peers", [Recording("peers")]),
+        StudySpec("kubernetes-growth", "experiments.kubernetes.growth:growth", [Recording("growth")]),
+    ],
+    judged={"node-placement": "experiments.kubernetes.judged:TASKS"},
+)

@@ -1,0 +1,46 @@
+"""The problems, workloads and studies of SIA."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from experiments.spec import PaperSpec, ProblemSpec, Recording, StudySpec
+
+PAPER = PaperSpec(
+    problems=[
+        ProblemSpec(
+            "sia-oracle",
+            methods="experiments.sia.methods:METHODS",
+            literal="models.sia:build_literal",
+            literal_names="models.sia:literal_names",
+            certifier="models.sia.start_certificate:certificate",
+            vipr="models.sia.price_derivation:in_vipr",
+            plot="experiments.sia.plot:schedule",
+            online="experiments.sia.simulation:ONLINE_OF",
+            drawing="experiments.sia.draw:oracle",
+            spaces="experiments.sia.worst:SPACES",
+        ),
+        ProblemSpec(
+            "sia-local-oracle",
+            methods="experiments.sia.methods:METHODS",
+            literal="models.sia:build_local_literal",
+            literal_names="models.sia:literal_names",
+            certifier="models.sia.start_certificate:local_certificate",
+            vipr="models.sia.price_derivation:in_vipr",
+            plot="experiments.sia.plot:schedule",
+            drawing="experiments.sia.draw:local_oracle",
+        ),
+    ],
+    studies=[
+        StudySpec(
+            "sia-benchmark",
+            "experiments.sia.benchmark:benchmarks",
+            [Recording("benchmark", {"trace": Path("traces/philly.csv")})],
+        ),
+        StudySpec("sia-worst", "experiments.sia.worst:worst_cases", [Recording("worst")]),
+        StudySpec("sia-peers", "experiments.sia.peers:peers", [Recording("peers")]),
+        StudySpec("sia-growth", "experiments.sia.growth:growth", [Recording("growth")]),
+    ],
+    judged={"sia-starts": "experiments.sia.judged:TASKS"},
+    overview="experiments.sia.reference:OVERVIEW_ROW",
+)
