@@ -1,4 +1,4 @@
-"""Shared fixtures, and what the processes of the suite have in common."""
+"""Set up shared fixtures and the processes of the suite."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """What is imported and collected stays: no collection of garbage during the tests has to look through it."""
+    """Freeze imported modules and collected tests, so that no garbage collection during the tests scans them."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture
 def table_3_file(tmp_path: Path) -> Path:
-    """Table 3 of Eva as an instance file."""
+    """Return the path of an instance file with Table 3 of Eva."""
     path = tmp_path / "table-3.json"
     save(table_3(), path)
     return path

@@ -1,7 +1,7 @@
 """`python -m tests.first_study [FOLDER]`: compare README's first study, in FOLDER, with a second one.
 
-The first study of a fresh clone runs with nothing compiled, and often beside other work. The second one is the quick
-study with everything compiled. Every status and figure that both have must be equal, but for times.
+The first study of a fresh clone runs with nothing compiled, and often while other programs run. The second one is the
+quick study with everything compiled. Every status and figure that both have must be equal, but for times.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How many cases of a test the suite runs, and how many `pytest -m long` runs.
 
-Random cases are drawn one like the other from a seed, so a few of them contain each kind several times. All cases are
-for whoever changes the method, and for the time before a release. `pytest -m ''` runs the tests of both.
+Random cases are drawn one like the other from a seed, so a few of them contain each kind several times. Run all cases
+after a change of the method and before a release. `pytest -m ''` runs the tests of both.
 """
 
 from __future__ import annotations
