@@ -16,6 +16,7 @@ from experiments.aryl.scenarios import (
     JCT,
     LOADS,
     PAPERS,
+    QUICK_LOANS,
     WAIT,
     Runs,
     Setting,
@@ -357,6 +358,7 @@ EXPERIMENTS = (
         "Jobs on loaned servers",
         {"fifo": FIFO, "aryl": Setting.of("sjf-loans")},
         table_7,
+        quick=QUICK_LOANS,
         says="section 7.3: the JCT improves mainly because jobs wait less",
     ),
     rows_experiment(
@@ -379,6 +381,7 @@ EXPERIMENTS = (
         "Preemptions and collateral damage of reclaiming",
         _only(*LOAN_ROWS),
         figure_8,
+        quick=QUICK_LOANS,
         says="section 7.3: Algorithm 1 has 1.5 and 1.67 times fewer preemptions than SCF and Random",
     ),
     rows_experiment(

@@ -44,6 +44,8 @@ class Scale:
 
 
 FULL, QUICK = Scale(), Scale(12, 1.0, 1)
+QUICK_LOANS = Scale(56, 2.0, 1, load=1.3, bursts=0.5)
+"""A short run in which jobs use loaned servers and reclaims preempt some of them; in QUICK none do."""
 PAPERS = Scale(443, load=0.78, bursts=0.5)
 """The clusters of the paper."""
 
@@ -80,13 +82,17 @@ def rows_experiment(
     claims: Callable[[Runs], Sequence[Claim]],
     *,
     scale: Scale = FULL,
+    quick: Scale = QUICK,
     says: str = "",
     draw: Callable[[Path, Runs], None] | None = None,
 ) -> Experiment:
-    """An experiment that runs every row under both readings, with their claims side by side; `says`: the paper."""
+    """Return an experiment that runs every row under both readings, with their claims side by side.
+
+    `quick`: scale of a quick run. `says`: the paper's sentence.
+    """
 
     def size(context: Context) -> Scale:
-        return QUICK if context.quick else scale
+        return quick if context.quick else scale
 
     def tasks(context: Context) -> list[Simulation]:
         settings = [row.read(reading) for reading in READINGS for row in rows.values()]

@@ -1,7 +1,7 @@
 """What the probes of the records notice, and what they do not: by hand, `nice python -m tests.attacks.probes PART`.
 
-- `rename [PAPER...]`: in a copy of the project functions of each layer are renamed, and those of a module of each are
-  put in the opposite order. Then `gapwise reproduce --stale` must name no record.
+- `rename [PAPER...]`: in a copy of the project a function is renamed in each layer of each paper, and the functions of
+  its module are put in the opposite order. Then `gapwise reproduce --stale` must name no record.
 - `sign`: one sign of one rule changes. The records that are stale must be those whose probes run the rule: if it raises
   an error instead, the same probes fail.
 - `mutants NUMBER`: so many places in heuristics, models and the simulator are drawn, and at each a bound, a sign, a
@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,14 +38,6 @@ from experiments.harness.task import ReportFile
 from experiments.papers import PAPERS
 from experiments.recorded import Recorded, RecordPlan, probe_context, recorded_of, timeless
 
-RENAMED = {
-    "instances/sia/traces.py": "trace_instance",
-    "models/sia/presolve.py": "presolved",
-    "heuristics/sia/baselines.py": "",
-    "heuristics/sia/sia_scheduler.py": "share_of_jobs",
-    "experiments/sia/comparison.py": "philly_sample",
-}
-"""Modules whose functions change their order, and a function of each that gets another name."""
 TESTS = {
     "heuristics/eva": "heuristics/test_eva.py heuristics/test_eva_online.py",
     "heuristics/boa": "heuristics/test_boa.py heuristics/test_boa_online.py",
@@ -105,15 +97,27 @@ def turn_around(text: str) -> str:
     return "".join(lines)
 
 
+def choose(folder: Path, texts: Mapping[Path, str]) -> tuple[Path, str]:
+    """Return the module of a folder with most public functions, and the first of these; their names are unique."""
+    found: dict[Path, list[str]] = {}
+    used = "".join(texts.values())
+    for path in sorted(folder.glob("*.py")):
+        plain = (node for node in ast.parse(texts[path]).body if isinstance(node, ast.FunctionDef))
+        names = [node.name for node in plain if not node.decorator_list and not node.name.startswith("_")]
+        found[path] = [name for name in names if "_" in name and len(re.findall(rf"\bdef {name}\b", used)) == 1]
+    path = max(found, key=lambda path: len(found[path]))
+    return path, found[path][0]
+
+
 def rename(*papers: str) -> None:
     """Rename and reorder, and print what is stale of papers, or of all."""
     with copy_of_project() as folder:
-        for name, function in RENAMED.items():
-            path = folder / name
+        texts = {file: file.read_text() for layer in LAYERS for file in (folder / layer).rglob("*.py")}
+        for layer, paper in itertools.product(LAYERS, papers or PAPERS):
+            path, function = choose(folder / layer / paper, texts)
+            print(f"{path.relative_to(folder)}: {function}", flush=True)
             path.write_text(turn_around(path.read_text()))
-            if not function:
-                continue
-            for file in (file for layer in LAYERS for file in (folder / layer).rglob("*.py")):
+            for file in texts:
                 text = file.read_text()
                 if (now := re.sub(rf"\b{function}\b", f"{function}_renamed", text)) != text:
                     file.write_text(now)
