@@ -30,7 +30,7 @@ from instances import InputError, Options
 from instances.text import meant, shown
 
 N = TypeVar("N", Experiment, Recorded)
-BATCHES = 4  # of short runs, for each process
+MIN_BATCH = 32  # short runs of one process: it loads a second of modules and kernels first
 
 
 @flags.common()
@@ -175,7 +175,7 @@ def _run(wanted: Sequence[tuple[Recorded, Context]], run: Callable[[Tasks], Sequ
 
 def _run_together(session: Session, tasks: Tasks) -> list[Any]:
     """Return the outcomes of short runs, `timeless`, with few processes for many of them."""
-    size = max(1, math.ceil(len(tasks) / (BATCHES * session.jobs)))
+    size = max(MIN_BATCH, math.ceil(len(tasks) / session.jobs))
     batches: list[Any] = [Batch(tasks[i : i + size]) for i in range(0, len(tasks), size)]
     found: list[Any] = session.outcomes(batches, None, lambda outcomes: f"{len(outcomes)} runs")
     return [timeless(outcome) for outcomes in found for outcome in outcomes]

@@ -63,9 +63,10 @@ def _rows(options: Options, quick: bool) -> Iterator[Timing]:
                 share = [elastic_jobs(10, s, objective="mean-jct", load=load, scaling_loss=loss) for s in few]
                 what = f"mean JCT, 10 elastic jobs, load {load:g}, loss {percent(loss, 0)}"
                 yield against(what, share, "heuristics.aryl:two_phase", "two-phase")
+    jobs, spare = (200, 354) if quick else (2000, 3544)
     for gpus in ((1, 2, 4), (3, 5, 7)):
-        large = [elastic_jobs(2000, s, spare_gpus=3544, gpus_per_worker=gpus) for s in few]
-        what = f"knapsack, 2,000 jobs, 3,544 GPUs, workers of {', '.join(map(str, gpus))}"
+        large = [elastic_jobs(jobs, s, spare_gpus=spare, gpus_per_worker=gpus) for s in few]
+        what = f"knapsack, {jobs:,} jobs, {spare:,} GPUs, workers of {', '.join(map(str, gpus))}"
         yield Timing(what, runs(EXACT, large, limit), _equal_to_highs, runs("models.aryl:literal", large, limit))
     for fragmentation in (0.0, 0.5, 1.0) if quick else [tenths / 10 for tenths in range(11)]:
         pools = [

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from experiments.spec import PaperSpec, ProblemSpec, Recording, StudySpec
 
+SOON_DECIDED = ["planted", "drawn", "halves", "thirds", "rooms", "crossed", "zones", "apart"]
+"""Rows of the study `node-placement` whose first cluster is decided long before the time limit."""
+
 PAPER = PaperSpec(
     problems=[
         ProblemSpec(
@@ -34,7 +37,9 @@ PAPER = PaperSpec(
     studies=[
         StudySpec("cluster-rules", "experiments.kubernetes.rules:rules", [Recording("rules", {"rows": 3})]),
         StudySpec(
-            "node-placement", "experiments.kubernetes.decided:decided", [Recording("placement", probe={"seeds": 1})]
+            "node-placement",
+            "experiments.kubernetes.decided:decided",
+            [Recording("placement", probe={"seeds": 1, "row": SOON_DECIDED})],
         ),
         StudySpec("kubernetes-worst", "experiments.kubernetes.worst:worst_cases", [Recording("worst")]),
         StudySpec("kubernetes-peers", "experiments.kubernetes.peers:peers", [Recording("peers")]),
