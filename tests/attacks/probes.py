@@ -19,6 +19,7 @@ import os
 import pickle
 import random
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -37,6 +38,7 @@ from experiments.harness.sources import LAYERS, ROOT, files
 from experiments.harness.task import ReportFile
 from experiments.papers import PAPERS
 from experiments.recorded import Recorded, RecordPlan, probe_context, recorded_of, timeless
+from instances import Stopwatch
 
 TESTS = {
     "heuristics/eva": "heuristics/test_eva.py heuristics/test_eva_online.py",
@@ -57,6 +59,7 @@ TESTS = {
 """Where mutants are put, and the test files that are about each folder."""
 SIGN = "min(able, key=lambda name: allocated", "min(able, key=lambda name: -allocated"
 """SIA starts a job of the pool that has the smallest share of its quota; and of the one that has the largest."""
+CHILD_S = 120  # CPU seconds of the probes of a paper with a mutant
 SWAPPED = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
 SWAPPED |= {ast.Add: ast.Sub, ast.Sub: ast.Add}
 NAMES = {"min": "max", "max": "min", "any": "all", "all": "any"}
@@ -156,6 +159,16 @@ class Probes:
                 found = timeless(task.outcome(pickle.loads(pickle.dumps(task)).work(report)))
             self.outcomes[place] = found
         return self.outcomes[place]
+
+    def warm_up(self) -> None:
+        """Run all probes once, so that children have their modules and kernels, and put the quick ones first."""
+        seconds: dict[str, float] = {}
+        for one, plan in self.plans:
+            with Stopwatch() as clock:
+                self.difference(one, plan)
+            seconds[one.id] = clock.cpu_s
+        self.plans.sort(key=lambda pair: seconds[pair[0].id])
+        self.outcomes.clear()
 
     def stale(self, first_alone: bool = False) -> dict[str, str]:
         """The records that are stale, and why; `first_alone`: until there is one."""
@@ -265,6 +278,7 @@ def in_child(probes: Probes, mutant: Mutant, first_alone: bool) -> dict[str, str
     """The records that are stale with a mutant, found in a copy of this process."""
     reading, writing = os.pipe()
     if (child := os.fork()) == 0:
+        resource.setrlimit(resource.RLIMIT_CPU, (CHILD_S, CHILD_S + 1))  # a mutant may run for ever
         try:
             put_in(mutant)
             found = probes.stale(first_alone)
@@ -331,6 +345,7 @@ def mutants(number: str) -> None:
         paper = paper_of(mutant.module)
         if paper not in probes:
             probes[paper] = Probes(paper)
+            probes[paper].warm_up()
         found = in_child(probes[paper], mutant, first_alone=True)
         noticed = f"probe {next(iter(found))}" if found else "neither" if survives(mutant) else "tests alone"
         counts[noticed.split()[0]] += 1
