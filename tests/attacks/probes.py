@@ -100,14 +100,16 @@ def turn_around(text: str) -> str:
     return "".join(lines)
 
 
-def choose(folder: Path, texts: Mapping[Path, str]) -> tuple[Path, str]:
-    """Return the module of a folder with most public functions, and the first of these; their names are unique."""
+def choose(folder: Path, texts: Mapping[Path, str], times: Mapping[str, int]) -> tuple[Path, str]:
+    """Return the module of a folder with most public functions, and the first of these.
+
+    `times`: how often a function of a name is defined; only unique names of two words count.
+    """
     found: dict[Path, list[str]] = {}
-    used = "".join(texts.values())
     for path in sorted(folder.glob("*.py")):
         plain = (node for node in ast.parse(texts[path]).body if isinstance(node, ast.FunctionDef))
         names = [node.name for node in plain if not node.decorator_list and not node.name.startswith("_")]
-        found[path] = [name for name in names if "_" in name and len(re.findall(rf"\bdef {name}\b", used)) == 1]
+        found[path] = [name for name in names if "_" in name and times[name] == 1]
     path = max(found, key=lambda path: len(found[path]))
     return path, found[path][0]
 
@@ -116,8 +118,9 @@ def rename(*papers: str) -> None:
     """Rename and reorder, and print what is stale of papers, or of all."""
     with copy_of_project() as folder:
         texts = {file: file.read_text() for layer in LAYERS for file in (folder / layer).rglob("*.py")}
+        times = Counter(re.findall(r"\bdef (\w+)", "".join(texts.values())))
         for layer, paper in itertools.product(LAYERS, papers or PAPERS):
-            path, function = choose(folder / layer / paper, texts)
+            path, function = choose(folder / layer / paper, texts, times)
             print(f"{path.relative_to(folder)}: {function}", flush=True)
             path.write_text(turn_around(path.read_text()))
             for file in texts:
