@@ -63,7 +63,8 @@ def call(command: str, *arguments: object) -> subprocess.CompletedProcess[str]:
         app.command()(getattr(module, command))
     said = io.BytesIO(), io.BytesIO()
     out, err = (io.TextIOWrapper(stream, encoding="utf-8", write_through=True) for stream in said)
-    with _signals_kept(), workers_copied(), redirect_stdout(out), redirect_stderr(err):
+    kept = mock.patch.dict(os.environ)  # a command sets variables for its own children
+    with kept, _signals_kept(), workers_copied(), redirect_stdout(out), redirect_stderr(err):
         try:
             run_app(app, words, f"gapwise {command}")
         except SystemExit as end:

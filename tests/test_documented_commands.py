@@ -44,6 +44,7 @@ BLOCK = re.compile(r"^```(?:sh|console|bash|shell)\n(.*?)^```", re.DOTALL | re.M
 SYNOPSIS = re.compile(r"^gapwise (\w+) ", re.MULTILINE)
 
 RUN, OTHER = "run on small stand-ins", "not of this project"
+LONG = "run on small stand-ins by `pytest -m long`, and otherwise parsed"
 PARSE = "parsed: it runs long, needs a service, or is like another that runs"
 KINDS = {
     "gapwise data list": RUN,
@@ -83,7 +84,7 @@ KINDS = {
     "gapwise worst full-reconfiguration --size 2": RUN,
     "gapwise library write --only 'table 3' --out library": PARSE,
     "gapwise draw kubernetes-dump --nodes 10 --pods 100 --out dump": RUN,
-    "gapwise cluster dump/dump.json --types dump/types.csv": RUN,
+    "gapwise cluster dump/dump.json --types dump/types.csv": LONG,
     "gapwise simulate cloud.json": RUN,
     "gapwise simulate cloud.json --policy eva-with-exact": RUN,
     "gapwise simulate cloud.json --policy eva-with-exact --policy exact --policy mine:make": RUN,
@@ -187,7 +188,7 @@ def test_the_synopsis_names_the_commands_that_there_are():
     assert sorted(SYNOPSIS.findall(synopsis)) == sorted(COMMANDS)
 
 
-@pytest.mark.parametrize("command", [c for c in DOCUMENTED if KINDS.get(c) in (RUN, PARSE)])
+@pytest.mark.parametrize("command", [c for c in DOCUMENTED if KINDS.get(c) in (RUN, LONG, PARSE)])
 def test_a_documented_command_is_understood(command: str):
     words = shlex.split(command)
     if words[0] == "gapwise":
@@ -294,7 +295,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             del sys.modules[name]
 
 
-@pytest.mark.parametrize("command", [c for c in DOCUMENTED if KINDS.get(c) == RUN])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(c for c in DOCUMENTED if KINDS.get(c) == RUN),
+        *(pytest.param(c, marks=pytest.mark.long) for c in DOCUMENTED if KINDS.get(c) == LONG),
+    ],
+)
 def test_a_documented_command_runs(command: str, folder: Path):
     commands = [*(first for what, first in BEFORE.items() if command.startswith(what)), command]
     for name, make in STANDINS.items():

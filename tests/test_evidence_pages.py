@@ -98,7 +98,7 @@ def test_a_table_of_a_record_says_what_it_is_and_its_command():
     index = table("of reproductions")
     for row in (
         "| sia | Figure 14: more and fewer queues | `figure-14` |",
-        "| aryl | Table 7: Jobs on loaned servers | `table-7` |",
+        "| aryl | Figure 10: Imperfect scaling | `figure-10` |",
     ):
         assert row in index
     assert "[aryl-world](aryl-world.md)" in index

@@ -120,7 +120,7 @@ def test_a_drawn_file_is_the_readers_and_runs_with_tables_and_pictures(trace, ta
         (
             None,
             {"budget": 1.0},
-            r".*some.csv: data.budget_gpus: must be >= [\d.]+, the least that the jobs cost, got 1.0",
+            r"--budget: must be >= [\d.]+, the least that the jobs cost, got 1.0",
         ),
         (None, {"believed": "told"}, "--believed: needs a table of speedups with that column, got told"),
         (None, {"hours": 3.0}, "--hours: --trace says it itself, got 3.0"),
@@ -266,7 +266,7 @@ def test_a_bad_field_of_a_workload_is_one_line_and_status_2(trace, table, tmp_pa
         ([], (), "some.csv: "),
         ([*ROWS[:3], "c-2,90,resnet,2,128"], (), "some.csv: line 4: application: must be one of "),
         ([*ROWS[:3], "c-2,90,bert,0,128"], (), "some.csv: line 4: num_replicas: must be a whole number >= 1, got 0"),
-        (ROWS, ("--budget", 0.5), "some.csv: data.budget_gpus: must be >= "),
+        (ROWS, ("--budget", 0.5), "--budget: must be >= "),
         (ROWS, ("--budget", -1), "--budget"),
     ],
 )

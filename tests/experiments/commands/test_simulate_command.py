@@ -38,6 +38,7 @@ def test_tables_and_pictures(five, tmp_path):
     assert len(pd.read_csv(tmp_path / "out" / "jobs.csv")) == 15
 
 
+@pytest.mark.long
 def test_without_a_workload_a_small_one_of_each_world_is_run_and_a_finished_simulation_is_not_repeated(tmp_path):
     arguments = "--policy", "exact", "--format", "json", "--out", tmp_path
     one, other = simulate(*arguments), simulate(*arguments, "--resume")

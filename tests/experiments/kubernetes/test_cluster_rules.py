@@ -64,15 +64,15 @@ def test_the_figures_of_two_clusters_by_hand():
     assert mean(found["plan: above the bound"]) == 0.125
     assert mean(found["plan: share of the saving"]) == 0.75
     assert found["plan: succeeds in 95 of 100 orders"] == "2 of 2"
-    assert found["plan: dearer than an end of a rule that succeeds in 95 of 100 orders"] == "1 of 2"
+    assert found["plan: costs more than an end of a rule that succeeds in 95 of 100 orders"] == "1 of 2"
 
 
 def test_what_must_not_be_is_counted():
     failed = {rule: {"orders": 6} for rule in RULES}
     found = values(cluster(2.0, **failed | {"karpenter-1.14": {"bill": 2.5, "exact": 2.6, "least": 2.5, "orders": 5}}))
-    assert found["exact dearer than a rule at its own evictions"] == f"1 of {len(AT_ITS_OWN)}"
-    assert found["plan: dearer than an end of a rule that succeeds in 95 of 100 orders"] == "0 of 1"
-    assert found["plan: dearer than an end of a rule by kube-scheduler"] == "1 of 1"
+    assert found["exact costs more than a rule at its own evictions"] == f"1 of {len(AT_ITS_OWN)}"
+    assert found["plan: costs more than an end of a rule that succeeds in 95 of 100 orders"] == "0 of 1"
+    assert found["plan: costs more than an end of a rule by kube-scheduler"] == "1 of 1"
     worse = cluster(2.0)
     worse["plan"]["orders"] = 6
     assert values(worse)["plan: succeeds in 95 of 100 orders"] == "0 of 1"
