@@ -55,20 +55,29 @@ def run_commands(folder: Path, numbers: list[int]) -> int:
     return 0
 
 
-def main() -> None:
-    """Run the commands and end with their status."""
+def read_arguments(words: list[str] | None = None) -> argparse.Namespace:
+    """Return the arguments of the script; end with status 2 if they are wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("number", nargs="*", type=int, choices=(1, 2), help="which commands to run (default: both)")
+    parser.add_argument("numbers", nargs="*", type=int, metavar="1|2", help="which commands to run (default: both)")
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--in", dest="folder", type=Path, help="the folder of the clone, which must not exist")
     place.add_argument("--here", action="store_true", help="run in this folder instead of a clone")
     parser.add_argument("--busy", type=int, default=0, help="number of processes that compute meanwhile (default: 0)")
-    asked = parser.parse_args()
+    asked = parser.parse_args(words)
+    if not {1, 2}.issuperset(asked.numbers):
+        parser.error(f"the commands are 1 and 2, got {' '.join(map(str, asked.numbers))}")
+    asked.numbers = asked.numbers or [1, 2]
+    return asked
+
+
+def main() -> None:
+    """Run the commands and end with their status."""
+    asked = read_arguments()
     with busy(asked.busy), tempfile.TemporaryDirectory() as temporary:
         clone = ROOT if asked.here else asked.folder or Path(temporary) / "gapwise"
         if not asked.here:
             subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
-        status = run_commands(clone, asked.number or [1, 2])
+        status = run_commands(clone, asked.numbers)
     raise SystemExit(status)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import ROOT
-from tests.readme_commands import read_commands, run_commands
+from tests.readme_commands import read_arguments, read_commands, run_commands
 
 PAGE = """# Title
 
@@ -56,3 +56,10 @@ def test_the_commands_run_as_they_stand_and_a_failure_ends_the_script(tmp_path: 
 def test_a_readme_without_the_commands_is_refused():
     with pytest.raises(ValueError, match=r"README\.md: must have two shell blocks .* has 1"):
         read_commands("```sh\npython3 -m venv .venv && true\n```\n\n```sh\npytest\n```\n")
+
+
+def test_both_commands_run_if_none_is_named():
+    assert read_arguments(["--busy", "6"]).numbers == [1, 2]
+    assert read_arguments(["--here", "2"]).numbers == [2]
+    with pytest.raises(SystemExit, match="2"):
+        read_arguments(["3"])
