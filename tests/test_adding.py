@@ -19,12 +19,14 @@ from tests.commands import ROOT
 PARTS = ("instances", "models", "heuristics", "experiments", "docs", "tests", "pyproject.toml", "README.md")
 PROBLEM = '    "eva-packing": (\n'
 FIELD = "    spread: tuple[Spread, ...] = ()\n"
+STUDIES = "    studies=[\n"
+COMMANDS = "COMMANDS: dict[str, tuple[str, str]] = {\n"
 
 
-def blocks() -> list[str]:
-    """Return the pieces of Python in the section about methods."""
+def blocks(title: str) -> list[str]:
+    """Return the pieces of Python in a section of the page."""
     page = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
-    section = page.partition("## A method\n")[2].partition("\n## ")[0]
+    section = page.partition(f"## {title}\n")[2].partition("\n## ")[0]
     return [
         textwrap.dedent(found)
         for found in re.findall(r"^   ```python\n(.*?)^   ```$", section, re.MULTILINE | re.DOTALL)
@@ -33,7 +35,7 @@ def blocks() -> list[str]:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a copy of the project with the method of the page and a new optional field."""
+    """Make a copy of the project with the method, the field, the study and the command of the page."""
     folder = tmp_path_factory.mktemp("project")
     skipped = shutil.ignore_patterns("__pycache__", "_build")
     for name in PARTS:
@@ -42,10 +44,17 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copytree(source, folder / name, ignore=skipped)
         else:
             shutil.copy(source, folder / name)
-    function, row = blocks()
-    (folder / "heuristics" / "eva" / "one_each.py").write_text(function)
+    method, row = blocks("A method")
+    (folder / "heuristics" / "eva" / "one_each.py").write_text(method)
     insert(folder / "experiments" / "eva" / "methods.py", PROBLEM, f"        {row.strip()},\n")
-    insert(folder / "instances" / "eva" / "packing.py", FIELD, "    contract: str | None = None\n")
+    (field,) = blocks("A field")
+    insert(folder / "instances" / "eva" / "packing.py", FIELD, f"    {field}")
+    study, spec = blocks("A study and its record")
+    (folder / "experiments" / "eva" / "table_3_bill.py").write_text(study)
+    insert(folder / "experiments" / "eva" / "problems.py", STUDIES, f"{spec.strip()},\n")
+    command, line = blocks("A command")
+    (folder / "experiments" / "count.py").write_text(command)
+    insert(folder / "experiments" / "cli.py", COMMANDS, line)
     save(table_3(), folder / "table-3.json")
     return folder
 
@@ -81,14 +90,37 @@ def test_solve_and_the_study_find_the_method(copy: Path):
     assert "'one-each'" in run(copy, "-c", f"from experiments.plan import *; print([r.entry.name for r in {runs}])")
 
 
-def test_the_page_lists_the_method_and_the_tests_run_it(copy: Path):
-    pages = "from experiments.pages import DOCS, renewed; print(renewed((DOCS / 'eva.md').read_text()))"
-    assert "| `one-each` | Rent an instance for each task, of the cheapest type that holds it. |" in run(
-        copy, "-c", pages
+def test_the_site_lists_the_method_once_the_pages_are_renewed(copy: Path):
+    pytest.importorskip("sphinx")
+    pictures = copy / "docs" / "_build" / "made"
+    pictures.mkdir(parents=True)
+    (pictures / "front.svg").touch()  # so that a build of text draws none
+    only = ("-D", "root_doc=eva", "-D", "include_patterns=eva.md")
+    site = ("-m", "sphinx", "-q", "-b", "text", *only, "docs", "site")
+    with pytest.raises(AssertionError, match=r"its figures are not those of the records"):
+        run(copy, *site)
+    run(copy, "-c", "from experiments.pages import renew_pages; renew_pages()")
+    run(copy, *site)
+    assert "Rent an instance for each task, of the cheapest type" in (copy / "site" / "eva.txt").read_text()
+
+
+def test_the_tests_run_the_method(copy: Path):
+    listed = "from tests.rows import heuristics_of; print(list(heuristics_of('eva-packing')))"
+    assert "one-each" in run(copy, "-c", listed)
+
+
+def test_the_record_of_the_study_is_made_and_a_page_takes_its_figure(copy: Path):
+    assert "| 12.8 |" in run(copy, "-m", "experiments.study", "eva-table-3", "--quiet")
+    run(copy, "-m", "experiments.reproduce", "eva/table-3-bill", "--renew", "--quiet")
+    page = (
+        "from experiments.pages import renewed; print(renewed('<!-- eva/table-3-bill; bill; {mean:.1f} --><!--/-->'))"
     )
-    assert "one-each" in run(
-        copy, "-c", "from tests.rows import heuristics_of; print(list(heuristics_of('eva-packing')))"
-    )
+    assert "-->12.8<!--/-->" in run(copy, "-c", page)
+
+
+def test_the_command_is_called_by_its_name(copy: Path):
+    assert "Count the instances of files." in run(copy, "-m", "experiments", "--help")
+    assert run(copy, "-m", "experiments", "count", "table-3.json") == "1\n"
 
 
 def test_a_new_field_leaves_certificates_valid(copy: Path):
