@@ -37,7 +37,7 @@ def blocks(title: str) -> list[str]:
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a copy of the project with the method, the field, the study and the command of the page."""
     folder = tmp_path_factory.mktemp("project")
-    skipped = shutil.ignore_patterns("__pycache__", "_build")
+    skipped = shutil.ignore_patterns("__pycache__", "_build", "_made")
     for name in PARTS:
         source = ROOT / name
         if source.is_dir():
@@ -92,8 +92,8 @@ def test_solve_and_the_study_find_the_method(copy: Path):
 
 def test_the_site_lists_the_method_once_the_pages_are_renewed(copy: Path):
     pytest.importorskip("sphinx")
-    pictures = copy / "docs" / "_build" / "made"
-    pictures.mkdir(parents=True)
+    pictures = copy / "docs" / "_made"
+    pictures.mkdir()
     (pictures / "front.svg").touch()  # so that a build of text draws none
     only = ("-D", "root_doc=eva", "-D", "include_patterns=eva.md")
     site = ("-m", "sphinx", "-q", "-b", "text", *only, "docs", "site")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from experiments.papers import SPECS
@@ -35,6 +37,14 @@ READ = {build(0).problem for build, _ in READINGS.values()}
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_problem_has_all_its_parts(name: str):
     assert lacking(name) == []
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_docs_state_every_field(name: str):
+    schema = PROBLEMS[name].data.model_json_schema()
+    classes = (schema, *schema.get("$defs", {}).values())
+    fields = {field for one in classes for field in one.get("properties", {})}
+    assert [one for one in fields if not re.search(rf"`[^`\n]*\b{one}\b[^`\n]*`|\"{one}\"", DOCS["formats.md"])] == []
 
 
 def test_an_unfinished_problem_learns_what_it_lacks(monkeypatch: pytest.MonkeyPatch):
