@@ -94,7 +94,9 @@ def test_the_site_lists_the_method_once_the_pages_are_renewed(copy: Path):
     pytest.importorskip("sphinx")
     pictures = copy / "docs" / "_made"
     pictures.mkdir()
-    (pictures / "front.svg").touch()  # so that a build of text draws none
+    for page in (copy / "docs").rglob("*.md"):
+        for name in re.findall(r"_made/([\w-]+\.svg)", page.read_text(encoding="utf-8")):
+            (pictures / name).touch()  # so that a build of text draws none
     only = ("-D", "root_doc=eva", "-D", "include_patterns=eva.md")
     site = ("-m", "sphinx", "-q", "-b", "text", *only, "docs", "site")
     with pytest.raises(AssertionError, match=r"its figures are not those of the records"):
