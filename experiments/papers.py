@@ -29,7 +29,7 @@ def _part(paper: str, role: str) -> Any:
 
 
 SPECS: dict[str, PaperSpec] = {paper: _part(paper, "problems").PAPER for paper in PAPERS}
-"""What each paper has, in the form of names."""
+"""The specification of each paper."""
 
 
 def _each(part: str) -> dict[str, str]:

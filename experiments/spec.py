@@ -1,4 +1,4 @@
-"""What a paper has, in the form of names: nothing of it is imported before it is used."""
+"""Specifications of papers, problems and studies: names of their parts, which are imported when they are used."""
 
 from __future__ import annotations
 
