@@ -103,7 +103,7 @@ def test_the_site_lists_the_method_once_the_pages_are_renewed(copy: Path):
         run(copy, *site)
     run(copy, "-c", "from experiments.pages import renew_pages; renew_pages()")
     run(copy, *site)
-    assert "Rent an instance for each task, of the cheapest type" in (copy / "site" / "eva.txt").read_text()
+    assert "one-each" in (copy / "site" / "eva.txt").read_text()
 
 
 def test_the_tests_run_the_method(copy: Path):
