@@ -103,7 +103,7 @@ def turn_around(text: str) -> str:
 def choose(folder: Path, texts: Mapping[Path, str], times: Mapping[str, int]) -> tuple[Path, str]:
     """Return the module of a folder with most public functions, and the first of these.
 
-    `times`: how often a function of a name is defined; only unique names of two words count.
+    `times`: how often a module or a function has a name; only unique names of two words count.
     """
     found: dict[Path, list[str]] = {}
     for path in sorted(folder.glob("*.py")):
@@ -118,7 +118,7 @@ def rename(*papers: str) -> None:
     """Rename and reorder, and print what is stale of papers, or of all."""
     with copy_of_project() as folder:
         texts = {file: file.read_text() for layer in LAYERS for file in (folder / layer).rglob("*.py")}
-        times = Counter(re.findall(r"\bdef (\w+)", "".join(texts.values())))
+        times = Counter(re.findall(r"\bdef (\w+)", "".join(texts.values()))) + Counter(file.stem for file in texts)
         for layer, paper in itertools.product(LAYERS, papers or PAPERS):
             path, function = choose(folder / layer / paper, texts, times)
             print(f"{path.relative_to(folder)}: {function}", flush=True)
