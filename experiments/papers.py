@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from experiments.harness.overview import OverviewRow
 
 PAPERS = ("eva", "boa", "aryl", "sia", "kubernetes")
-"""What has folders of its own: the four papers, and what Kubernetes does."""
+"""The names of the folders: one for each of the four papers, and one for Kubernetes."""
 BUILDS_ON = {"kubernetes": "eva"}
 """The one paper whose folders those of another may import."""
 
@@ -87,7 +87,7 @@ def reference_sets_of(paper: str, quick: bool = False) -> Sequence[InstanceSet]:
 
 
 def library_sets() -> tuple[InstanceSet, ...]:
-    """All named instances: those of the reference sets, and what a paper has beside them."""
+    """Return all named instances: those of the reference sets, and the further sets of each paper."""
     more = [_part(paper, "library").instance_sets() for paper in PAPERS if _has(paper, "library")]
     return (*reference_sets(), *(one for sets in more for one in sets))
 

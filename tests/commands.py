@@ -24,11 +24,11 @@ from experiments.papers import PAPERS
 ROOT = Path(__file__).parents[1]
 READY = ["pytest", "tests.warm", "experiments.harness.run", "experiments.simulator.simulation", "models.literal"]
 READY += [f"{layer}.{paper}" for layer in ("models", "heuristics") for paper in PAPERS]
-"""What most methods load; the workers of a command that is called are copies of one process that has it."""
+"""Modules that most methods load. The workers of a called command are copies of one process that has loaded them."""
 
 
 def interruptible() -> None:
-    """What a process that a test interrupts does first: a shell's background processes ignore the interrupt."""
+    """Prepare a process for an interrupt by a test: a shell's background processes ignore the interrupt."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -52,7 +52,7 @@ def python(*arguments: object, cwd: Path = ROOT, **environment: str) -> subproce
 def call(command: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     """The same as `run` in this process, at a tenth of the cost: what a command says, writes and answers.
 
-    What methods themselves print is not captured.
+    The output of methods themselves is not captured.
     """
     module = importlib.import_module(f"experiments.{command}")
     words, status = [str(argument) for argument in arguments], 0

@@ -1,4 +1,4 @@
-"""What can be drawn for Eva: workloads of its cloud, the rounds of one as problems, and pods on a price list."""
+"""Generate instances for Eva: workloads of its cloud, their rounds as problems, and pods on a price list."""
 
 from __future__ import annotations
 

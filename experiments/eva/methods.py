@@ -9,11 +9,11 @@ from instances.eva import EvaPacking, EvaReconfiguration, InstanceType, Task, pa
 from instances.eva.arrays import LARGEST_AMOUNT, WholeAmounts, contents
 
 LITERAL_BINARIES = 250_000  # A literal model with more binaries y is not built.
-TIED = 1_000_000  # So many tasks of equal reservation prices, placed one by one, take seconds.
-ONE_BY_ONE = 100_000  # So many tasks on one instance, placed one by one, take seconds.
-ONE_TYPE = 5_000  # So many tasks take the greedy heuristics of vector packing seconds.
-LITERAL_CONTENTS = 2_000  # The literal model of a round is not built where a type can hold more different things.
-LITERAL_TASKS = 16  # HiGHS takes a minute and more with the literal model of about so many tasks.
+TIED = 1_000_000  # with more tasks of equal reservation prices, placed one by one, a run takes seconds
+ONE_BY_ONE = 100_000  # with more tasks on one instance, placed one by one, a run takes seconds
+ONE_TYPE = 5_000  # with more tasks the greedy heuristics of vector packing take seconds
+LITERAL_CONTENTS = 2_000  # with more different contents of a type the literal model of a round is not built
+LITERAL_TASKS = 16  # with more tasks HiGHS takes over a minute for the literal model
 
 
 def _unfit_literal(data: EvaPacking) -> str | None:
@@ -78,7 +78,7 @@ def _unfit_round(data: EvaReconfiguration) -> str | None:
 
 
 def _unfit_one_type(data: EvaPacking) -> str | None:
-    """What packs one task after the other on one instance type of which there is no limit."""
+    """Return why heuristics for one instance type without a limit cannot take an instance; `None` if they can."""
     if data.objective != "cost":
         return "it has no interference"
     if len(data.instance_types) > 1 or data.limited:
