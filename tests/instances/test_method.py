@@ -133,7 +133,7 @@ def test_a_heuristic_ends_at_the_time_limit_with_what_it_has_reported():
     result = endless(DATA, Options(time_limit=0.2))
     assert (result.status, result.termination, result.objective) == ("feasible", "time_limit", 48.0)
     assert result.reason == "ended at the time limit of 0.2 s"
-    assert result.solve_s < 10  # of 60; on a busy machine the end of the limit is noticed late
+    assert result.solve_s < 1
 
     @method("heuristic", ANY)
     def silent(data):
