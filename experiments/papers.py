@@ -1,4 +1,4 @@
-"""The one list of papers: names, and the `module:name` of what each has. Nothing is loaded before it is asked for."""
+"""Read the specifications of the papers. A part of a problem is imported when it is used."""
 
 from __future__ import annotations
 
