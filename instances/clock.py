@@ -105,7 +105,8 @@ class Stopwatch:
 
 T = TypeVar("T")
 
-AGAIN_S = 0.25  # the signal comes again at this interval: an exception in a finaliser is swallowed
+LOOK_S = 0.02  # wall seconds between two looks at the clock
+AGAIN_S = 0.25  # CPU seconds after which the work is broken off again: a finaliser swallows exceptions
 
 
 class BrokenOff(TimeoutError):
@@ -119,40 +120,41 @@ class _Expired(BaseException):
 def within(limit_s: float | None, work: Callable[[], T]) -> T:
     """Return `work()`, or break it off after `limit_s` CPU seconds (`None`: never).
 
-    A call into compiled code is broken off when it returns. Outside the main thread, and on systems without SIGPROF,
-    no signal arrives and nothing is broken off.
+    A timer of wall seconds looks at the clock, because the kernel's timer of CPU seconds counts ticks: on a busy
+    virtual machine it notices a tenth of what the work uses. A call into compiled code is broken off when it returns.
+    Outside the main thread, and on systems without SIGALRM, no signal arrives and nothing is broken off.
 
     Raises BrokenOff if the limit ended the work.
     """
     main = threading.current_thread() is threading.main_thread()
-    if limit_s is None or limit_s > threading.TIMEOUT_MAX or not main or not hasattr(signal, "SIGPROF"):
+    if limit_s is None or limit_s > threading.TIMEOUT_MAX or not main or not hasattr(signal, "SIGALRM"):
         return work()
 
-    expired, clock = False, Stopwatch(limit_s)
+    expired, end_s, clock = False, limit_s, Stopwatch()
 
-    def expire(signum: int, frame: FrameType | None) -> None:
-        nonlocal expired
-        if clock.expired:
-            expired = True
+    def look(signum: int, frame: FrameType | None) -> None:
+        nonlocal expired, end_s
+        if clock.spent_s >= end_s:
+            expired, end_s = True, clock.spent_s + AGAIN_S
             raise _Expired
-        signal.setitimer(
-            signal.ITIMER_PROF, max(clock.remaining_s, SHORTEST_S), AGAIN_S
-        )  # the timer counts compilation
 
-    before = signal.signal(signal.SIGPROF, expire)
+    before, alarm_s, interval_s = signal.signal(signal.SIGALRM, look), 0.0, 0.0
     try:
         try:
-            signal.setitimer(signal.ITIMER_PROF, max(limit_s, SHORTEST_S), AGAIN_S)
+            first_s = min(max(limit_s, SHORTEST_S), LOOK_S)
+            alarm_s, interval_s = signal.setitimer(signal.ITIMER_REAL, first_s, LOOK_S)
             return work()
         finally:
-            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.setitimer(signal.ITIMER_REAL, 0)
     except (_Expired, Exception) as error:
         if not expired:
             raise
-        signal.setitimer(signal.ITIMER_PROF, 0)  # where the signal came again in the line above
+        signal.setitimer(signal.ITIMER_REAL, 0)  # if the signal came again in the line above
         raise BrokenOff(f"broken off after {limit_s:g} s") from error  # some libraries make another exception of it
     finally:
-        signal.signal(signal.SIGPROF, before)
+        signal.signal(signal.SIGALRM, before)
+        if alarm_s:  # the caller's own alarm
+            signal.setitimer(signal.ITIMER_REAL, max(alarm_s - clock.wall_s, SHORTEST_S), interval_s)
 
 
 OVERRUN = -int(getattr(signal, "SIGXCPU", 0)) or None  # the exit code of a process that is ended so

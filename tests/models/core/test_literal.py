@@ -12,7 +12,7 @@ from pyomo.environ import Constraint, SolverFactory, Var
 from instances import Answer, CheckFailed, InputError, Instance, Options, conclude
 from instances.aryl import figure_5, five_servers, table_2
 from instances.boa import BoaAllocation, Epoch, JobClass, Speedup
-from instances.clock import within
+from instances.clock import Stopwatch, within
 from instances.eva import table_3, table_3_round
 from instances.kubernetes import shrunk_cluster, two_halves
 from instances.sia import five_jobs, six_jobs
@@ -37,18 +37,22 @@ def test_work_within_its_limit_is_not_disturbed():
     assert within(60.0, lambda: 3) == within(None, lambda: 3) == within(1e300, lambda: 3) == 3
 
 
-def test_the_alarm_is_off_afterwards_and_the_old_handler_back():
+@pytest.mark.parametrize("alarm_s", [0.0, 100.0])
+def test_the_handler_and_the_alarm_of_the_caller_are_back_afterwards(alarm_s: float):
     def handler(signum, frame):
         raise AssertionError
 
-    before = signal.signal(signal.SIGPROF, handler)
+    before = signal.signal(signal.SIGALRM, handler)
     try:
-        with pytest.raises(TimeoutError):
+        signal.setitimer(signal.ITIMER_REAL, alarm_s)
+        with Stopwatch() as clock, pytest.raises(TimeoutError):
             within(0.05, lambda: never_built(None))
-        assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
-        assert signal.getsignal(signal.SIGPROF) is handler
+        left_s, interval_s = signal.setitimer(signal.ITIMER_REAL, 0)
+        assert interval_s == 0
+        assert alarm_s - clock.wall_s - 10 < left_s <= max(0.0, alarm_s - 0.02)
+        assert signal.getsignal(signal.SIGALRM) is handler
     finally:
-        signal.signal(signal.SIGPROF, before)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_outside_the_main_thread_work_is_done_without_a_limit():
