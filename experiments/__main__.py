@@ -8,12 +8,16 @@ import signal
 import sys
 from typing import Any
 
+from experiments.first_word import announce_early
+
 
 def main() -> None:
     """Run `gapwise`."""
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:  # and not ignored, as in the background of a shell
         signal.signal(signal.SIGINT, _leave)
+    if sys.argv[1:2] in (["gap_study"], ["gap-study"]):
+        announce_early(sys.argv[2:])
     gc.disable()  # what is loaded stays: looking through it time and again takes a fifth of the start
     from experiments.cli import app_of, run_app, words_of  # which loads the command
 

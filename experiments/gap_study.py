@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
+from experiments.first_word import announce, announce_early
+
+if __name__ == "__main__":
+    announce_early(sys.argv[1:])
+
 from pathlib import Path
 from typing import Annotated
 
@@ -59,7 +66,7 @@ def gap_study(
     assert folder is not None
     if not (paths or problem or instance_set or method or session.quiet):
         ready_folder(folder)  # all that can be wrong, so that bad input gets one line
-        err.print("preparing the instances")  # takes seconds
+        announce()
     sets = sets_at(paths or (), problem or (), quick, instance_set or ())
     runs = study_runs(sets, method, session.options)
     with session.store() as store:

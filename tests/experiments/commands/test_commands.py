@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import takewhile
 from pathlib import Path
 
 import pandas as pd
@@ -300,6 +301,38 @@ def test_the_study_of_a_folder(tmp_path: Path):
     assert report.count("data-figure='eva-packing-") == 3
     assert "full-reconfiguration" in report
     assert "http" not in re.sub("<script type='application/gzip'.*?</script>", "", report)
+
+
+@pytest.mark.parametrize("module", ["experiments.gap_study", "experiments gap_study", "experiments gap-study --quick"])
+def test_the_first_word_comes_before_anything_large_is_loaded(module: str, tmp_path: Path):
+    study = start_elsewhere(tmp_path, "-X", "importtime", "-m", *module.split())
+    assert study.stderr is not None
+    said = list(takewhile(lambda line: line != "preparing the instances\n", study.stderr))
+    study.kill()
+    study.communicate()
+    assert study.returncode == -signal.SIGKILL  # it had more to do
+    loaded = {line.split("|")[-1].strip() for line in said}
+    assert not loaded & {"numba", "numpy", "pydantic", "rich", "typer", "instances", "experiments.flags"}
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [("--quick", "results: cannot be made a folder"), ("--quikc", "No such option: --quikc, did you mean '--quick'?")],
+)
+def test_bad_input_gets_one_line_and_not_the_first_word(words: str, sentence: str, tmp_path: Path):
+    if words == "--quick":
+        (tmp_path / "results").touch()
+    study = start_elsewhere(tmp_path, "-m", "experiments.gap_study", words)
+    _, said = study.communicate()
+    assert study.returncode == 2
+    assert len(said.splitlines()) == 1
+    assert sentence in said
+
+
+def start_elsewhere(folder: Path, *words: str) -> subprocess.Popen[str]:
+    """Start Python in a folder, where the project can be imported all the same."""
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.Popen([sys.executable, *words], cwd=folder, env=env, stderr=subprocess.PIPE, text=True)
 
 
 def test_an_interrupted_study_loses_nothing_and_resumes(tmp_path: Path):
