@@ -21,6 +21,41 @@ from models.eva.column_generation.pricing import PricedCut, TablePricer
 from models.eva.configuration import Column, Configuration, missing, single_class_columns
 from models.highs import LinearModel, solve_arrays
 
+POOLED_AT_ONCE = 1_000  # most columns of the pool that enter before the linear program is solved again
+PAYS = 1e-6  # share of its price that a column of the pool saves where it enters
+
+
+class ColumnPool:
+    """Columns that packings have passed through, of which few are ever of use in a linear program.
+
+    - `classes`: N, the number of classes.
+    """
+
+    def __init__(self, classes: int) -> None:
+        self.columns: dict[Column, None] = {}
+        self._classes, self._built = classes, 0
+        self._kind = np.zeros(0, dtype=np.int64)
+        self._on_it = sparse.csr_array((0, classes))
+
+    def add(self, columns: Iterable[Column]) -> None:
+        """Add columns."""
+        self.columns.update(dict.fromkeys(columns))
+
+    def paying(self, duals: FloatArray, prices: Sequence[float], limit: int) -> list[Column]:
+        """Return the columns of negative reduced cost at class duals (N,) and type prices (K,), the least first."""
+        columns = list(self.columns)
+        if self._built < len(columns):
+            new = columns[self._built :]
+            begin = np.cumsum([0] + [len(column.pattern) for column in new])
+            places, copies = zip(*(entry for column in new for entry in column.pattern), strict=True)
+            rows = sparse.csr_array((np.array(copies, dtype=float), places, begin), shape=(len(new), self._classes))
+            self._on_it, self._built = sparse.vstack([self._on_it, rows], format="csr"), len(columns)
+            self._kind = np.append(self._kind, [column.type for column in new])
+        price = np.asarray(prices, dtype=float)[self._kind]
+        share = np.divide(self._on_it @ duals, price, out=np.full(len(price), np.inf), where=price > 0)
+        order = np.argsort(-share, kind="stable")[: min(limit, int((share > 1 + PAYS).sum()))]
+        return [columns[i] for i in order.tolist()]
+
 
 class RestrictedMaster:
     """The restricted master as a linear program in HiGHS that grows by columns.
@@ -42,7 +77,9 @@ class RestrictedMaster:
         self._price = arrays.price.tolist()
         self._scale = row_scales(self._price, groups)
         self._budget = [0.0] * len(groups.unit)
-        self._lp = LinearProgram(covering_rows(arrays, groups), Options(threads=options.threads))
+        # Primal simplex where the last basis is still primal feasible, as it is when columns were added.
+        extra = {"simplex_strategy": 0}
+        self._lp = LinearProgram(covering_rows(arrays, groups), Options(threads=options.threads), extra)
 
     def add(self, columns: Iterable[Column]) -> int:
         """Add the columns that are new, and give the number of new columns."""
@@ -184,6 +221,7 @@ class ColumnGenerator:
     - `cuts`: a list that each new cut is added to.
     - `options`: threads, and the effort, which limits the calls of pricing in one `run` or `can_spend`.
     - `clock`: the time of the whole search; a linear program that would go beyond it raises OutOfTime.
+    - `pool`: columns that enter the restricted master when they pay, without pricing.
     """
 
     def __init__(
@@ -194,7 +232,9 @@ class ColumnGenerator:
         cuts: list[TypeCut],
         options: Options,
         clock: Stopwatch,
+        pool: ColumnPool,
     ) -> None:
+        self.pool = pool
         self.arrays, self.groups, self.pricer, self.cuts, self.options = arrays, groups, pricer, cuts, options
         self.clock = clock
         self.master = RestrictedMaster(arrays, groups, options)
@@ -229,7 +269,10 @@ class ColumnGenerator:
         def ended(relaxed: Relaxed, cut: TypeCut | None) -> bool:
             return cut is not None and enough(relaxed, cut)
 
-        return self._generate(ended, ((self.pricer.parameters.smoothing, True), (0.0, True)), center)
+        # The pool leaves few columns to find, which exact tables find at the duals of the linear program.
+        near = self.pool.columns and self.pricer.exact
+        tries = EXACT if near else ((self.pricer.parameters.smoothing, True), *EXACT)
+        return self._generate(ended, tries, center)
 
     def _generate(
         self,
@@ -247,8 +290,12 @@ class ColumnGenerator:
         return loop.relaxed
 
     def solve(self) -> Relaxed:
-        """See `Master`."""
-        return self.master.solve(self.clock.remaining_s)
+        """See `Master`; over the columns at hand and those of the pool."""
+        while True:
+            relaxed = self.master.solve(self.clock.remaining_s)
+            paying = self.pool.paying(relaxed.cover, self.master.prices(relaxed), POOLED_AT_ONCE)
+            if not self.master.add(paying):
+                return relaxed
 
     def enough(self, relaxed: Relaxed, priced: bool) -> bool:
         """See `Master`."""

@@ -13,6 +13,7 @@ class ColumnGenerationParameters:
 
     - `table_entries`: entries (states times classes) of one knapsack table; beyond it some resources are charged a
       price instead of being axes.
+    - `exact_entries`: entries up to which a table over all resources is filled even so, one layer after the other.
     - `pricing_nodes`: nodes of the search that closes what such a price leaves open.
     - `tuning_steps`: steps of the line search for such a price.
     - `columns_each_type`, `columns_each_round`: most columns that one pricing gives, of a type and in all.
@@ -59,6 +60,7 @@ class ColumnGenerationParameters:
     """
 
     table_entries: int = 40_000_000
+    exact_entries: int = 1_000_000_000
     pricing_nodes: int = 3_000
     tuning_steps: int = 6
     columns_each_type: int = 30

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import ceil, floor, log2
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from instances.eva.arrays import PackingArrays
 from models.eva.aggregate_bound import TypeCut
 from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
 from models.eva.configuration import Column, holds
+
+if TYPE_CHECKING:
+    from models.eva.column_generation.knapsack import BundleTable
 
 VALUE_LIMIT = 2**52  # No packing may have a larger value: sums of a few table entries must fit 64-bit integers.
 THIN = 100  # states of a slab, below which a call for each slab takes longer than a few passes over all states
@@ -216,16 +220,22 @@ class TypeTable:
         self.most = np.minimum(arrays.count[self.classes], per_task.min(axis=1))
         used = [r for r in range(len(room)) if self.size[:, r].any()]
         self.unit = np.array([max(1, int(np.gcd.reduce(self.size[:, r]))) for r in range(len(room))], dtype=np.int64)
-        self.axes = self._choose_axes(used, parameters.table_entries)
+        exact = self.entries(used) <= parameters.exact_entries
+        self.axes = used if exact else self._choose_axes(used, parameters.table_entries)
         self.charged = [r for r in used if r not in self.axes]
         self.charge = np.zeros(len(room), dtype=np.int64)
         self.price_of_charged = np.zeros(len(room))
         self.most_charged = SPARE * VALUE_LIMIT // (64 * np.maximum(self.room, 1)) + 1  # any charge gives a bound
 
     @cached_property
-    def table(self) -> KnapsackTable:
+    def table(self) -> KnapsackTable | BundleTable:
         """The knapsack table over the axes, allocated on first use."""
-        return KnapsackTable(self.size[:, self.axes] // self.unit[self.axes], self._capacity(self.room))
+        size, capacity = self.size[:, self.axes] // self.unit[self.axes], self._capacity(self.room)
+        if self.entries(self.axes) <= self.parameters.table_entries:
+            return KnapsackTable(size, capacity)
+        from models.eva.column_generation.knapsack import BundleTable  # compiled at first use, which takes seconds
+
+        return BundleTable(size, capacity)
 
     def _choose_axes(self, used: list[int], limit: int) -> list[int]:
         """The axes: as many resources as a table within the limit can have, and of as many the scarcest."""
@@ -302,6 +312,10 @@ class TypeTable:
         - `first`: an item that each pattern holds at least once.
         """
         room, copies = self._room(kind), self.limit if limit is None else limit
+        if not isinstance(self.table, KnapsackTable):
+            packed = {j: min(n, int(copies[j])) for j, n in self.pattern(kind, first).items() if copies[j]}
+            value = sum(n * int(self.values[j]) for j, n in packed.items())
+            return FoundPackings([(value, packed)] if value > target else [], False)
         given = 0
         if first is not None:
             room, given = room - self.size[first], int(self.values[first])
@@ -392,6 +406,11 @@ class TablePricer:
         both = TypeTable(self.arrays, one.kinds + two.kinds, self.parameters)
         cheaper = both.entries(both.axes) <= one.entries(one.axes) + two.entries(two.axes)
         return both if cheaper and not (one.charged or two.charged or both.charged) else None
+
+    @property
+    def exact(self) -> bool:
+        """Whether tables alone find the best pattern of each type."""
+        return not any(table.charged for table in self.tables)
 
     def scale(self, duals: FloatArray) -> float:
         """The finest unit for values: a power of two by which duals (N,) and prices can be multiplied."""

@@ -18,7 +18,7 @@ from models.core.outcome import Outcome, ending
 from models.eva.aggregate_bound import AggregateBound, PriceGroups, Spend, TypeCut, pooled
 from models.eva.branch_and_price import branch_and_price, list_patterns
 from models.eva.branch_and_price.pricer import BranchAndPriceParameters
-from models.eva.column_generation.generator import ColumnGenerator, solve_integer_master
+from models.eva.column_generation.generator import ColumnGenerator, ColumnPool, solve_integer_master
 from models.eva.column_generation.greedy import ResourcePrices, pack_greedily, resource_cut, resource_prices, task_sizes
 from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
 from models.eva.column_generation.pricing import TablePricer
@@ -70,7 +70,7 @@ class ColumnSearch:
         )
         self.families = PriceGroups.by_family(arrays)
         self.generator = ColumnGenerator(
-            arrays, self.families, TablePricer(arrays, parameters), [], options, self.clock
+            arrays, self.families, TablePricer(arrays, parameters), [], options, self.clock, ColumnPool(arrays.classes)
         )
         self.spread = ClassSpread.of(arrays, parameters)
         self.lp_value: float | None = None
@@ -227,7 +227,7 @@ class ColumnSearch:
     def _aggregate_bound(self, groups: PriceGroups, clock: Stopwatch) -> None:
         """Raise the bound to the cheapest whole-number spend at which the linear master is feasible."""
         first = self.generator
-        generator = ColumnGenerator(self.arrays, groups, first.pricer, first.cuts, self.options, self.clock)
+        generator = ColumnGenerator(self.arrays, groups, first.pricer, first.cuts, self.options, self.clock, first.pool)
         generator.master.add(self.generator.master.columns)
         bound = AggregateBound(self.arrays, groups, self.options)
         known, rounds, seconds = 0, 0, self.parameters.bound_seconds
@@ -326,6 +326,7 @@ def _ruin_from(
     in_vain = 0
     for done in range(1, search.at_most(rounds) + 1):
         in_vain = 0 if search.ruin.run(parameters.ruins) else in_vain + 1
+        search.generator.pool.add(search.ruin.configuration)
         if (
             (clock.expired and done >= least)
             or in_vain >= patience
@@ -344,6 +345,7 @@ class Phase:
     - `share`: most that the phase takes of the time limit, as a share.
     - `always`: whether the phase is taken even where the search is over.
     - `many`: whether it is for classes that are many and of few tasks each, or for others; `None` for all.
+    - `exact`: whether it is for instances that tables price exactly, or for others; `None` for all.
     """
 
     take: Callable[[ColumnSearch, Stopwatch], None]
@@ -351,10 +353,13 @@ class Phase:
     share: float = 1.0
     always: bool = False
     many: bool | None = None
+    exact: bool | None = None
 
     def wanted(self, search: ColumnSearch) -> bool:
         """Whether the phase is for this search, and may be taken now."""
-        return (self.always or not search.over) and self.many in (None, search.spread.many)
+        if self.many not in (None, search.spread.many) or self.exact not in (None, search.generator.pricer.exact):
+            return False
+        return self.always or not search.over
 
     def clock(self, search: ColumnSearch) -> Stopwatch:
         """The clock of a phase that begins now."""
@@ -394,10 +399,13 @@ PHASES = (
     Phase(ColumnSearch.bound_by_resources, until=0.3),
     Phase(bound_by_pooling, until=0.4, share=0.15),
     Phase(bound_by_sharing, until=0.4, share=0.05),
+    Phase(ruin, until=0.3, many=True, exact=True),
+    Phase(ColumnSearch.relax, until=0.6, many=True, exact=True),
     Phase(ruin_at_length, until=0.7),
     Phase(ruin, until=0.5, share=0.25),
     Phase(repack, until=0.75),
-    Phase(ColumnSearch.relax, until=0.6),
+    Phase(ColumnSearch.relax, until=0.6, many=True, exact=False),
+    Phase(ColumnSearch.relax, until=0.6, many=False),
     Phase(bound_by_sharing, until=0.85, share=0.1, many=True),
     Phase(ColumnSearch.bound_by_family, until=0.85, many=True),
     Phase(ColumnSearch.bound_by_family, many=False),

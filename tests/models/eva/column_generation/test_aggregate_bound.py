@@ -65,15 +65,15 @@ def test_cuts_of_resource_prices_are_bounds(seed):
     assert bound.solve(10 * optimum, 1000, 5.0) <= optimum
 
 
-@pytest.mark.parametrize("table_limit", [10_000_000, 40])
+@pytest.mark.parametrize("tables", [(10_000_000, 0), (40, 0), (40, 10_000_000)])
 @pytest.mark.parametrize("seed", range(40))
-def test_cuts_of_any_duals_are_bounds(seed, table_limit):
+def test_cuts_of_any_duals_are_bounds(seed, tables):
     packing = random_packing(seed)
     if packing.count.sum() > 7:
         pytest.skip("the literal program would be slow")
     random = np.random.default_rng(seed)
     optimum = literal_optimum_of_seed(seed)
-    pricer = TablePricer(packing, ColumnGenerationParameters(table_entries=table_limit))
+    pricer = TablePricer(packing, ColumnGenerationParameters(table_entries=tables[0], exact_entries=tables[1]))
     for groups in (PriceGroups.by_family(packing), PriceGroups.by_type(packing)):
         bound = AggregateBound(packing, groups)
         for _ in range(5):

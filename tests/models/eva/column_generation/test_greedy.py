@@ -21,11 +21,11 @@ from tests.eva_cases import packing_by_numbers, random_packing
 
 
 @pytest.mark.parametrize("seed", range(40))
-@pytest.mark.parametrize("table_limit", [10_000_000, 40])
-def test_greedy_packing_holds_exactly_the_tasks_that_are_left(seed, table_limit):
+@pytest.mark.parametrize("tables", [(10_000_000, 0), (40, 0), (40, 10_000_000)])
+def test_greedy_packing_holds_exactly_the_tasks_that_are_left(seed, tables):
     packing = random_packing(seed)
     left = np.maximum(packing.count - seed % 3, 0)
-    pricer = TablePricer(packing, ColumnGenerationParameters(table_entries=table_limit))
+    pricer = TablePricer(packing, ColumnGenerationParameters(table_entries=tables[0], exact_entries=tables[1]))
     configuration = pack_greedily(packing, pricer, start_duals(packing), left, Stopwatch())
     assert (packing.count - missing(packing, configuration) == left).all()
     assert all(holds(packing, column) for column in configuration)
