@@ -90,7 +90,10 @@ def print_claims(found: Sequence[Reproduction]) -> None:
     """One table an experiment, and how many claims there are of each verdict."""
     for one in found:
         out.print(f"{one.paper}: {shown(one.experiment.title)}", style="bold")
-        show_table(CLAIM_HEAD, ([shown(value) for value in _cells(claim)] for claim in one.claims))
+        rows = [[shown(value) for value in _cells(claim)] for claim in one.claims]
+        places = {claim.where for claim in one.claims}
+        first = int(len(places) == 1 and places.pop() in one.experiment.title)  # the title says where
+        show_table(CLAIM_HEAD[first:], [row[first:] for row in rows])
         out.print()
     counts = Counter(claim.verdict for one in found for claim in one.claims)
     out.print(", ".join(f"{number} {verdict}" for verdict, number in counts.items()))

@@ -65,7 +65,7 @@ def print_first_screen(rows: Sequence[MethodSummary], overview: Sequence[Overvie
     kinds.update(dict.fromkeys(NUMBERS, "number"))
     show_table([(name, kinds.get(name, "text")) for name in content.head], content.rows, grouped=not overview)
     out.print()
-    print_rich(f"The report is {folder / 'report.html'}. All tables: {folder / 'summary.csv'}, or --resume --tables.")
+    print_rich(f"The report is {folder / 'report.html'}. --resume --tables prints all tables.")
 
 
 NUMBERS = ("instances", "proven", "CPU s, mean", "gap, mean", "gap, worst", "to bound, worst")

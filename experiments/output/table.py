@@ -49,7 +49,7 @@ def show_table(head: Sequence[tuple[str, Kind]], rows: Iterable[Sequence[str]], 
     A table that is too wide continues below with its first columns repeated.
 
     - `head`: the heading and the kind of each column.
-    - `grouped`: if the terminal is too narrow, the values of the first column become headings over their rows.
+    - `grouped`: if the terminal is too narrow, the values of the first column become lines above their rows.
     """
     rows = list(rows)
     columns = [_Column(text, kind, tuple(row[k] for row in rows)) for k, (text, kind) in enumerate(head)]
@@ -61,17 +61,20 @@ def show_table(head: Sequence[tuple[str, Kind]], rows: Iterable[Sequence[str]], 
     labels = _labels(blocks[0])
     if notes and len(blocks) == 1:
         left = out.width - _total(blocks[0], gap) - gap
-        inside = [n for n in notes if left >= max(_longest_word(n.cells), -(-n.longest_line // NOTE_LINES))][:1]
+        inside = [n for n in notes if _fits_beside(n, left)][:1]
         blocks[0] += [replace(note, width=min(left, note.longest_line)) for note in inside]
         notes = [note for note in notes if note not in inside]
     names: dict[str, str] = {}
     blocks = [[_with_short_names(column, names) for column in block] for block in blocks]
+    once = split and len(blocks) == 1  # the headings stand above the first group alone
     for group, places in groupby(range(len(rows)), key=lambda k: groups[k]):
         here = list(places)
+        if once and here[0] == 0:
+            _print_block(blocks[0], [], gap)
         if split:
             print_rich(group, "italic")
         for block in blocks:
-            _print_block(block, here, gap)
+            _print_block(block, here, gap, header=not once)
         for note in notes:
             for text in dict.fromkeys(note.cells[k] for k in here if note.cells[k]):
                 rows_of_text = [labels[k] for k in here if note.cells[k] == text]
@@ -88,6 +91,13 @@ def _choose_form(columns: Sequence[_Column], grouped: bool) -> tuple[bool, int, 
     forms += [(grouped, SHORTEST_NAME, 1)]
     fitting = (f for f in forms if _least_total(columns[f[0] :], f[1], f[2]) <= out.width)
     return next(fitting, forms[-1])
+
+
+def _fits_beside(notes: _Column, left: int) -> bool:
+    """Return whether notes fit to the right of a table, in `left` columns of the terminal, without repetition."""
+    if len(set(notes.cells)) == 1 < len(notes.cells):
+        return False
+    return left >= max(_longest_word(notes.cells), -(-notes.longest_line // NOTE_LINES))
 
 
 def _blocks(columns: Sequence[_Column], name: int, gap: int) -> list[list[_Column]]:
@@ -149,8 +159,8 @@ def _cut(text: str, width: int) -> str:
     return text
 
 
-def _print_block(block: Sequence[_Column], places: Sequence[int], gap: int) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, gap, 0, 0))
+def _print_block(block: Sequence[_Column], places: Sequence[int], gap: int, header: bool = True) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, gap, 0, 0), show_header=header)
     for column in block:
         right = column.kind == "number"
         table.add_column(column.heading, justify="right" if right else "left", width=column.width, overflow="fold")

@@ -42,14 +42,15 @@ def follow(
     outcomes: Iterable[tuple[int, T]], total: int, describe: Callable[[T], str], quiet: bool = False
 ) -> Iterator[tuple[int, T]]:
     """Pass `outcomes` on while telling of them, as `describe` says, on standard error."""
-    if quiet:
+    if quiet or not total:
         yield from outcomes
     elif err.is_terminal:
+        most = min(60, err.width // 2)  # columns of a description, so that the count keeps its digits
         columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
         with Progress(*columns, console=err, transient=True) as progress:
             task = progress.add_task("starting", total=total)
             for i, outcome in outcomes:
-                progress.update(task, advance=1, description=describe(outcome)[:60])
+                progress.update(task, advance=1, description=describe(outcome)[:most])
                 yield i, outcome
     else:
         for k, (i, outcome) in enumerate(outcomes, 1):
@@ -67,13 +68,16 @@ def print_rich(content: Table | Padding | str, style: str | None = None) -> None
     Text is broken between words on a terminal. In a file or a pipe each line stays whole.
     """
     whole = not isinstance(content, str) or (out.width == FILE_WIDTH and not out.is_terminal)
+    hanging = 0
     if isinstance(content, str) and not whole:
         words = Text(content.lstrip())
-        content = Padding(words, (0, 0, 0, len(content) - len(words)), expand=False)  # the next lines are indented, too
+        indent, longest = len(content) - len(words), max(map(len, content.split()), default=0)
+        hanging = 2 if 0 < indent <= out.width - longest - 2 else 0  # the next lines are indented further
+        content = Padding(words, (0, 0, 0, indent + hanging), expand=False)
     with out.capture() as captured:
         out.print(content, style=style, soft_wrap=whole)
-    for text in captured.get().splitlines():
-        print(text.rstrip())
+    for k, text in enumerate(captured.get().splitlines()):
+        print(text[0 if k else hanging :].rstrip())
 
 
 def text_of(show: Callable[[], None], width: int = TEXT_WIDTH) -> str:

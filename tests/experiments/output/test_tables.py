@@ -192,6 +192,27 @@ def test_no_table_loses_a_digit_or_breaks_a_word(
     assert CELLS[1] in said
 
 
+def test_a_table_in_groups_has_its_headings_once_and_every_group_its_name(
+    narrow: None, capsys: pytest.CaptureFixture[str]
+):
+    head = [(text, kind) for text, kind in zip(HEADS, ["name", "name", *["number"] * 5], strict=True)]
+    show_table(head, [[group * 30, *CELLS[1:]] for group in "aabb"], grouped=True)
+    said = capsys.readouterr().out
+    assert (said.count("proven"), said.count("method"), said.count("10/10")) == (1, 1, 4)
+    assert [line for line in said.splitlines() if line in ("a" * 30, "b" * 30)] == ["a" * 30, "b" * 30]
+
+
+@pytest.mark.parametrize(("notes", "times"), [("xxx", 1), ("xyx", 3)])
+def test_a_note_of_all_rows_stands_once_below_the_table(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], notes: str, times: int
+):
+    monkeypatch.setattr(terminal.out, "width", 140)
+    show_table([("method", "name"), ("note", "note")], [(f"m{k}", f"note {n}") for k, n in enumerate(notes)])
+    said = capsys.readouterr().out
+    assert said.count("note ") == times
+    assert ("  all rows: note x\n" in said) == (times == 1)
+
+
 LONG_NAME = "an-instance-with-a-name-of-more-than-forty-characters-for-a-narrow-terminal"
 MINE = """
 from heuristics.eva import no_packing
