@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, get_args
 
@@ -16,8 +16,8 @@ from instances import InputError, Instance
 Made = Instance[Any] | Sequence[Instance[Any]] | Mapping[str, bytes]
 Generator = Callable[..., Made]
 LINE = re.compile(r"^- (`\w+`(?:, `\w+`)*): (.*?)(?=^- |^$|\Z)", re.MULTILINE | re.DOTALL)
-FIELD = re.compile(r"(?:[^:]+: )?(?:data\.)?(?P<field>\w+): ")
-"""The field at the start of a message, after a file."""
+FIELD = re.compile(r"(?:[^:]+: ){0,2}(?:data\.)?(?P<field>\w+): ")
+"""The field at the start of a message, after a file and a place in it."""
 UNSAID = inspect.Parameter.empty
 
 
@@ -26,7 +26,8 @@ class Flag:
     """Differences between a flag and the parameter of a generator that it sets.
 
     `name`: of the flag. `kind`: its type. `default`: its value where it is not given, `shown` in words. `least`: its
-    least value. `value`: function from the flag's value to the parameter's.
+    least value. `value`: function from the flag's value to the parameter's. `scales`: pattern of the fields that it
+    scales.
     """
 
     name: str | None = None
@@ -36,6 +37,7 @@ class Flag:
     shown: str | None = None
     least: float | None = None
     value: Callable[[Any], Any] | None = None
+    scales: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,10 @@ class Drawing:
         try:
             return made_by(**asked)
         except InputError as error:
-            raise InputError(_name_flag(str(error), {name: flag for flag, name in mine.items()}, asked)) from None
+            flags = {name: flag for flag, name in mine.items()}
+            defaults = {name: p.default for name, p in inspect.signature(made_by).parameters.items()}
+            scales = {name: self.flags.get(name, Flag()).scales for name in asked if asked[name] != defaults[name]}
+            raise InputError(_name_flag(str(error), flags, asked, scales)) from None
 
     def parameters(self) -> list[inspect.Parameter]:
         """Return the flags. The default of a flag that only one of two generators has is `None`."""
@@ -132,15 +137,19 @@ class Drawing:
         )
 
 
-def _name_flag(message: str, flags: Mapping[str, str], asked: Mapping[str, Any]) -> str:
+def _name_flag(message: str, flags: Mapping[str, str], asked: Iterable[str], scales: Mapping[str, str]) -> str:
     """Return a message of a generator that names the flag instead of the parameter, or of the field that it sets.
 
     A parameter of those `asked` for sets the field of its name, with or without a unit: `budget` sets `budget_gpus`.
+    Those of `scales` scale the fields that match their patterns.
     """
     if (found := FIELD.match(message)) is None:
         return message
     name = found["field"]
     at_fault = [one for one in asked if name == one or (len(one) > 1 and name.startswith(f"{one}_"))]
+    scaling = [one for one, pattern in scales.items() if re.fullmatch(pattern, name)]
+    if not at_fault and len(scaling) == 1:
+        return f"{_long(flags[scaling[0]])}: sets {name}, which {message[found.end() :]}"
     if len(at_fault) != 1:
         return message
     return f"{_long(flags[at_fault[0]])}: {_on_the_command_line(message[found.end() :], flags)}"

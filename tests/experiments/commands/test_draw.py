@@ -85,6 +85,11 @@ def test_jobs_of_table_7_in_the_simulator_with_a_method_in_the_place_of_full(tmp
         ({"trace": TRACE, "interference": "1.5"}, "--interference: .* or a number in .0, 1., got 1.5"),
         ({"jobs": 3, "interference": "nan"}, "--interference: .* or a number in .0, 1., got nan"),
         ({"trace": TRACE, "believed": 2.0}, "--believed: must be <= 1, got 2.0"),
+        ({"jobs": 3, "delay_factor": 1e9}, r"--delay-factor: sets build_seconds, which must be <= 1e\+09, got 1000"),
+        ({"trace": TRACE, "delay_factor": 1e9}, r"--delay-factor: sets build_seconds, which must be <= 1e\+09, got 1"),
+        ({"jobs": 3, "gap_minutes": 1e9}, r"--gap-minutes: sets arrival_seconds, which must be <= 1e\+09, got "),
+        ({"trace": TRACE, "arrival_rate": 1e-9}, "--arrival-rate: sets arrival_seconds, which must be <= "),
+        ({"jobs": 3, "longest_hours": 1e9}, "--longest-hours: sets duration_seconds, which must be <= "),
         ({"trace": Path("nowhere.csv")}, "nowhere.csv: No such file or directory"),
     ],
 )
@@ -92,6 +97,16 @@ def test_bad_flags_are_refused_in_one_line(flags, message: str):
     with pytest.raises(InputError, match=f"^{message}") as caught:
         cloud(**flags)
     assert "\n" not in str(caught.value)
+
+
+def test_a_bad_value_of_a_trace_is_no_fault_of_a_flag(tmp_path: Path):
+    lines = Path(TRACE).read_text().splitlines()
+    column = lines[0].split(",").index("arrival_s")
+    cells = lines[1].split(",")
+    cells[column] = "2e9"
+    (tmp_path / "late.csv").write_text("\n".join([lines[0], ",".join(cells)]))
+    with pytest.raises(InputError, match=r"late\.csv: arrival_seconds: must be <= 1e\+09, got 2000000000\.0"):
+        cloud(trace=tmp_path / "late.csv")
 
 
 @pytest.mark.parametrize(
