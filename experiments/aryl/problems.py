@@ -6,6 +6,13 @@ from pathlib import Path
 
 from experiments.spec import PaperSpec, ProblemSpec, Recording, StudySpec
 
+SOLVED = {
+    "methods": "experiments.aryl.methods:METHODS",
+    "literal_names": "models.aryl:literal_names",
+    "certifier": "models.aryl.certificate:certificate",
+}
+"""Parts of every problem with methods."""
+
 PAPER = PaperSpec(
     problems=[
         ProblemSpec(
@@ -15,19 +22,15 @@ PAPER = PaperSpec(
         ),
         ProblemSpec(
             "aryl-elastic",
-            methods="experiments.aryl.methods:METHODS",
+            **SOLVED,
             literal="models.aryl:build_elastic",
-            literal_names="models.aryl:literal_names",
-            certifier="models.aryl.certificate:certificate",
             plot="experiments.aryl.plot:elastic",
             spaces="experiments.aryl.worst:SPACES",
         ),
         ProblemSpec(
             "aryl-reclaim",
-            methods="experiments.aryl.methods:METHODS",
+            **SOLVED,
             literal="models.aryl:build_reclaim",
-            literal_names="models.aryl:literal_names",
-            certifier="models.aryl.certificate:certificate",
             plot="experiments.aryl.plot:reclaim",
             front="experiments.aryl.front:front",
             front_certifier="experiments.aryl.front_certificates:certify",
@@ -35,10 +38,8 @@ PAPER = PaperSpec(
         ),
         ProblemSpec(
             "aryl-placement",
-            methods="experiments.aryl.methods:METHODS",
+            **SOLVED,
             literal="models.aryl:build_placement",
-            literal_names="models.aryl:literal_names",
-            certifier="models.aryl.certificate:certificate",
             plot="experiments.aryl.plot:placement",
         ),
     ],

@@ -236,19 +236,12 @@ OF_THE_MEASURE = (
         attrgetter("measure_gaps"),
         attrgetter("measure_gaps_to_bound"),
     ),
-    OfSummary(
-        "mean_part",
-        "",
-        lambda row: row.describe(row.parts)[0],
-        form="{:.3g}",
-        about="mean of the part of the measure that is the objective",
-    ),
-    OfSummary(
-        "mean_optimal_part",
-        "optimum's",
-        lambda row: row.describe(row.best_parts)[0],
-        form="{:.3g}",
-        about="the same for the proven optima",
+    *(
+        OfSummary(name, heading, lambda row, of=of: row.describe(of(row))[0], form="{:.3g}", about=about)  # type: ignore[misc]
+        for name, heading, of, about in (
+            ("mean_part", "", attrgetter("parts"), "mean of the part of the measure that is the objective"),
+            ("mean_optimal_part", "optimum's", attrgetter("best_parts"), "the same for the proven optima"),
+        )
     ),
 )
 SUMMARY_ENDED = (

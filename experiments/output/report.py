@@ -304,6 +304,8 @@ class _Set:
 
 
 def _sets(rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> list[_Set]:
+    """Return the sets of each problem, in the order in which the study meets problems and sets."""
+    problems = list(dict.fromkeys(s.result.problem for s in scored))
     found: dict[tuple[str, str], list[Scored]] = {}
     for s in scored:
         found.setdefault((s.result.problem, s.run.instance_set), []).append(s)
@@ -315,7 +317,7 @@ def _sets(rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> list[_Set]
             here,
             [row for row in rows if (row.problem, row.instance_set) == (problem, name)],
         )
-        for i, ((problem, name), here) in enumerate(found.items(), 1)
+        for i, ((problem, name), here) in enumerate(sorted(found.items(), key=lambda of: problems.index(of[0][0])), 1)
     ]
 
 

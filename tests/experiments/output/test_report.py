@@ -268,6 +268,23 @@ def test_the_overview_is_first_then_the_picture_then_a_folded_section_per_set(re
     assert page.count("<title>no-packing: mean ") == 1
 
 
+def test_the_sets_of_a_problem_stand_together(scored: list[Scored], tmp_path: Path):
+    def renamed(s: Scored, problem: str, name: str) -> Scored:
+        run = replace(s.run, instance_set=name)
+        return replace(s, run=run, result=s.result.model_copy(update={"problem": problem}))
+
+    parts = [("eva-packing", "first"), ("aryl-reclaim", "second"), ("eva-packing", "third"), ("aryl-reclaim", "fourth")]
+    mixed = [renamed(s, *part) for part in parts for s in scored]
+    write_report(tmp_path / "report.html", summarise(mixed), mixed)
+    page = (tmp_path / "report.html").read_text()
+    picture = page[page.index("<section id='gaps'>") :]
+    places = [
+        picture.index(f">{word}</") for word in ("eva-packing", "first", "third", "aryl-reclaim", "second", "fourth")
+    ]
+    assert places == sorted(places)
+    assert [picture.count(f"<li class='pale'>{problem}</li>") for problem in ("eva-packing", "aryl-reclaim")] == [1, 1]
+
+
 def test_a_reference_study_opens_with_its_papers(scored: list[Scored], tmp_path: Path):
     row = OverviewRow("Eva", "which instances", "eva-packing", "small & few", "15 tasks", "no-packing", "No-Packing")
     write_report(tmp_path / "report.html", summarise(scored), scored, [row])
