@@ -92,8 +92,8 @@ def gap_study(
                 err.print(f"not compared: {shown(other)}")
             for better in records.bettered:
                 err.print(shown(f"better than the record: {better}: gapwise library record {folder}"))
-            report = "" if session.format == "table" else f" and {folder / 'report.html'}"
-            err.print(f"wrote {folder / 'results.csv'}, {folder / 'summary.csv'}{report}")
+            made = ["results.csv", "summary.csv"] + ["report.html"] * (session.format != "table")
+            err.print(f"wrote {' and '.join(str(folder / name) for name in made)}")
     raise typer.Exit(FAILED if faults else exit_status((s.result for s in scored), store))
 
 

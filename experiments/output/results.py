@@ -61,7 +61,7 @@ def print_first_screen(rows: Sequence[MethodSummary], overview: Sequence[Overvie
     - `folder`: the folder with the report.
     """
     content = overview_of_study(overview, rows) if overview else _by_set(rows)
-    kinds: dict[str, Kind] = {"instance set": "name", "method": "name"}
+    kinds: dict[str, Kind] = {"problem": "name", "instance set": "name", "method": "name"}
     kinds.update(dict.fromkeys(NUMBERS, "number"))
     show_table([(name, kinds.get(name, "text")) for name in content.head], content.rows, grouped=not overview)
     out.print()
@@ -78,6 +78,9 @@ def _by_set(rows: Sequence[MethodSummary]) -> TextTable:
     if all(cells[6] == "-" for cells in content):
         del head[6]
         content = [[*cells[:6], *cells[7:]] for cells in content]
+    if len({row.problem for row in rows}) > 1:  # which may have methods of the same name
+        head = ["problem", *head]
+        content = [[row.problem, *cells] for row, cells in zip(rows, content, strict=True)]
     return TextTable(head, content)
 
 

@@ -185,6 +185,15 @@ def test_a_study_of_one_problem_leaves_the_others_alone(tmp_path: Path):
     assert {json.loads(line)["problem"] for line in done.stdout.splitlines()} == {"eva-packing"}
 
 
+def test_a_study_of_several_problems_says_of_which_each_row_is(tmp_path: Path):
+    save(table_3(), tmp_path / "eva.json")
+    save(figure_5(), tmp_path / "aryl.json")
+    done = call("gap_study", tmp_path, "--out", tmp_path / "out", "--method", "exact", "--quiet")
+    rows = [line.split() for line in done.stdout.splitlines()[:3]]
+    assert [row[0] for row in rows] == ["problem", "aryl-reclaim", "eva-packing"]
+    assert [row[2] for row in rows[1:]] == ["exact", "exact"]
+
+
 def test_the_page_on_own_heuristics_says_what_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     page = (ROOT / "docs" / "own_heuristic.md").read_text()
     (tmp_path / "my_heuristics.py").write_text(page.partition("```{testcode}\n")[2].partition("```")[0])
