@@ -1,4 +1,4 @@
-"""Figures 1 to 11 and section 5.4 of BOA in the renting world: what the paper says, and what is measured here.
+"""Figures 1 to 11 and section 5.4 of BOA in the renting world: the paper's claims and our measurements.
 
 BOA is the proven optimal plan (`exact`) for a budget; the bill that counts is the one of the run. Pollux is split
 exactly, under either of its two objectives: the sum of speedups, which the paper describes, and the power mean of
@@ -113,7 +113,7 @@ def of_readings(context: Context, traces: Traces, readings: Sequence[Reading] = 
 
 
 def most(curves: Curves, objective: str, reading: Reading, what: str = "mean") -> list[float]:
-    """The greatest factor of Pollux's time over BOA's at equal bill, of each sample where both rent as much."""
+    """Return for each sample the maximum ratio of Pollux's time to BOA's over the bills that both reach."""
     names = dict.fromkeys(name for name, of, _ in curves if of == reading)
     pairs = [(curves[name, reading, objective], curves[name, reading, "boa"]) for name in names]
     return [max(found) for pair in pairs if (found := factors(*pair, what))]
@@ -308,7 +308,7 @@ def figure_7_claims(context: Context, curves: Curves) -> list[Claim]:
 
 
 def like_112(curve: PolicyCurve) -> float:
-    """As many times the load of a curve's jobs as 112 GPUs are of newTrace's."""
+    """Return the GPUs that are the same multiple of the load of a curve's jobs as 112 GPUs are of newTrace's load."""
     load: float = curve.tasks[0].workload.data.believed.load
     return 112 / NEWTRACE_LOAD * load
 
@@ -468,7 +468,7 @@ def _some(value: float | None) -> list[float]:
 
 
 def _ours(where: str, what: str, values: Sequence[float]) -> Claim:
-    """A measure beside which the paper has no figure."""
+    """Return the claim of a measure for which the paper has no figure."""
     if not values:
         return Claim(where, what, None, None, "not run", "no runs of both rent as much")
     sample = Sample.of(values)
@@ -476,7 +476,7 @@ def _ours(where: str, what: str, values: Sequence[float]) -> Claim:
 
 
 def _paper(where: str, what: str, paper: float, values: Sequence[float], **said: Any) -> Claim:
-    """A figure of the paper beside the samples of ours."""
+    """Return the claim that compares a figure of the paper with our samples."""
     if not values:
         return Claim(where, what, paper, None, "not run", "no runs of both rent as much, or take as long")
     return measured(where, what, paper, Sample.of(values), **UP_TO | said)

@@ -21,17 +21,17 @@ Cut = tuple[tuple[int, ...], ...]
 FIRST_FIT, BEST_FIT, DOT_PRODUCT = 0, 1, 2
 RULES = {"first-fit-decreasing": FIRST_FIT, "best-fit-decreasing": BEST_FIT, "dot-product": DOT_PRODUCT}
 HEAT, COLD = 0.5, 0.02  # instances that a step may lose, at first and at last
-RECUT = 0.1  # of the steps cut an instance anew
-BASE = 3  # instances of what is annealed from nothing
+RECUT = 0.1  # share of the steps that cut an instance again
+BASE = 3  # instances of an annealing that starts from whole instances
 ROUNDS, STEPS = 6, 30_000  # annealings, of which the best are kept, and steps of each
 
 
 @dataclass(frozen=True)
 class CutBins:
-    """Instances of `eva-packing` on one type of price 1 that fill so many instances to the last unit.
+    """Instances of `eva-packing` on one type of price 1 whose optimum fills every rented instance completely.
 
-    A thing is a way to cut an instance with `units` of each of `resources` resources into at most so many `pieces`,
-    each a task of its own: so many instances hold all pieces, and no fewer do, for they are full.
+    A thing is a way to cut an instance with `units` of each of `resources` resources into at most `pieces` pieces.
+    Each piece is a task. The optimum is the number of things, because their instances are full.
     """
 
     resources: int
@@ -81,7 +81,7 @@ class CutBins:
         return float(len(chosen))
 
     def nearly(self, solution: Solution) -> float:
-        """The load of the instance with the least of it: once it is full it takes one more."""
+        """Return the minimum load of an instance: the heuristic rents one more when it is full."""
         loads = (
             sum(n * sum(map(int, name.split("-"))) for name, n in group["tasks"].items())
             for group in solution["instances"]
@@ -99,10 +99,10 @@ class CutBins:
         return self._place.get(tuple(sorted(map(tuple, pieces))), thing)
 
     def leads(self, heuristic: str, size: int, seed: int) -> list[Chosen]:
-        """What annealing on the cuts finds for one of the greedy rules, the worst last.
+        """Yield the results of annealing on the cuts for one of the greedy rules, the worst last.
 
-        Two and three instances are annealed from whole ones, in many rounds. More of them begin with what is worst of
-        smaller numbers side by side: what is bad twice over makes a family.
+        Two and three instances are annealed from whole ones, in many rounds. Larger numbers start with copies of the
+        worst results of smaller numbers, because a bad case that stays bad when doubled makes a family.
         """
         rule = RULES.get(heuristic)
         if rule is None:
@@ -123,7 +123,7 @@ class CutBins:
         return [tuple(sorted(self._place[_cut(bin_)] for bin_ in bins.tolist())) for bins in reversed(worst[size])]
 
     def _rank(self, bins: Any, rule: int) -> float:
-        """The worst come first: what is as bad where everything is there twice counts, too."""
+        """Return a key that sorts the worst case first; the doubled case counts half."""
         twice = np.concatenate([bins, bins])
         return float(-height(bins, self.units, rule) - height(twice, self.units, rule) / 2)
 
@@ -151,7 +151,7 @@ def _cut(pieces: list[list[int]]) -> Cut:
 
 
 def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
-    """The ways to write a number as a sum of so many, in order, none of them below 0."""
+    """Yield the ordered ways to write `total` as a sum of `parts` non-negative integers."""
     if parts == 1:
         yield (total,)
         return
@@ -162,7 +162,7 @@ def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
 
 @compiled
 def annealed_cuts(rng, start, units, rule, steps):  # type: ignore[no-untyped-def]
-    """The cuts of the greatest height that so many steps of annealing reach from a start; `start[i]`: pieces of one."""
+    """Return the highest cuts that annealing reaches from a start; `start[i]`: pieces of one instance."""
     number, pieces, resources = start.shape
     bins, best, old = start.copy(), start.copy(), start[0].copy()
     now = top = height(bins, units, rule)
@@ -214,7 +214,7 @@ def height(bins, units, rule):  # type: ignore[no-untyped-def]
             keys[at] = key
             tasks[at] = bins[i, p]
     there = number * pieces
-    while there and keys[there - 1] == 0:  # what is nothing is no task
+    while there and keys[there - 1] == 0:  # an empty piece is no task
         there -= 1
     tasks, free = tasks[:there], np.full((there, resources), units)
     used = _filled(tasks, free) if rule == DOT_PRODUCT else _fitted(tasks, free, rule == BEST_FIT)
@@ -226,7 +226,7 @@ def height(bins, units, rule):  # type: ignore[no-untyped-def]
 
 @compiled
 def _fitted(tasks, free, best):  # type: ignore[no-untyped-def]
-    """The number of instances of first or best fit; what each has left goes to `free`."""
+    """Return the number of instances of first or best fit, and write their free amounts to `free`."""
     used = 0
     for task in tasks:
         place = used

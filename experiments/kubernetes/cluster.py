@@ -1,4 +1,4 @@
-"""What a dump's cluster costs, what at most can be saved, and a plan to carry out: the answer of `cluster`."""
+"""The answer of `cluster`: today's cost of a dump's cluster, a bound on the savings, and a plan."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from instances.kubernetes.readings import Aliases, DumpReading, Reader, Tool
 from instances.text import shown
 
 HOURS = 730  # of a month, as clouds bill it
-SHARES = (0.1, 0.25, 0.5)  # of the pods: the points of the frontier, beside no limit
+SHARES = (0.1, 0.25, 0.5)  # of the pods: the points of the frontier; another point has no limit
 FREED = 0.4  # of the time limit, for the plan without a reason
 SEARCHED = 4.0  # times the time limit, for a plan that can be carried out: large clusters need more than the bound
 A_TENTH = 0.1
@@ -55,7 +55,7 @@ Methods = Callable[[Instance[Any], Sequence[str]], list[Entry]]
 
 @dataclass(frozen=True)
 class ClusterQuestion:
-    """What the command line says beside the common flags. `rules`: heuristics of `node-consolidation` by name."""
+    """The flags of the command other than the common ones. `rules`: heuristics of `node-consolidation` by name."""
 
     dumps: Sequence[Path]
     types: Path
@@ -91,7 +91,7 @@ def evictions_of(said: str | None, pods: int) -> int | None:
 
 
 def tool_of(rule: str) -> Tool:
-    """Whose pins a rule heeds."""
+    """Return the program whose pins apply to a rule."""
     return "karpenter" if rule.startswith("karpenter") else "ca" if rule.startswith("ca-") else "drain"
 
 
@@ -147,7 +147,7 @@ def evictions_in(data: NodeConsolidation, solution: Mapping[str, Any]) -> int:
 
 @dataclass
 class ClusterAnswer:
-    """What was found. `results`: of the bound, of the plan with each number of evictions, and without each reason.
+    """The results of all runs. `results`: bound, plans with each number of evictions, and plans without each reason.
 
     - `waited`: how many pending pods of other schedulers have room on a node today (true), could have the whole of a
       node (false), or fit on none (null).
@@ -199,7 +199,7 @@ class ClusterAnswer:
 
     @cached_property
     def limits(self) -> RentalLimits:
-        """What the limits of NodePools leave for new nodes, and what a new node of each type takes of it."""
+        """Return the remaining limits of NodePools and the share that a new node of each type takes."""
         kinds = [self.plan.offerings[kind.name] for kind in self.plan.data.instance_types]
         left = {(kind.pool, name): most for kind in kinds for name, most in kind.pool.left.items()}
         takes = [[kind.taken_of(name) if kind.pool is pool else 0 for pool, name in left] for kind in kinds]
@@ -219,11 +219,11 @@ class ClusterAnswer:
             yield self.arrays.usd(plan.bill(self.arrays)), plan.evictions(self.arrays)
 
     def _least_of(self, k: int | None) -> tuple[float, int] | None:
-        """Return the least bill with at most so many evictions, of all plans that are known, and its evictions."""
+        """Return the minimum bill of all known plans with at most `k` evictions, and the evictions of that plan."""
         return min(((usd, n) for usd, n in self._known() if k is None or n <= k), default=None)
 
     def _bound_of(self, k: int | None) -> float | None:
-        """What is proven of a plan with so many evictions: by its own run, and by the bound of any plan."""
+        """Return the bound of a plan with `k` evictions: from its own run and from the bound of any plan."""
         known = [self.results["plan", k].bound, self.lower]
         return max((bound for bound in known if bound is not None), default=None)
 
@@ -235,12 +235,12 @@ class ClusterAnswer:
 
     @property
     def bill(self) -> float:
-        """What the nodes of known price cost today, USD/h."""
+        """Today's cost of the nodes with a known price, USD/h."""
         return self.arrays.usd(int(self.arrays.held_price.sum()))
 
     @property
     def least(self) -> float | None:
-        """The least bill of all plans that are known, with the evictions that are allowed."""
+        """The minimum bill of all known plans with the allowed evictions."""
         found = self._least_of(self.points[-1])
         return None if found is None else found[0]
 
@@ -251,7 +251,7 @@ class ClusterAnswer:
 
     @property
     def lower(self) -> float | None:
-        """What no bill can be below, however many pods are moved."""
+        """The lower bound on every bill, for any number of evictions."""
         return self.results["bound", None].bound
 
     @property
@@ -280,7 +280,7 @@ class ClusterAnswer:
         return dict(enumerate(node.name for node in data.nodes)) | names
 
     def steps(self) -> list[dict[str, Any]]:
-        """What to do, in turn: rent nodes, or drain one; what is rented next to each other is one step.
+        """Return the steps of the plan in order: rent nodes, or drain one; consecutive rentals are one step.
 
         `onto`: the places that are uncordoned in turn for the pods of the step; null where no other place is cordoned.
         """
@@ -319,7 +319,7 @@ class ClusterAnswer:
         ]
 
     def frontier(self) -> list[dict[str, Any]]:
-        """What so many evictions get, each point proven or with its bound."""
+        """Return the points of the frontier of bills and evictions, each proven or with its bound."""
         found = []
         for k in self.points:
             bound = self._bound_of(k)
@@ -345,14 +345,14 @@ class ClusterAnswer:
             saved = None
             if self.least is not None and free.objective is not None and free.solved:
                 saved = self.least - free.objective
-            if saved is not None and saved < 0:  # with one reason less nothing is dearer: its run was cut short
+            if saved is not None and saved < 0:  # removing a reason never raises the bill: the run was cut short
                 saved = None
             proven = saved is not None and self.proven and free.status == "optimal"
             found.append({"reason": reason, "pods": pods, "usd_per_hour": saved, "proven": proven})
         return found
 
     def ends(self) -> list[dict[str, Any]]:
-        """Where each rule ends; a pod that it evicts twice counts twice."""
+        """Return the final state of each rule; a pod that it evicts twice counts twice."""
         return [
             {
                 "rule": rule,
@@ -367,7 +367,7 @@ class ClusterAnswer:
         ]
 
     def content(self) -> dict[str, Any]:
-        """All of it, in plain types: one object. What is unknown is null."""
+        """Return the whole answer as one object of plain types; unknown values are null."""
         plan, nodes = self.plan_made, self.plan.data.nodes
         unpriced = [
             {"type": kind, "zone": zone or None, "capacity_type": paid, "nodes": n}
@@ -521,7 +521,7 @@ class ClusterAnswer:
         return lines
 
     def _tenth(self) -> list[str]:
-        """What a tenth of the pods gets of what all of them get."""
+        """Return the share of the maximum saving that evicting a tenth of the pods gives."""
         k = floor(A_TENTH * int(self.arrays.on_node.sum()))
         part = self._least_of(k) if k in self.points[:-1] else None
         if part is None or self.least is None or self.least >= self.bill:
@@ -579,7 +579,7 @@ def _kubectl(*words: str) -> str:
 
 
 def _commands(step: Mapping[str, Any], new: Sequence[str]) -> dict[str, Any]:
-    """What carries a step out, where kubectl can: in turn, each once no pod that was evicted is starting any more."""
+    """Return the kubectl commands of a step; each waits until every evicted pod has started."""
     onto, then = list(step["onto"] or ()), list[str]()
     if new:
         then.append(_kubectl("cordon", *new))

@@ -16,10 +16,10 @@ from instances.arrays import BoolArray, IntArray
 from instances.kubernetes.consolidation_arrays import ClusterArrays
 from models.kubernetes.consolidation import State, Steps
 
-SEARCHED = 1  # beside the seed: a plan is judged by orders that no search has seen
+SEARCHED = 1  # added to the seed: orders that judge a plan are unknown to its search
 DEAR = 2**62  # more than any plan
 TRIED = 500  # orders in each of which a plan has to succeed
-FEW = 10  # orders by which one is told from another
+FEW = 10  # orders that compare two plans
 WORK = 4_000_000  # pairs of a pod and a node that are looked at, for each node and type
 CHANGE = 10_000  # of such pairs that a change of a plan takes as long as
 NEAR, FAR = 0.4, 0.7  # of the work, for plans near to those that are given, and then for annealing
@@ -31,23 +31,23 @@ MOST_CHANGES = 3  # nodes by which a plan differs from the last one
 DIRECTED = 2.0  # of the work, further on, for plans that direct pods
 UNDIRECTED = 0.5  # of the time, for plans that do not
 TURNED = 0.5  # of their changes put a drain in another turn
-LEFT_OVER = 2.0  # what a pod that is directed nowhere counts for, in pods without a place
+LEFT_OVER = 2.0  # weight of a pod without a direction, in pods without a place
 
 
 @dataclass(frozen=True)
 class RentalLimits:
-    """What new nodes may take together. `takes` (K, L): of each limit one node of each type; `left`: L amounts."""
+    """The limits on all new nodes together. `takes` (K, L): of each limit one node of each type; `left`: L amounts."""
 
     takes: Any
     left: Sequence[int]
 
     def allow(self, number: IntArray) -> bool:
-        """Return whether so many new nodes of each type are within the limits."""
+        """Return whether `number` new nodes of each type are within the limits."""
         return all(took <= left for took, left in zip(number.astype(object) @ self.takes, self.left, strict=True))
 
 
 def state_of(arrays: ClusterArrays, solution: Any) -> State:
-    """The nodes that a solution keeps, and how many of each type it rents; what may not be given up is kept."""
+    """The nodes that a solution keeps, and how many of each type it rents; nodes that may not be given up are kept."""
     data = arrays.data
     names = [kind.name for kind in data.instance_types]
     number = np.zeros(len(names), dtype=np.int64)
@@ -70,10 +70,10 @@ def reachable(
     """The cheapest plan found, of these that with fewest evictions, that succeeds in all orders of a seed.
 
     It is looked for from several states: nodes kept and how many of each type are rented. One that directs pods has to
-    be cheaper than all others. Where none is cheaper than what runs now, the plan is to do nothing. `bound`: what no
-    bill is below, at which it ends; `work`: at most so many pairs of a pod and a node are looked at, and for plans that
-    direct pods some more. `limits`: of the new nodes together. `known`: plans of which the best is taken if the search
-    finds no better one. `time_limit`: CPU seconds.
+    be cheaper than all others. If no plan is cheaper than today's cluster, the plan has no steps. `bound`: lower
+    bound on every bill, which ends the search; `work`: maximum number of pairs of a pod and a node to look at, without
+    those of plans that direct pods. `limits`: of the new nodes together. `known`: plans of which the best is taken if
+    the search finds no better one. `time_limit`: CPU seconds.
     """
     search, states = _PlanSearch(arrays, seed, bound, limits, work, time_limit), list(states)
     plans = [search.plan(*state) for state in states]
@@ -216,7 +216,7 @@ class _PlanSearch:
                 self._turned(plan)
 
     def direct(self, plans: Sequence[DrainPlan]) -> None:
-        """Direct the pods of the best of some plans; change its nodes and its turns by simulated annealing."""
+        """Direct the pods of the best of some plans; change its nodes and its order by simulated annealing."""
         director, each = Director(self.arrays), LEFT_OVER * self.worth
 
         def energy(plan: DrainPlan) -> float:
@@ -239,7 +239,7 @@ class _PlanSearch:
                 plan, now = other, then
 
     def _warmth(self, bill: int, left: float) -> float:
-        """How much dearer a plan may be than the one that it changes, where so much of the work is left."""
+        """Return the price increase that a change may have if the share `left` of the work remains."""
         return float(bill * COLD * (WARM / COLD) ** left * self.draw.exponential())
 
     def _moved(self, steps: Sequence[int]) -> tuple[int, ...]:
@@ -256,7 +256,7 @@ class _PlanSearch:
             if not lost:
                 if self.take(plan):
                     return True
-                best = lost = self.orders.lost(plan, FEW, np.inf)  # an order that tells comes first now
+                best = lost = self.orders.lost(plan, FEW, np.inf)  # the order that loses pods comes first now
             other = replace(plan, steps=self._moved(plan.steps))
             most = lost + COOL * (1 - n / TURNS) * self.draw.exponential()
             self.orders.work += CHANGE // 2

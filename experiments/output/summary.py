@@ -129,9 +129,9 @@ def _beside(over: frozenset[Key], own: Sequence[Finding], here: Sequence[Scored]
 
 
 def _finding(method: str, here: list[Scored], bare: Collection[Key]) -> tuple[frozenset[Key], Finding]:
-    """Of gaps to the optimum, and the instances that have one; where none is known, of those to the best bound.
+    """Return the finding about gaps to the optimum, or to the best bound if no gap to the optimum is known.
 
-    `bare` are instances of which the optimum is 0: as not every method has a gap there, none is counted.
+    `bare` are instances with an optimum of 0. They are left out, because some methods have no gap there.
     """
     shares = ((s.key, s.shown_gap_to_optimum, s.measure is None) for s in here)
     gaps = {key: gap for key, gap, plain in shares if gap is not None and not (plain and key in bare)}

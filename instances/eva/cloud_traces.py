@@ -56,8 +56,8 @@ def trace_cloud(
 
     - `durations`: those drawn as in Gavel, or the pods' own lives; the latter count as a second at least.
     - `shuffle`: seed that shuffles the durations among the jobs; 2 gives Table 13.
-    - `first`: so many jobs are left out, and time begins with the period in which the next one arrives.
-    - `limit`: only so many jobs.
+    - `first`: number of jobs to skip; time begins with the period in which the next one arrives.
+    - `limit`: maximum number of jobs.
     - `cpu`: `vcpus`, or `physical_cores` as the artifact's driver of 200 jobs has it.
     - `slowdown`: throughput as in the artifact's matrix, as its generator turns it, as in Figure 1, or one for all.
     - `believed`: throughput that a pair is believed to have before it was on an instance together.
@@ -66,8 +66,8 @@ def trace_cloud(
     - `delay_factor`: factor on the jobs' delays, as in Figure 5; delays are rounded to seconds.
     - `arrival_rate`: factor on the arrival rate, as in Figure 8.
     - `multi_task`: share of the jobs that get 2 or 4 tasks, half of them each, as in Figure 7; drawn with `seed`.
-    - `multi_gpu`: share of the jobs with 2, 4 or 8 GPUs, in the ratio of 5:4:1, as in Figure 6; drawn with `seed`. So
-      many jobs with one GPU become like one of the trace's jobs of that size, but for arrival and duration.
+    - `multi_gpu`: share of the jobs with 2, 4 or 8 GPUs, in the ratio of 5:4:1, as in Figure 6; drawn with `seed`.
+      Jobs with one GPU take all but arrival and duration from a job of the trace with the drawn number of GPUs.
 
     Raises InputError for a file that cannot be read, a missing column or a bad value.
     """
@@ -227,7 +227,7 @@ def _measured(*, turned: bool) -> dict[tuple[str, str], float]:
 
 
 def _larger_sets(workloads: list[str], seed: int) -> LargerSets:
-    """What the artifact's generator makes of sets of three to ten tasks.
+    """Return the throughputs that the artifact's generator computes for sets of three to ten tasks.
 
     It lists a set in the order of a hash set of all workloads, takes the products in this order, and enters them for
     the set in the order of names. The order of the hash set is another one in every run of Python.

@@ -1,4 +1,4 @@
-"""Throughput as it is learned: what was observed of a class beside others, and what is believed of the rest."""
+"""Learned throughput: means of observations of a class with others, and estimates of unobserved sets."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from instances.eva.packing import Throughput
 from instances.fields import DIGITS
 
 Key = tuple[str, tuple[str, ...]]
-"""A class, and the classes beside it in order of name."""
+"""A class, and the other classes on its instance in order of name."""
 
 
 class MeanThroughput:
-    """The mean of what was observed of a class beside others: a plain sum over the number of times.
+    """The mean throughput of a class with others: the sum of the observations divided by their number.
 
     Its last digits differ from those of the numbers themselves, and ties are decided by them: as in the artifact.
     """
@@ -26,14 +26,14 @@ class MeanThroughput:
 
 
 _Group = tuple[Sequence["Observation"], list[tuple[MeanThroughput, float]], tuple["Observation", ...]]
-"""What was observed on an instance: all of it, entries of one-task jobs and their throughput, and that of others."""
+"""The observations of an instance: all, entries of one-task jobs with their throughput, and those of other jobs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The throughput of a task of `job` of a class beside tasks of the classes `beside`, as just measured.
+    """The throughput of a task of `job` of a class together with tasks of the classes `beside`, as just measured.
 
-    It is the job's: of a job of several tasks nobody can see which one holds the others up. `tasks_in_job` says how
+    It is the throughput of the job: in a job of several tasks, the slowest task is unknown. `tasks_in_job` says how
     many there are.
     """
 
@@ -45,10 +45,10 @@ class Observation:
 
 
 class LearnedThroughput:
-    """The table of section 4.3: mean throughputs of classes beside sets of classes, and a default of pairs.
+    """The table of section 4.3: mean throughputs of classes with sets of classes, and a default of pairs.
 
-    What was not observed of a set is the product of the pairs; what was not observed of a pair is the default.
-    Rounds in which nothing new is observed are only counted, until somebody asks what is believed.
+    The estimate of an unobserved set is the product of its pairs; that of an unobserved pair is the default.
+    Rounds without a new observation are only counted, until an estimate is requested.
     """
 
     def __init__(self, default: float) -> None:
@@ -58,16 +58,16 @@ class LearnedThroughput:
         self._entries: dict[Key, MeanThroughput] = {}
         self._known: set[str] = set()  # classes of which anything was observed
         self._last: tuple[list[tuple[MeanThroughput, float]], list[list[Observation]]] = [], []  # of the last round
-        self._groups: dict[int, _Group] = {}  # of the last round, by the identity of what was observed
+        self._groups: dict[int, _Group] = {}  # of the last round, by the identity of the observations
 
     @property
     def changes(self) -> list[MeanThroughput]:
-        """The entries that were new or changed, in order; whoever reads them remembers up to where."""
+        """Return the new or changed entries, in order; the reader remembers how many it has read."""
         self._catch_up()
         return self._changes
 
     def believed(self, task_class: str, beside: tuple[str, ...]) -> float:
-        """The throughput of a task of a class beside tasks of the classes `beside`, which are in order of name."""
+        """Return the estimated throughput of a task with tasks of the classes `beside`, in order of name."""
         if not beside:
             return 1.0
         self._catch_up()
@@ -85,7 +85,7 @@ class LearnedThroughput:
         return product
 
     def pairs(self, classes: Iterable[str]) -> Throughput:
-        """What is believed of pairs of some classes, to nine digits."""
+        """Return the estimated throughputs of pairs of some classes, to nine digits."""
         self._catch_up()
         known = set(classes)
         return Throughput(
@@ -135,7 +135,7 @@ class LearnedThroughput:
             self._repeat(single, rounds)
 
     def _entries_of(self, group: Sequence[Observation]) -> list[tuple[MeanThroughput, float]]:
-        """The entries of those tasks of a group whose jobs have one task; from one that is alone nothing is learned."""
+        """Return the entries of tasks of one-task jobs in a group; a task that is alone has none."""
         found = []
         for seen in group:
             if seen.tasks_in_job > 1:
@@ -161,7 +161,7 @@ class LearnedThroughput:
         self._repeat([(self._entries[key], throughput)], 1)
 
     def _repeat(self, observed: Iterable[tuple[MeanThroughput, float]], times: int) -> None:
-        """Learn so many more observations of entries."""
+        """Add each observation to its entry `times` times."""
         for entry, throughput in observed:
             total = entry.total
             for _ in range(times):
@@ -175,8 +175,8 @@ class LearnedThroughput:
     def _note_job(self, together: Sequence[Observation]) -> None:
         """Section 4.4: of a job of several tasks the one is blamed that probably holds the others up.
 
-        All known: the lowest known. None known: the one with the most tasks beside it. Some known: if all of these are
-        above what is observed, the unknown one with the most tasks beside it, or else the lowest known.
+        If all are known, or a known one is at most the observed value, it is the lowest known. Otherwise it is the
+        unknown one with the most other tasks on its instance.
         """
         keys = list(dict.fromkeys((seen.task_class, seen.beside) for seen in together))
         lowest = min(seen.throughput for seen in together)

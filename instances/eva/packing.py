@@ -60,7 +60,7 @@ class InstanceType(PricedType):
 class TaskEntry(Frozen):
     """Task entry: `count` identical tasks of a workload, each of demand D_τ^r.
 
-    `demand["default"]` holds everywhere but on the families named beside it. Tasks of a multi-task job name the job,
+    `demand["default"]` holds on all families but those that `demand` names. Tasks of a multi-task job name the job,
     or say how many tasks their jobs have (`tasks_in_job`); by default a job has the tasks listed under its name.
     """
 
@@ -100,8 +100,8 @@ def demand_on(demand: Demands, family: str) -> Amounts:
 class Throughput(Frozen):
     """Normalised throughput of co-located tasks (section 4.3): 1 is the throughput alone on an instance.
 
-    `pairwise` holds (workload, beside, throughput of `workload`); a pair that is not listed has `default`. With more
-    than two tasks the pairwise throughputs are multiplied.
+    `pairwise` holds (workload, other, throughput of `workload` with it); a pair that is not listed has `default`. With
+    more than two tasks the pairwise throughputs are multiplied.
     """
 
     default: Share = 1.0
@@ -138,7 +138,7 @@ class PackedTasks(ProblemData):
           `tasks_in_job`, `max_per_instance` and `allowed_types`, a list or names with commas between them; the demand
           in columns called like the resources of `types`, and `cpu@p3` for the demand of `cpu` on the family `p3`.
           Rows of one workload, job and demand are added up.
-        - `throughput`: of the workload of each row beside that of each column, for `objective="net-saving"`.
+        - `throughput`: of the workload of each row with that of each column, for `objective="net-saving"`.
         - `running`: instances that run already, one row a type and price: `type`, a column or the index, `count`, and
           perhaps `usd_per_hour`, what keeping one costs, by default the price of the type.
         - `spread`: groups of tasks by name, `workload` or `workload@job`, of which an instance holds at most one.
@@ -174,7 +174,7 @@ class PackedTasks(ProblemData):
         return fits(task.demand, kind)
 
     def _validate_own(self) -> None:
-        """What a problem has beside this."""
+        """Return the fields of a problem that this class lacks."""
 
     def _validate_jobs(self) -> None:
         listed: dict[str, int] = {}
@@ -254,7 +254,7 @@ class EvaPacking(PackedTasks):
         refuse_constraints(self)
 
     def _prices_alone(self) -> tuple[int, list[int]]:
-        """Where there are limits, a task may be on the dearest type, and prices of running instances count too."""
+        """Limits may force a task onto its most expensive type; prices of running instances count too."""
         if not self.running and all(kind.max_instances is None for kind in self.instance_types):
             return super()._prices_alone()
         prices = [offer.price for offer in offers(self)]
