@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from io import TextIOWrapper
 from multiprocessing import context, process, resource_tracker, spawn
 from multiprocessing.connection import Connection, wait
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
@@ -81,9 +82,18 @@ def started(made: Any) -> Any:
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         made.start()
         return made
-    # a run that is ended leaves to the tracker what semaphores it had made, which needs no word
+    _ready_tracker()  # it would unblock the interrupt where it is begun on the way
+    return _start_deaf(made)
+
+
+def _ready_tracker() -> None:
+    """Start the process that removes the semaphores of a run that is ended, without a word."""
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
-    resource_tracker.ensure_running()  # it would unblock the interrupt where it is begun on the way
+    resource_tracker.ensure_running()
+
+
+def _start_deaf(made: Any) -> Any:
+    """Start a process that never sees an interrupt."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         made.start()
@@ -170,10 +180,7 @@ class Host:
                 if self._stopped:
                     raise EOFError
                 if self._process is None:
-                    self._orders, theirs = multiprocessing.Pipe()
-                    with theirs:
-                        made = start_method().Process(target=_serve, args=(theirs, *self._about))
-                        self._process = started(made)
+                    self._process, self._orders = _adopt_spare(*self._about) or _new_host(*self._about)
             try:
                 return self._orders.send_bytes(order)
             except OSError:
@@ -255,6 +262,53 @@ def _end_group(group: int) -> None:
             os.killpg(group, signal.SIGKILL)
 
 
+def _new_host(*about: Any) -> tuple[Any, Connection]:
+    """Start a host in a new interpreter."""
+    ours, theirs = multiprocessing.Pipe()
+    with theirs:
+        return started(start_method().Process(target=_serve, args=(theirs, *about))), ours
+
+
+_spares: list[tuple[Any, Connection]] = []
+
+
+def keep_spare() -> None:
+    """Copy this process, to be its first host: that saves the start of an interpreter and its imports.
+
+    A command calls this when it has imported its own modules and nothing else: no file is open, no code of a user is
+    loaded, and no thread runs.
+    """
+    if not CAN_COPY or threading.active_count() > 1:
+        return
+    with suppress(OSError):  # no further process is to be had
+        ours, theirs = multiprocessing.Pipe()
+        with theirs:
+            copy = multiprocessing.get_context("fork").Process(target=_wait_as_spare, args=(ours, theirs))
+            _spares.append((_start_deaf(copy), ours))
+        Finalize(None, ours.close, exitpriority=0)  # before the interpreter waits for its processes
+
+
+def _wait_as_spare(ours: Connection, orders: Connection) -> None:
+    """Wait until this process is needed as a host, or until the command ends."""
+    ours.close()
+    with suppress(EOFError, ConnectionError):
+        environment, folder, sys.path[:], about = orders.recv()
+        os.environ.clear()
+        os.environ.update(environment)
+        os.chdir(folder)
+        _ready_tracker()
+        _serve(orders, *about)
+
+
+def _adopt_spare(*about: Any) -> tuple[Any, Connection] | None:
+    """Make a host of the spare process; None if there is none, or if it is dead."""
+    with suppress(IndexError, OSError):
+        process, orders = _spares.pop()
+        orders.send((dict(os.environ), os.getcwd(), sys.path, about))
+        return process, orders
+    return None
+
+
 def _serve(orders: Connection, work: Work, modules: Sequence[str], folder: str, place: str | None) -> None:
     """What a host does until the command ends it, or is gone."""
     if hasattr(os, "setsid"):
@@ -291,10 +345,12 @@ def _prepare(modules: Sequence[str], place: str | None) -> None:
 
 
 def _import(modules: Sequence[str]) -> None:
+    gc.disable()
     for module in modules:
         with suppress(Exception):  # the run that needs it will say so
             importlib.import_module(module)
     gc.freeze()  # what is imported stays, and need not be looked through, or copied, at every collection
+    gc.enable()
 
 
 def _copied(orders: Connection, work: Work, order: bytes) -> int:

@@ -272,6 +272,39 @@ def test_a_run_that_works_is_left_to_its_limit_of_cpu_seconds(work: host.Work, a
     assert (ended.at_limit, ended.exitcode == 0) == (at_limit, not at_limit)
 
 
+ADOPTED = """
+import json, os, pathlib, sys
+from experiments.harness import host
+def work(order):
+    found = os.getppid(), os.environ.get("SAID"), os.getcwd(), sys.path[-1]
+    pathlib.Path(order.decode()).write_text(json.dumps(found))
+host.keep_spare()
+spare = host._spares[0][0].pid
+os.environ["SAID"] = "later"
+os.chdir(sys.argv[1])
+sys.path.append("later")
+one = host.Host(work, (), "none", None)
+ended = one.run(b"found", None)
+one.close()
+print(ended.exitcode, json.loads(pathlib.Path("found").read_text()) == [spare, "later", sys.argv[1], "later"])
+"""
+
+
+@pytest.mark.skipif(not host.CAN_COPY, reason="processes cannot be copied")
+def test_the_first_host_is_a_copy_of_the_command_and_takes_on_its_environment_folder_and_path(tmp_path: Path):
+    done = python("-c", ADOPTED, tmp_path)
+    assert (done.stdout, done.stderr) == ("0 True\n", "")
+
+
+@pytest.mark.skipif(not host.CAN_COPY, reason="processes cannot be copied")
+@pytest.mark.parametrize(("end", "status"), [("pass", 0), ("os._exit(3)", 3), ("os.kill(os.getpid(), 9)", -9)])
+def test_a_spare_process_that_is_not_needed_ends_with_its_command(end: str, status: int):
+    """The spare process holds the standard output of the command open while it lives."""
+    spare = "import os\nfrom experiments.harness import host\nhost.keep_spare()\nprint(len(host._spares), flush=True)\n"
+    done = python("-c", spare + end)
+    assert (done.stdout, done.returncode) == ("1\n", status)
+
+
 @pytest.mark.skipif(not host.CAN_COPY, reason="elsewhere nobody says what a process has used")
 def test_a_process_name_that_is_no_text_hides_no_time():
     name = "import ctypes, os, time\nctypes.CDLL(None).prctl(15, bytes([255, 41, 32, 254]), 0, 0, 0)\n"
