@@ -17,13 +17,15 @@ from functools import cached_property
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
-import numba
 import numpy as np
-from numba.core import caching, event
-from numba.core.dispatcher import Dispatcher
 
-from instances.clock import ANNOUNCE, charge_to_nobody, cpu_seconds, resume_end, suspend_end
+from instances.clock import ANNOUNCE, charge_to_nobody, cpu_seconds, resume_end, suspend_end, uncounted
 from instances.private import private_folder
+
+with uncounted():
+    import numba
+    from numba.core import caching, event
+    from numba.core.dispatcher import Dispatcher
 
 F = TypeVar("F", bound=Callable[..., Any])
 
