@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from experiments import flags
 from experiments.entry import exit_status, run
-from experiments.harness.certification import Certification, Certified, certifiable
 from experiments.harness.instance_set import instances_at
 from experiments.harness.run import Run
 from experiments.harness.starts import starts_at
@@ -25,8 +24,10 @@ from experiments.plan import methods_for, plan
 from experiments.session import Interrupted, Session
 from instances import CheckFailed, InputError, Instance, Result
 from instances.files import write_whole
-from instances.proofs import Certificate, NoCertificate
-from instances.proofs.verify import see_certificate
+
+if TYPE_CHECKING:
+    from experiments.harness.certification import Certified
+    from instances.proofs import Certificate
 
 
 @flags.common()
@@ -165,6 +166,8 @@ def _certified(runs: list[Run], results: list[Result], folder: Path, session: Se
 
     A result without a bound, as of a heuristic, stays as it is.
     """
+    from experiments.harness.certification import Certification, certifiable  # with the verifier
+
     bounded = [i for i, result in enumerate(results) if certifiable(result)]
     if session.format == "json":
         for i in sorted(set(range(len(results))) - set(bounded)):
@@ -185,6 +188,9 @@ def _certified(runs: list[Run], results: list[Result], folder: Path, session: Se
 
 def _write_vipr(folder: Path, instance: Instance, certified: Certified) -> None:
     """A certificate in JSON as VIPR, beside it; where it cannot be written so, a line that says why."""
+    from instances.proofs import NoCertificate
+    from instances.proofs.verify import see_certificate
+
     try:
         if instance.problem not in IN_VIPR:
             raise NoCertificate(f"{instance.problem} is proved without a program, in JSON alone")

@@ -90,7 +90,7 @@ Sense = Literal["minimize", "maximize"]
 class Frozen(BaseModel):
     """Immutable record: unknown fields are errors. What is wrong with its values is an InputError of one line."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     def __init__(self, /, **values: Any) -> None:
         with input_errors():
