@@ -14,6 +14,7 @@ from instances import CheckFailed, InputError, Options
 from instances.boa import BoaAllocation, Curve, figure_1, random_allocation
 from instances.proofs.boa import prove_allocation
 from instances.proofs.boa.rational import corners, least_length, power_at_most, root_at_most, times
+from instances.proofs.boa.unit_network import _affordable
 from models.boa import exact
 from models.boa.certificate import certificate
 from tests.boa_cases import allocations
@@ -24,6 +25,21 @@ from tests.certificates.tampering import tampered_json
 def made(data: BoaAllocation):
     result = exact(data)
     return result, certificate(data, result.solution, result.bound, Options())
+
+
+@pytest.mark.parametrize(
+    ("curve", "pause", "hours", "widest"),
+    [
+        (Curve(amdahl=0.5), 0, 2, 3),  # a run on k GPUs costs (k + 1) / 2 hours
+        (Curve(amdahl=0.5), 0, Fraction(5, 2) - Fraction(1, 10**6), 3),
+        (Curve(amdahl=0.5), Fraction(1, 2), Fraction(5, 2), 2),
+        (Curve(power=0.5), 0, 2, 4),  # and the root of k
+        (Curve(power=0.5), 1, 6, 4),
+        (Curve(power=0.5), 0, Fraction(1, 2), 1),
+    ],
+)
+def test_the_widest_run_that_a_budget_affords(curve: Curve, pause: Fraction, hours: Fraction, widest: int):
+    assert _affordable(curve, Fraction(1), Fraction(pause), Fraction(hours)) == widest
 
 
 @settings(max_examples=20, deadline=None)

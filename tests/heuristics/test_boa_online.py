@@ -40,6 +40,11 @@ def test_the_best_split_is_the_best_of_all_splits_for_every_size_of_the_cluster(
     assert found[2] == pytest.approx(speed[range(3), split(choice, 8)].sum() / 8)
 
 
+def test_of_equal_splits_the_narrower_is_chosen():
+    gain = np.array([[0.0, 1.0, 2.0], [0.0, 1.0, 2.0]])
+    assert split(splits(gain, 2), 2).tolist() == [2, 0]
+
+
 def test_a_genetic_search_keeps_the_cluster_and_comes_close_to_the_best_split():
     search = GeneticSplit(GeneticParameters(individuals=30, generations=20))
     gain = np.sqrt(np.arange(9))[None] * np.array([[1.0], [2.0], [0.5]])

@@ -8,11 +8,21 @@ from typing import ClassVar
 import pytest
 
 from heuristics import sia
-from heuristics.sia import ONLINE, Fcfs, Perfect, ShortestFirst, Sia, SlidingMaximum, replay, windows_in_slots
+from heuristics.sia import (
+    ONLINE,
+    EarliestCutoff,
+    Fcfs,
+    Perfect,
+    ShortestFirst,
+    Sia,
+    SlidingMaximum,
+    replay,
+    windows_in_slots,
+)
 from heuristics.sia.predictors import Coins
 from instances import Options
 from instances.sia import Job, Pool, SiaOracle, five_jobs, synthetic
-from instances.sia.online import PoolsView, Start
+from instances.sia.online import PoolsView, QueuedJob, Start
 
 
 def starts(result):
@@ -229,3 +239,15 @@ def test_a_candidate_apart_from_pending_load_borrows_what_was_kept_for_itself():
     data = SiaOracle(slot_minutes=1.0, pools=pools, jobs=jobs)
     plain, apart = (replay(data, Sia(Perfect(data.jobs), (5,), apart=apart)) for apart in (False, True))
     assert (plain["j1"], apart["j1"]) == (9, 1)
+
+
+def test_the_earliest_cutoff_starts_a_job_that_takes_all_idle_gpus_and_holds_up_those_behind_a_wider_one():
+    late, soon, wide = (
+        QueuedJob(name, "p", 0, 5, gpus, cutoff) for name, gpus, cutoff in (("a", 1, 9), ("b", 2, 3), ("c", 4, 6))
+    )
+    queue = {job.id: job for job in (late, soon, wide)}
+
+    def started(idle: int) -> list[str]:
+        return list(EarliestCutoff().decide(PoolsView(0, idle, {"p": 8}, {"p": 8 - idle}, {"p": queue}, {})).starts)
+
+    assert [started(idle) for idle in (1, 2, 5, 6, 7)] == [[], ["b"], ["b"], ["b", "c"], ["b", "c", "a"]]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from instances import InputError, check
-from instances.eva import CloudType, RentedInstance, TaskClass, most_kept
+from instances.eva import CloudType, RentedInstance, TaskClass, interference, most_kept, trace_cloud
 from instances.eva.learned import LearnedThroughput
 from instances.eva.online import (
     CloudJobView,
@@ -22,6 +22,7 @@ from instances.eva.online import (
     snapshot,
 )
 from models.eva import exact
+from tests.eva_cloud_cases import TRACE
 
 TYPES = {
     name: CloudType(
@@ -176,3 +177,12 @@ def test_no_other_choice_of_instances_keeps_more_tasks(seed: int):
 def test_a_rented_instance_without_an_id_is_refused():
     with pytest.raises(InputError, match="has no id"):
         most_kept([RentedInstance("t", {})], [])
+
+
+def test_the_interference_of_a_trace_is_what_is_asked_for():
+    names = ("figure-1", "artifact", 0.9)
+    figure_1, artifact, constant = (trace_cloud(TRACE, limit=50, slowdown=name).data for name in names)
+    measured = interference({job_class.workload: job_class.workload for job_class in figure_1.classes})
+    assert set(figure_1.throughput.pairwise) == set(measured.pairwise) != set(artifact.throughput.pairwise)
+    assert figure_1.throughput.default == measured.default
+    assert (constant.throughput.default, constant.throughput.pairwise) == (0.9, ())

@@ -123,6 +123,14 @@ def test_duration_variants_have_the_same_mean(name):
     assert abs(logarithmic[0] - logarithmic[1]) > 0.05 * logarithmic[0]
 
 
+def test_the_widths_of_the_variants_are_those_of_the_appendix():
+    mean = {name: sum(share * width for width, share in one.widths.items()) for name, one in VARIANTS.items()}
+    narrow, wide = mean.pop("fewer-wide"), mean.pop("more-wide")
+    assert (narrow, wide) == (pytest.approx(1.302), pytest.approx(3.75))
+    assert list(mean.values()) == pytest.approx([1.9] * len(mean))
+    assert all(sum(one.widths.values()) == pytest.approx(1) for one in VARIANTS.values())
+
+
 @pytest.mark.parametrize("name", few(VARIANTS, 3))
 def test_generated_load_and_widths_match_the_variant(name):
     variant = VARIANTS[name]
