@@ -14,6 +14,7 @@ import numpy as np
 
 from instances.arrays import IntArray
 from instances.aryl import ArylReclaim
+from instances.clock import uncounted
 from models.aryl.parameters import DEFAULTS
 
 
@@ -52,19 +53,12 @@ class ServerGroups:
 
     def components(self) -> list[list[int]]:
         """Groups in each connected component of the graph of jobs and servers, the smallest component first."""
-        groups_on: dict[int, list[int]] = {}  # of each job that is not in a component yet
+        with uncounted():
+            import networkx as nx
+        graph: nx.Graph = nx.Graph()
         for g, jobs in enumerate(self.jobs):
-            for job in jobs:
-                groups_on.setdefault(job, []).append(g)
-        found, left = [], set(range(len(self.jobs)))
-        while left:
-            component, queue = [], [left.pop()]
-            while queue:
-                component.append(queue.pop())
-                met = left.intersection(g for job in self.jobs[component[-1]] for g in groups_on.pop(job, ()))
-                left -= met
-                queue += met
-            found.append(sorted(component))
+            graph.add_edges_from((("group", g), ("job", j)) for j in jobs)
+        found = [sorted(g for what, g in part if what == "group") for part in nx.connected_components(graph)]
         return sorted(found, key=lambda members: (len(members), members))
 
     def preempted(self, chosen: Iterable[int]) -> set[int]:

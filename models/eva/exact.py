@@ -137,7 +137,7 @@ def _solve_cost(
     if turns.go_on:
         nodes = parameters.tree_nodes if arrays.limited or patterns is not None else None
         tree = turns.take(solve_tree(arrays, turns.left, report, turns.known, parameters, nodes))
-        spread = ClassSpread.of(arrays, parameters.column_generation).many
+        spread = arrays.classes > parameters.tree_classes and ClassSpread.of(arrays, parameters.column_generation).many
         if tree is None and not (first or spread) and not _by_totals(turns, report, parameters):
             return turns.ended
     if arrays.limited and turns.go_on:
