@@ -25,7 +25,6 @@ class ColumnGenerationParameters:
     - `greedy_slack`: share of a pattern's value that is given up: a table filled for more tasks than are left may
       overstate it by so much, and a larger type is preferred to one that is better by less.
     - `bias`: share of the duals by which large tasks are favoured.
-    - `repacked_classes`: number of classes from which the first packing is improved by packing all but one family anew.
 
     Ruin and recreate:
 
@@ -70,7 +69,6 @@ class ColumnGenerationParameters:
     greedy_nodes: int = 60
     greedy_slack: float = 0.002
     bias: float = 0.01
-    repacked_classes: int = 1_000
 
     ruined: int = 4
     ruined_tasks: int = 200

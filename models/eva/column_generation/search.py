@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -22,7 +21,7 @@ from models.eva.column_generation.generator import ColumnGenerator, ColumnPool, 
 from models.eva.column_generation.greedy import ResourcePrices, pack_greedily, resource_cut, resource_prices, task_sizes
 from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
 from models.eva.column_generation.pricing import TablePricer
-from models.eva.configuration import Column, Configuration, alone, holds, missing, price, trim
+from models.eva.configuration import Configuration, alone, holds, missing, price, trim
 from models.eva.family_shares import ShareSearch
 from models.highs import OutOfTime, SolveFailed
 from models.incumbent import Incumbent
@@ -369,29 +368,6 @@ class Phase:
         return Stopwatch(max(0.0, min(self.until * limit - search.clock.spent_s, self.share * limit)))
 
 
-def repack(search: ColumnSearch, clock: Stopwatch) -> None:
-    """Repack many classes: keep the instances of the family that costs most, and pack the other tasks anew."""
-    arrays, configuration = search.arrays, search.incumbent.solution
-    if arrays.classes <= search.parameters.repacked_classes or configuration is None or clock.expired:
-        return
-    families = [
-        [column for column in configuration if arrays.family[column.type] == f] for f in range(len(arrays.demand))
-    ]
-    split = [{column: configuration[column] for column in columns} for columns in families]
-    kept = max(split, key=lambda part: price(arrays, part))
-    left = np.maximum(missing(arrays, kept), 0)
-    classes = np.flatnonzero(left)
-    if len(classes) in (0, len(left)):
-        return
-    rest = column_generation(
-        arrays.only(classes, left[classes]), search.within(clock, None), parameters=search.parameters
-    )
-    cover = Counter(kept)
-    for column, n in (rest.configuration or {}).items():
-        cover[Column.of(column.type, ((int(classes[c]), q) for c, q in column.pattern))] += n
-    search.offer(dict(cover))
-
-
 PHASES = (
     Phase(ColumnSearch.start, always=True),
     Phase(ColumnSearch.pack, until=0.2, always=True),
@@ -401,9 +377,9 @@ PHASES = (
     Phase(bound_by_sharing, until=0.4, share=0.05),
     Phase(ruin, until=0.3, many=True, exact=True),
     Phase(ColumnSearch.relax, until=0.6, many=True, exact=True),
-    Phase(ruin_at_length, until=0.7),
+    Phase(ruin_at_length, until=0.85, exact=True),
+    Phase(ruin_at_length, until=0.7, exact=False),
     Phase(ruin, until=0.5, share=0.25),
-    Phase(repack, until=0.75),
     Phase(ColumnSearch.relax, until=0.6, many=True, exact=False),
     Phase(ColumnSearch.relax, until=0.6, many=False),
     Phase(bound_by_sharing, until=0.85, share=0.1, many=True),
