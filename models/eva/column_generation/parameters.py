@@ -44,6 +44,7 @@ class ColumnGenerationParameters:
 
     - `few_columns`: up to so many columns, all are in an integer program.
     - `close_columns`: with more of them, only those whose reduced cost is at most this share of the price.
+    - `most_columns`: and at most so many, of the least reduced cost: HiGHS overruns its limit where there are more.
     - `fixed_share`: share of the linear solution that an integer program keeps.
     - `integer_seconds`: limit of one integer program where neither time nor effort is limited.
 
@@ -89,6 +90,7 @@ class ColumnGenerationParameters:
 
     few_columns: int = 500
     close_columns: float = 0.02
+    most_columns: int = 1_500
     fixed_share: float = 0.9
     integer_seconds: float = 30.0
 

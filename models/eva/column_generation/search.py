@@ -168,12 +168,12 @@ class ColumnSearch:
         kept = {column: floor(share * x + 1e-6) for column, x in amounts if share * x >= 1 - 1e-6}
         columns = self.generator.master.columns
         if len(columns) > self.parameters.few_columns:
-            prices, close = self.arrays.price.tolist(), self.parameters.close_columns
-            paid = self.generator.master.prices(guide)
+            prices, paid = self.arrays.price.tolist(), self.generator.master.prices(guide)
+            cost = {c: self.generator.reduced_cost(c, guide.cover, paid) for c in columns if c not in kept}
+            close = [c for c, y in cost.items() if y <= self.parameters.close_columns * prices[c.type]]
             columns = [
-                c
-                for c in columns
-                if c in kept or self.generator.reduced_cost(c, guide.cover, paid) <= close * prices[c.type]
+                *kept,
+                *sorted(close, key=lambda c: cost[c] / max(1, prices[c.type]))[: self.parameters.most_columns],
             ]
         seconds = self.parameters.integer_seconds if self.options.time_limit is None else None
         self.integer_programs += 1
