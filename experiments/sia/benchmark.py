@@ -51,7 +51,7 @@ def benchmarks(
     trace: Annotated[Path | None, typer.Option(help="Philly pool trace (philly.csv).")] = None,
     quick: Quick = False,
 ) -> Study:
-    """Print CPU seconds of building and solving, with one solver thread, and every policy against the best schedules."""
+    """Print CPU seconds of building and solving, with one solver thread, and policies against the best schedules."""
     limit = limited(options, LIMIT_S)
     rows = list(_rows(options, limit, quick))
     if trace is not None:
