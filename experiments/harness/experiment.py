@@ -20,7 +20,7 @@ Verdict = Literal["reproduced", "near", "differs", "impossible", "not comparable
 is another thing, as the note says; `few runs`: not near the paper's figure, but on fewer seeds or shorter runs than a
 sentence against a paper takes; `no figure`: a picture of the paper without numbers; `not run`: a trace is missing."""
 AGAINST: tuple[Verdict, ...] = ("differs", "impossible")
-"""What is said against a paper."""
+"""Verdicts against a paper."""
 Quick = Annotated[
     bool, typer.Option("--quick", help="Few and small instances, for a look, and for the record's probe.")
 ]
@@ -29,10 +29,10 @@ Quick = Annotated[
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a paper beside what is measured here.
+    """One statement of a paper, compared with our measurement.
 
-    `where`: the table, figure or section. `what`: what is measured, with its unit. `paper`, `ours`: figures, or words.
-    `note`: on what data, how many seeds, or why the two differ. `sample`: the seeds behind `ours`. `name`: by which
+    `where`: the table, figure or section. `what`: the measured quantity, with its unit. `paper`, `ours`: figures, or
+    words. `note`: data, number of seeds, or why the two differ. `sample`: the seeds behind `ours`. `name`: by which
     pages take the figure from its record; `where` and `what` where it is empty. A claim against the paper says more:
     `sentence`, the paper's own words or their place; `readings`, every other reading that was tried with what it gave;
     `would_change`, what would change our mind.
@@ -51,14 +51,14 @@ class Claim:
     name: str = ""
 
     def when_cut(self) -> Claim:
-        """The claim where runs are cut short: nothing is said against the paper."""
+        """Return the claim for shortened runs, which never contradict the paper."""
         return replace(self, verdict="few runs") if self.verdict in AGAINST else self
 
 
 def compared(
     where: str, what: str, paper: float, ours: float, *, within: float = 0.03, near: float = 0.1, note: str = ""
 ) -> Claim:
-    """A figure of the paper beside ours: `reproduced` within a share of it, `near` within another, or `differs`."""
+    """Compare a figure of the paper with ours: `reproduced` or `near` within a share of it, or `differs`."""
     off = abs(ours - paper) / max(abs(paper), 1e-9)
     verdict: Verdict = "reproduced" if off <= within else "near" if off <= near else "differs"
     return Claim(where, what, paper, ours, verdict, note)
@@ -77,9 +77,9 @@ def measured(
     readings: tuple[str, ...] = (),
     would_change: str = "",
 ) -> Claim:
-    """A figure of the paper beside the mean of a sample of ours.
+    """Compare a figure of the paper with the mean of a sample of ours.
 
-    `reproduced` and `near` are told by the mean, as in `compared`. `differs` takes enough seeds and an interval that
+    The mean decides `reproduced` and `near`, as in `compared`. `differs` takes enough seeds and an interval that
     does not reach the paper's figure; else it is `few runs`.
     """
     claim = compared(where, what, paper, sample.mean, within=within, near=near, note=note)
@@ -93,7 +93,7 @@ def measured(
 
 @dataclass(frozen=True)
 class Context:
-    """What the command says: the folder of traces, the options of every run, and whether few runs will do."""
+    """The arguments of the command: the folder of traces, the options of every run, and whether few runs suffice."""
 
     traces: Path | None = None
     options: Options = Options()
@@ -129,7 +129,7 @@ class Context:
 class Experiment:
     """A table or a figure of a paper.
 
-    `name`: as in `--only`. `title`: what it shows. `traces`: files under `--traces` without which it is not run.
+    `name`: as in `--only`. `title`: its subject. `traces`: files under `--traces` without which it is not run.
     `tasks(context)`: the runs. `claims(context, outcomes)`: statements, from the outcomes in the
     order of the tasks. `draw(path, context, outcomes)`: the picture, as SVG.
     """
@@ -157,7 +157,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table of text: what stands over its columns, and its rows."""
+    """A table of text: the headings of its columns, and its rows."""
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -167,8 +167,8 @@ class TextTable:
 class Study:
     """Tables of our own.
 
-    `tasks`: the runs. `tables(outcomes)`: what is printed, tables and lines of text, from the outcomes in the order of
-    the tasks. `write(outcomes)`: files beside, where some are asked for. `values(outcomes)`: figures by the names that
+    `tasks`: the runs. `tables(outcomes)`: the tables and lines to print, from the outcomes in the order of
+    the tasks. `write(outcomes)`: further files, if requested. `values(outcomes)`: figures by the names that
     pages take them by from a record.
     """
 
@@ -200,7 +200,7 @@ class SharedTasks:
 
 
 def chunks(outcomes: Sequence[Any], size: int) -> list[Sequence[Any]]:
-    """The outcomes, so many at a time."""
+    """Return the outcomes in groups of `size`."""
     return [outcomes[i : i + size] for i in range(0, len(outcomes), size)]
 
 
