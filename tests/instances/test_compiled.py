@@ -21,6 +21,7 @@ from numba.core import caching
 import instances
 from instances import Stopwatch, clock
 from instances.clock import ended_after, resume_end, suspend_end
+from tests.commands import python
 
 FILES = {
     "__init__": "",
@@ -189,6 +190,21 @@ def test_compilation_is_charged_to_no_clock(kept: Path):
         loaded(3)
     assert clock.cpu_s < (time.process_time() - before) / 2
     assert 60.0 - clock.remaining_s == pytest.approx(clock.spent_s, abs=1.0)
+
+
+IMPORTS = """
+import time
+from instances import Stopwatch
+before = time.process_time()
+with Stopwatch(60.0) as clock:
+    import instances.compiled
+print(clock.cpu_s < (time.process_time() - before) / 2)
+"""
+
+
+def test_the_import_of_numba_within_a_run_is_charged_to_no_clock():
+    done = python("-c", IMPORTS)
+    assert (done.stdout, done.stderr) == ("True\n", "")
 
 
 def test_waiting_is_charged_to_no_clock():
