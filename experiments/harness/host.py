@@ -278,8 +278,8 @@ def keep_spare() -> None:
     A command calls this when it has imported its own modules and nothing else: no file is open, no code of a user is
     loaded, and no thread runs.
     """
-    if not CAN_COPY or threading.active_count() > 1:
-        return
+    if not CAN_COPY or threading.active_count() > 1 or None in (sys.stdin, sys.stdout, sys.stderr):
+        return  # where a stream is closed, the pipe would take its number
     with suppress(OSError):  # no further process is to be had
         ours, theirs = multiprocessing.Pipe()
         with theirs:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -25,7 +26,7 @@ from experiments.papers import METHODS
 from experiments.plan import methods_for, plan
 from instances import Answer, InputError, Options, Result, load
 from instances.eva import table_3, table_7
-from tests.commands import python, workers_copied
+from tests.commands import ROOT, python, workers_copied
 from tests.commands import run as command
 
 BEST = {
@@ -303,6 +304,14 @@ def test_a_spare_process_that_is_not_needed_ends_with_its_command(end: str, stat
     spare = "import os\nfrom experiments.harness import host\nhost.keep_spare()\nprint(len(host._spares), flush=True)\n"
     done = python("-c", spare + end)
     assert (done.stdout, done.returncode) == ("1\n", status)
+
+
+@pytest.mark.skipif(not host.CAN_COPY, reason="processes cannot be copied")
+@pytest.mark.parametrize(("closed", "spares"), [("", 1), (">&-", 0), ("2>&-", 0), ("<&-", 0)])
+def test_no_pipe_of_a_spare_process_takes_the_number_of_a_closed_stream(closed: str, spares: int):
+    count = "from experiments.harness import host; host.keep_spare(); raise SystemExit(len(host._spares))"
+    command = f"exec {shlex.join([sys.executable, '-c', count])} {closed}"
+    assert subprocess.run(["sh", "-c", command], cwd=ROOT, stdout=subprocess.DEVNULL).returncode == spares
 
 
 @pytest.mark.skipif(not host.CAN_COPY, reason="elsewhere nobody says what a process has used")
