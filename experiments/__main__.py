@@ -19,15 +19,15 @@ def main() -> None:
     if sys.argv[1:2] in (["gap_study"], ["gap-study"]):
         announce_early(sys.argv[2:])
     gc.disable()  # what is loaded stays: looking through it time and again takes a fifth of the start
-    from experiments.cli import app_of, run_app, words_of  # which loads the command
+    from experiments.cli import app_of, words_of  # which loads the command
+    from experiments.entry import keep_spare, run_app
 
     arguments = words_of(sys.argv[1:])
     app = app_of(arguments)
     gc.freeze()
     gc.enable()
     signal.signal(signal.SIGINT, before)
-    if harness := sys.modules.get("experiments.harness.host"):  # the command runs methods in processes of their own
-        harness.keep_spare()
+    keep_spare()
     run_app(app, arguments)
 
 

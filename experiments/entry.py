@@ -28,7 +28,14 @@ def run(command: Callable[..., None]) -> None:
     """Run one command with the arguments of this process."""
     app = typer.Typer(add_completion=False)
     app.command()(command)
+    keep_spare()
     run_app(app, sys.argv[1:], f"gapwise {command.__name__}")
+
+
+def keep_spare() -> None:
+    """Copy this process for its first host if its command runs methods in processes of their own."""
+    if harness := sys.modules.get("experiments.harness.host"):
+        harness.keep_spare()
 
 
 def group(

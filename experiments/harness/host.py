@@ -296,7 +296,8 @@ def _wait_as_spare(ours: Connection, orders: Connection) -> None:
         os.environ.clear()
         os.environ.update(environment)
         os.chdir(folder)
-        _ready_tracker()
+        _ready_tracker()  # which unblocks the interrupt
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         _serve(orders, *about)
 
 
