@@ -39,22 +39,17 @@ def patience_s(limit_s: float) -> float:
     return LATE * max(1.0, load) * limit_s
 
 
-def charge_to_nobody(seconds: float) -> None:
-    """Take so many CPU seconds that were spent just now, as on compilation, from all figures and limits."""
-    global _uncounted_s
-    _uncounted_s += seconds
-
-
 @contextmanager
 def uncounted() -> Iterator[None]:
-    """A block that counts in no figure and against no limit, such as the import of a package where it is used."""
+    """A block that counts in no figure and against no limit, such as compilation or an import where it is used."""
+    global _uncounted_s
     before = cpu_seconds()
     suspend_end()
     try:
         yield
     finally:
         spent_s = cpu_seconds() - before
-        charge_to_nobody(spent_s)
+        _uncounted_s += spent_s
         resume_end(spent_s)
 
 

@@ -12,14 +12,14 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import cached_property
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
 
-from instances.clock import ANNOUNCE, charge_to_nobody, cpu_seconds, resume_end, suspend_end, uncounted
+from instances.clock import ANNOUNCE, uncounted
 from instances.private import private_folder
 
 with uncounted():
@@ -203,20 +203,17 @@ class _Uncounted(event.Listener):
     """Stops all clocks while numba compiles a function or loads it."""
 
     def __init__(self) -> None:
-        self._depth, self._began = 0, 0.0
+        self._depth, self._block = 0, ExitStack()
 
     def on_start(self, event: event.Event) -> None:
         if self._depth == 0:
-            self._began = cpu_seconds()
-            suspend_end()
+            self._block.enter_context(uncounted())
         self._depth += 1
 
     def on_end(self, event: event.Event) -> None:
         self._depth -= 1
         if self._depth == 0:
-            spent = cpu_seconds() - self._began
-            charge_to_nobody(spent)
-            resume_end(spent)
+            self._block.close()
 
 
 event.register("numba:compiler_lock", _Uncounted())
