@@ -155,7 +155,10 @@ def covering_columns(
 
 
 FREE = 1e-6  # a spend beyond a free budget that counts as none
-PLAIN = {"presolve": "off"}  # the presolve of HiGHS does not end where an integer variable has bounds of 1e15
+PLAIN = {"presolve": "off"}
+MOST_PRESOLVED = (
+    2**32
+)  # The presolve of HiGHS may not end if the cost has larger coefficients, whatever its time limit.
 
 
 def solve_integer_master(
@@ -201,7 +204,7 @@ def solve_integer_master(
             integer=True,
         ),
         replace(options, gap=0.0),
-        extra={"mip_abs_gap": 0.5, **(PLAIN if ceiling > LARGEST_COEFFICIENT else {})},
+        extra={"mip_abs_gap": 0.5, **(PLAIN if ceiling > MOST_PRESOLVED else {})},
     )
     if solved.x is None:
         return None
