@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from instances.arrays import IntArray
 from instances.compiled import compiled
 
-SHIFT = 22  # bits by which values are coarser here: those of `pricing` have 52 bits, and 30 fit 32-bit integers
+BITS = 29  # The most value has so many bits, and rounding adds one at most: 32-bit integers hold it.
 
 
 @compiled
@@ -61,7 +61,7 @@ class BundleTable:
     """The most value at each capacity, as `KnapsackTable` computes it in more memory.
 
     The copies of an item are split into bundles of 1, 2, 4, ... and the rest. Each bundle is used once or not at all.
-    Values are rounded up to multiples of 2**SHIFT, so that the most value is an upper bound.
+    Values are rounded up to multiples of `2**shift`, so that the most value is an upper bound.
 
     - `size` (m, d): item sizes on the axes of the table.
     - `capacity` (d,): the largest capacity.
@@ -69,6 +69,8 @@ class BundleTable:
 
     def __init__(self, size: IntArray, capacity: Sequence[int]) -> None:
         self.size, self.shape = size, tuple(int(c) + 1 for c in capacity)
+        self.shift = 0
+        self._share = (size / np.maximum(np.array(self.shape) - 1, 1)).sum(axis=1)
         self._strides = np.array([int(np.prod(self.shape[a + 1 :])) for a in range(len(self.shape))], dtype=np.int64)
         self._rows = np.array(list(product(*map(range, self.shape[:-1]))), dtype=np.int64)
         self._copies = np.zeros(len(size), dtype=np.int64)
@@ -84,6 +86,7 @@ class BundleTable:
     def fill(self, values: IntArray) -> None:
         """Compute the table for integer item values (m,), of which negative ones count as 0."""
         self._values = np.maximum(values, 0)
+        self.shift = max(0, int(self._value_limit()).bit_length() - BITS)
         bundles = [
             (j, min(1 << i, n - (1 << i) + 1))
             for j, n in enumerate(self._copies.tolist())
@@ -96,12 +99,12 @@ class BundleTable:
             self._taken = np.zeros(shape, dtype=np.uint8)
         self._taken[...] = 0
         size = self.size[self._item] * self._number[:, None]
-        value = -(-self._values[self._item] * self._number >> SHIFT)  # rounded up
+        value = -(-self._values[self._item] * self._number >> self.shift)  # rounded up
         self._best = fill_table(size, value.astype(np.int32), self._rows, self.shape[-1], self._taken)
 
     def best(self, capacity: Sequence[int]) -> int:
         """Return the most value at a capacity."""
-        return int(self._best[self._state(capacity)]) << SHIFT
+        return int(self._best[self._state(capacity)]) << self.shift
 
     def best_with_each(self, capacity: Sequence[int]) -> IntArray:
         """Return the most value (m,) at a capacity with each item at least once; -1 where the item does not fit.
@@ -110,7 +113,7 @@ class BundleTable:
         """
         room = np.asarray(capacity, dtype=np.int64) - self.size
         inside = (room >= 0).all(axis=1)
-        rest = self._best[np.where(inside, room @ self._strides, 0)].astype(np.int64) << SHIFT
+        rest = self._best[np.where(inside, room @ self._strides, 0)].astype(np.int64) << self.shift
         return np.asarray(np.where(inside, rest + self._values, -1))
 
     def packing(self, capacity: Sequence[int]) -> dict[int, int]:
@@ -122,6 +125,12 @@ class BundleTable:
             found[j] = found.get(j, 0) + n
             state -= n * int(self._strides @ self.size[j])
         return found
+
+    def _value_limit(self) -> float:
+        """Return a bound on the value of a packing, whose sizes as shares of capacity add up to d at most."""
+        sized = self._share > 0
+        dearest = float((self._values[sized] / self._share[sized]).max(initial=0.0))
+        return len(self.shape) * dearest + float(self._values[~sized].astype(float) @ self._copies[~sized])
 
     def _state(self, capacity: Sequence[int]) -> int:
         return int(self._strides @ np.asarray(capacity, dtype=np.int64))
