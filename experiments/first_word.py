@@ -11,7 +11,7 @@ _is_said = False
 
 
 def announce_early(words: Sequence[str]) -> None:
-    """Print the first word now if nothing can be wrong with these arguments and with the folder for results."""
+    """Print the first word now if these arguments and the folder for results are certainly valid."""
     place = "results" if os.path.lexists("results") else "."
     if HARMLESS.issuperset(words) and os.path.isdir(place) and os.access(place, os.W_OK):
         announce()

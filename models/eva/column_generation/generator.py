@@ -22,11 +22,11 @@ from models.eva.configuration import Column, Configuration, missing, single_clas
 from models.highs import LinearModel, solve_arrays
 
 POOLED_AT_ONCE = 1_000  # most columns of the pool that enter before the linear program is solved again
-PAYS = 1e-6  # share of its price that a column of the pool saves where it enters
+PAYS = 1e-6  # a column of the pool enters if it saves this share of its price
 
 
 class ColumnPool:
-    """Columns that packings have passed through, of which few are ever of use in a linear program.
+    """The columns of all packings that a search has passed through. The restricted master uses few of them.
 
     - `classes`: N, the number of classes.
     """
@@ -156,9 +156,7 @@ def covering_columns(
 
 FREE = 1e-6  # a spend beyond a free budget that counts as none
 PLAIN = {"presolve": "off"}
-MOST_PRESOLVED = (
-    2**32
-)  # The presolve of HiGHS may not end if the cost has larger coefficients, whatever its time limit.
+MOST_PRESOLVED = 2**32  # a cost above which the presolve of HiGHS may run without end, whatever its time limit
 
 
 def solve_integer_master(

@@ -20,8 +20,8 @@ def fill_table(
 ) -> NDArray[np.int32]:  # pragma: no cover - compiled
     """Compute the most value at each capacity, where each of B items is used once or not at all.
 
-    A capacity is a row, which stands for the capacities of all axes but the last, and a place on the last axis. The
-    loops over unsigned numbers are those that a compiler turns into vector instructions.
+    A capacity has a row, for the capacities of all axes but the last, and a place on the last axis. The indices are
+    unsigned, because the compiler vectorises only such loops.
 
     - `size` (B, d): size of each item on each axis; `value` (B,): its value.
     - `rows` (rows, d - 1): the capacities that a row stands for.

@@ -13,7 +13,8 @@ class ColumnGenerationParameters:
 
     - `table_entries`: entries (states times classes) of one knapsack table; beyond it some resources are charged a
       price instead of being axes.
-    - `exact_entries`: entries up to which a table over all resources is filled even so, one layer after the other.
+    - `exact_entries`: a table over all resources with more than `table_entries`, but not more than this number, keeps
+      one layer.
     - `pricing_nodes`: nodes of the search that closes what such a price leaves open.
     - `tuning_steps`: steps of the line search for such a price.
     - `columns_each_type`, `columns_each_round`: most columns that one pricing gives, of a type and in all.
@@ -44,7 +45,8 @@ class ColumnGenerationParameters:
 
     - `few_columns`: up to so many columns, all are in an integer program.
     - `close_columns`: with more of them, only those whose reduced cost is at most this share of the price.
-    - `most_columns`: and at most so many, of the least reduced cost: HiGHS overruns its limit where there are more.
+    - `most_columns`: most columns of an integer program, those of smallest reduced cost; with more of them HiGHS overruns
+      its time limit.
     - `fixed_share`: share of the linear solution that an integer program keeps.
     - `integer_seconds`: limit of one integer program where neither time nor effort is limited.
 
