@@ -45,8 +45,8 @@ class ColumnGenerationParameters:
 
     - `few_columns`: up to so many columns, all are in an integer program.
     - `close_columns`: with more of them, only those whose reduced cost is at most this share of the price.
-    - `most_columns`: most columns of an integer program, those of smallest reduced cost; with more of them HiGHS overruns
-      its time limit.
+    - `most_columns`: most columns of an integer program, those of smallest reduced cost; with more of them HiGHS
+      overruns its time limit.
     - `fixed_share`: share of the linear solution that an integer program keeps.
     - `integer_seconds`: limit of one integer program where neither time nor effort is limited.
 
