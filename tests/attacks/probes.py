@@ -4,9 +4,10 @@
   its module are put in the opposite order. Then `gapwise reproduce --stale` must name no record.
 - `sign`: one sign of one rule changes. The records that are stale must be those whose probes run the rule: if it raises
   an error instead, the same probes fail.
-- `mutants NUMBER`: so many places in heuristics, models and the simulator are drawn, and at each a bound, a sign, a
-  number, a choice or a condition is changed. The probes of the paper are run until one differs. For a mutant that no
-  probe notices the test files of its folder are run in a copy of the project.
+- `mutants NUMBER [SEED] [PART PARTS]`: draw so many places in heuristics, models and the simulator, and change at each
+  a bound, a sign, a number, a choice or a condition. The probes of the paper run until one differs. If none does, the
+  tests of the folder and the attacks on the paper run in a copy of the project; if these pass too, so do their long
+  cases. PART of PARTS, counted from 0, takes every PARTS-th mutant only, so that two processes can share them.
 """
 
 from __future__ import annotations
@@ -40,25 +41,12 @@ from experiments.papers import PAPERS
 from experiments.recorded import Recorded, RecordPlan, probe_context, recorded_of, timeless
 from instances import Stopwatch
 
-TESTS = {
-    "heuristics/eva": "heuristics/test_eva.py heuristics/test_eva_online.py",
-    "heuristics/boa": "heuristics/test_boa.py heuristics/test_boa_online.py",
-    "heuristics/aryl": "heuristics/test_aryl.py heuristics/test_aryl_online.py",
-    "heuristics/sia": "heuristics/test_sia.py heuristics/test_sia_local.py heuristics/test_sia_preemption.py",
-    "heuristics/kubernetes": "heuristics/test_kubernetes.py",
-    "models/eva": "models/eva/test_eva.py models/eva/test_eva_totals.py models/eva/test_eva_reconfiguration.py",
-    "models/boa": "models/boa/test_boa.py models/boa/test_boa_widths.py",
-    "models/aryl": "models/aryl/test_aryl.py models/aryl/test_aryl_losses.py models/aryl/test_aryl_placement.py",
-    "models/sia": "models/sia/test_sia.py models/sia/test_sia_search.py models/sia/test_sia_local.py",
-    "models/kubernetes": "models/kubernetes/test_kubernetes.py models/kubernetes/test_consolidation.py",
-    "experiments/simulator/eva": "experiments/simulator/test_eva.py",
-    "experiments/simulator/boa": "experiments/simulator/test_boa.py",
-    "experiments/simulator/aryl": "experiments/simulator/test_aryl.py",
-    "experiments/simulator/sia": "experiments/simulator/test_sia.py",
-}
-"""Where mutants are put, and the test files that are about each folder."""
+PLACES = ("heuristics", "models", "experiments/simulator")
+"""The folders of which each paper has a part, where mutants are put."""
 SIGN = "min(able, key=lambda name: allocated", "min(able, key=lambda name: -allocated"
 """SIA starts a job of the pool that has the smallest share of its quota; and of the one that has the largest."""
+COPY_S = 3600  # seconds after which a command in a copy is ended: a mutant may run for ever
+NOTHING_RAN = 5  # exit status of pytest if no test has the mark
 CHILD_S = 120  # CPU seconds of the probes of a paper with a mutant
 SWAPPED = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
 SWAPPED |= {ast.Add: ast.Sub, ast.Sub: ast.Add}
@@ -83,7 +71,7 @@ def in_copy(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Python with arguments in a copy."""
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     command = [sys.executable, *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=COPY_S)
 
 
 def turn_around(text: str) -> str:
@@ -260,6 +248,23 @@ def changed(module: str, place: int | None) -> tuple[Mutant, int]:
     return Mutant(module, text, change.said), change.places
 
 
+def folders() -> list[str]:
+    """Return the folders of the papers in each of the places, as far as there are some."""
+    both = (f"{place}/{paper}" for place, paper in itertools.product(PLACES, PAPERS))
+    return [folder for folder in both if (ROOT / folder).is_dir() or (ROOT / f"{folder}.py").is_file()]
+
+
+def tests_of(folder: str) -> list[str]:
+    """Return the tests of a folder: its own, those of its name beside it, and the attacks on the paper."""
+    place, paper = folder.rsplit("/", 1)
+    beside = (ROOT / "tests" / place).glob(f"test_{paper}*.py")
+    named = [f"tests/{folder}", f"tests/attacks/test_{paper}.py"]
+    return [
+        *(path.relative_to(ROOT).as_posix() for path in beside),
+        *(name for name in named if (ROOT / name).exists()),
+    ]
+
+
 def drawn(number: int, seed: int = 0) -> list[Mutant]:
     """So many mutants, each folder in turn, of a place that is drawn from all in its modules."""
     draw, found = random.Random(seed), list[Mutant]()
@@ -270,9 +275,9 @@ def drawn(number: int, seed: int = 0) -> list[Mutant]:
             if file.relative_to(ROOT).as_posix().startswith(folder) and "kernels" not in name
             for place in range(changed(name, None)[1])
         ]
-        for folder in TESTS
+        for folder in folders()
     }
-    for _, folder in zip(range(number), itertools.cycle(TESTS), strict=False):
+    for _, folder in zip(range(number), itertools.cycle(places), strict=False):
         found.append(changed(*draw.choice(places[folder]))[0])
     return found
 
@@ -325,14 +330,20 @@ def _functions(module: Any) -> Iterator[Any]:
                 yield one
 
 
-def survives(mutant: Mutant) -> bool:
-    """Whether the test files of its folder pass with the mutant."""
+def tests_that_notice(mutant: Mutant) -> str:
+    """Return which tests notice a mutant: the tests of its folder, their long cases, or neither."""
     with copy_of_project() as folder:
         place = files()[mutant.module].relative_to(ROOT)
         (folder / place).write_text(mutant.text)
-        tests = next(tests for where, tests in TESTS.items() if place.as_posix().startswith(where))
-        done = in_copy(folder, "-m", "pytest", "-q", "-x", "-n", "0", *(f"tests/{name}" for name in tests.split()))
-        return done.returncode == 0
+        own = next(name for name in folders() if place.as_posix().startswith(name))
+        for marked, noticed in (("not long", "tests alone"), ("long", "long cases alone")):
+            try:
+                done = in_copy(folder, "-m", "pytest", "-q", "-x", "-n", "0", "-m", marked, *tests_of(own))
+            except subprocess.TimeoutExpired:
+                return f"{noticed}, which do not end"
+            if done.returncode not in (0, NOTHING_RAN):
+                return noticed
+    return "neither"
 
 
 def paper_of(module: str) -> str:
@@ -340,17 +351,17 @@ def paper_of(module: str) -> str:
     return next(part for part in module.split(".") if part in PAPERS)
 
 
-def mutants(number: str) -> None:
+def mutants(number: str, seed: str = "0", part: str = "0", parts: str = "1") -> None:
     """Print of each mutant who notices it."""
     probes: dict[str, Probes] = {}
     counts: Counter[str] = Counter()
-    for mutant in drawn(int(number)):
+    for mutant in drawn(int(number), int(seed))[int(part) :: int(parts)]:
         paper = paper_of(mutant.module)
         if paper not in probes:
             probes[paper] = Probes(paper)
             probes[paper].warm_up()
         found = in_child(probes[paper], mutant, first_alone=True)
-        noticed = f"probe {next(iter(found))}" if found else "neither" if survives(mutant) else "tests alone"
+        noticed = f"probe {next(iter(found))}" if found else tests_that_notice(mutant)
         counts[noticed.split()[0]] += 1
         print(f"{mutant.module} {mutant.said} | {noticed} | {next(iter(found.values()), '')[:60]}", flush=True)
     print(dict(counts))
