@@ -68,6 +68,15 @@ class PriceGroups:
             upper.append(min(ratios) - 1 if ratios else None)
         return PriceGroups(group_of, tuple(price[k] for k in useful), tuple(upper))
 
+    def coarsen(self, ceiling: int) -> PriceGroups:
+        """Return the groups with units so large that the cost `ceiling` has at most `MOST_UNITS` of them.
+
+        HiGHS runs for ever, whatever its time limit, if an integer variable counts billions of units.
+        """
+        times = [-(-ceiling // (u * MOST_UNITS)) or 1 for u in self.unit]
+        upper = (None if most is None else -(-most // n) for most, n in zip(self.upper, times, strict=True))
+        return PriceGroups(self.group_of, tuple(u * n for u, n in zip(self.unit, times, strict=True)), tuple(upper))
+
     def of_group(self, g: int) -> list[int]:
         """The types of a group."""
         return [k for k, other in enumerate(self.group_of) if other == g]
@@ -92,6 +101,7 @@ class TypeCut:
 Box = tuple[tuple[int, int], ...]
 Spend = tuple[int, ...]
 """What is spent on each price group, in its units."""
+MOST_UNITS = 2**24  # units of a cost beyond which HiGHS counts larger units, in fractions
 PRECISION = 2**20  # Coefficients of a cut are rounded up to multiples of the reciprocal.
 SCALE = 1e4  # Rows are multiplied by this for HiGHS, as their coefficients are small.
 
@@ -149,26 +159,33 @@ class AggregateBound:
         return min(problem.enough, problem.enough if tree.bound is None else tree.bound)
 
     def propose(self, ceiling: int, seconds: float | None) -> Spend | None:
-        """A cheapest spend by HiGHS that meets all cuts exactly, `None` if HiGHS found none."""
+        """Return a cheap spend that meets all cuts exactly, by HiGHS; `None` if HiGHS finds none.
+
+        It is a cheapest one up to the tolerances of HiGHS, if no unit had to be coarsened.
+        """
         if not self._rows:
             return None
-        lower, upper = zip(*self._box(ceiling), strict=True)
-        rows = np.minimum(_scaled(self._rows), 1.0)  # One unit of a weight of 1 meets the cut, as whole numbers go.
+        unit, coarse = np.array(self.groups.unit, dtype=float), self.groups.coarsen(ceiling)
+        times = np.array(coarse.unit, dtype=float) / unit
+        lower, upper = (np.array(side, dtype=float) for side in zip(*self._box(ceiling), strict=True))
+        # A whole unit whose weight is 1 meets the cut.
+        rows = np.where(times > 1, _scaled(self._rows) * times, np.minimum(_scaled(self._rows), 1.0))
         solved = solve_arrays(
             LinearModel(
-                cost=np.array(self.groups.unit, dtype=float),
+                cost=unit * times * min(1.0, MOST_UNITS / max(1, ceiling)),
                 matrix=rows * SCALE,
                 row_lower=SCALE,
                 row_upper=inf,
-                lower=lower,
-                upper=upper,
-                integer=True,
+                lower=lower / times,
+                upper=upper / times,
+                integer=times == 1,
             ),
             replace(self.options, gap=0.0, time_limit=None if seconds is None else max(seconds, 1e-3)),
         )
         if solved.x is None:
             return None
-        proposal = tuple(int(v) for v in np.round(solved.x))
+        found = np.where(times > 1, np.ceil(solved.x * times), np.round(solved.x))
+        proposal = tuple(int(v) for v in np.minimum(found, upper))
         return proposal if all(_meets(proposal, *row) for row in self._rows) else None
 
     def _row(self, cut: TypeCut) -> tuple[Spend, int]:

@@ -14,7 +14,7 @@ from instances.arrays import FloatArray
 from instances.eva.arrays import PackingArrays
 from models.core.column_generation import EXACT, ColumnGeneration, Relaxed, Try
 from models.core.linear_program import LinearProgram
-from models.eva.aggregate_bound import PriceGroups, TypeCut
+from models.eva.aggregate_bound import MOST_UNITS, PriceGroups, TypeCut
 from models.eva.column_generation.greedy import ResourcePrices, resource_prices
 from models.eva.column_generation.parameters import LARGEST_COEFFICIENT
 from models.eva.column_generation.pricing import PricedCut, TablePricer
@@ -155,8 +155,6 @@ def covering_columns(
 
 
 FREE = 1e-6  # a spend beyond a free budget that counts as none
-PLAIN = {"presolve": "off"}
-MOST_PRESOLVED = 2**32  # a cost above which the presolve of HiGHS may run without end, whatever its time limit
 
 
 def solve_integer_master(
@@ -171,7 +169,7 @@ def solve_integer_master(
 ) -> Configuration | None:
     """The cheapest cover by whole numbers of the columns, with all of `kept`, `None` where none is found.
 
-    The spend on each group is an integer variable of its own, so that HiGHS can branch on it.
+    The spend on each group is a variable of its own, an integer if its units are not too many, for HiGHS to branch on.
 
     - `arrays`: the instance.
     - `groups`: price groups, whose spend is counted in units.
@@ -181,28 +179,30 @@ def solve_integer_master(
     - `bound`: a proven bound, in price units, at which the search ends.
     - `ceiling`: a cost, in price units; only cheaper covers are sought.
     """
-    n, unit, price = len(groups.unit), np.array(groups.unit, dtype=float), arrays.price.tolist()
+    n, coarse, price = len(groups.unit), groups.coarsen(ceiling), arrays.price.tolist()
+    unit = np.array(coarse.unit, dtype=float)
     entries = sparse.hstack(
         [
-            sparse.vstack([sparse.coo_array((arrays.classes, n)), sparse.diags_array(row_scales(price, groups))]),
-            covering_columns(arrays.classes, price, groups, columns),
+            sparse.vstack([sparse.coo_array((arrays.classes, n)), sparse.diags_array(row_scales(price, coarse))]),
+            covering_columns(arrays.classes, price, coarse, columns),
         ]
     )
-    scale = min(1.0, LARGEST_COEFFICIENT / unit.max())
-    spent = sparse.coo_array(np.concatenate([scale * unit, np.zeros(len(columns))])[None, :])
-    most = [np.inf if upper is None else float(upper) for upper in groups.upper]
+    scale = min(1.0, MOST_UNITS / max(1, ceiling))
+    cost = np.concatenate([scale * unit, np.zeros(len(columns))])
+    most = [np.inf if upper is None else float(upper) for upper in coarse.upper]
+    whole = [u == v for u, v in zip(coarse.unit, groups.unit, strict=True)]
     solved = solve_arrays(
         LinearModel(
-            cost=np.concatenate([unit, np.zeros(len(columns))]),
-            matrix=sparse.vstack([entries, spent]),
+            cost=cost,
+            matrix=sparse.vstack([entries, sparse.coo_array(cost[None, :])]),
             row_lower=np.concatenate([arrays.count, np.zeros(n), [scale * bound]]),
             row_upper=np.concatenate([np.full(arrays.classes + n, np.inf), [scale * (ceiling - 1)]]),
             lower=np.concatenate([np.zeros(n), [kept.get(column, 0) for column in columns]]),
             upper=np.concatenate([most, np.full(len(columns), np.inf)]),
-            integer=True,
+            integer=np.array(whole + [True] * len(columns)),
         ),
         replace(options, gap=0.0),
-        extra={"mip_abs_gap": 0.5, **(PLAIN if ceiling > MOST_PRESOLVED else {})},
+        extra={"mip_abs_gap": 0.5 * scale},
     )
     if solved.x is None:
         return None

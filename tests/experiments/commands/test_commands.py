@@ -370,27 +370,26 @@ def test_an_interrupted_study_loses_nothing_and_resumes(tmp_path: Path):
     assert len(list(csv.DictReader((out / "results.csv").open()))) == 6
 
 
-def test_ended_from_outside_it_leaves_no_process_behind(table_3_file: Path):
-    line = [sys.executable, "-m", "experiments.solve", str(table_3_file), "--method", "tests.user_heuristics:sleeps"]
-    study = subprocess.Popen(line, cwd=ROOT, stderr=subprocess.PIPE, text=True)
-
-    def children() -> list[str]:
-        found = subprocess.run(
-            ["ps", "-o", "pid=", "--ppid", str(study.pid)], capture_output=True, text=True, check=False
-        )
-        return found.stdout.split()
-
-    waited = time.monotonic()
-    while len(children()) < 2 and time.monotonic() - waited < 60:  # the resource tracker and the worker
-        time.sleep(0.1)
-    workers = children()
-    study.terminate()
-    study.communicate(timeout=60)
-    assert study.returncode == 143
+def test_ended_from_outside_it_leaves_no_process_behind(table_3_file: Path, tmp_path: Path):
+    method = "tests.user_heuristics:waits_for_a_file"  # which leaves a file beside it when it begins
+    line = [sys.executable, "-m", "experiments.solve", str(table_3_file), "--method", method]
+    environment = {**os.environ, "GAPWISE_TEST_FILE": str(tmp_path / "go")}
+    command = subprocess.Popen(line, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (begun := list(tmp_path.glob("begun-*"))) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert begun
+    ask = ["ps", "-o", "pid=", "--ppid", str(command.pid)]
+    children = subprocess.run(ask, capture_output=True, text=True, check=True).stdout.split()
+    processes = [*children, begun[0].name.removeprefix("begun-")]
+    assert children
+    command.terminate()
+    command.communicate(timeout=60)
+    assert command.returncode == 143
     deadline = time.monotonic() + 30
-    while any(Path(f"/proc/{pid}").exists() for pid in workers) and time.monotonic() < deadline:
+    while (left := [pid for pid in processes if Path(f"/proc/{pid}").exists()]) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
+    assert not left
 
 
 def scored_results(*objectives: tuple[str, str, float | None, float | None]):

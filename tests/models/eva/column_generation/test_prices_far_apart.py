@@ -6,6 +6,7 @@ import pytest
 
 from instances import Options, check
 from instances.eva import EvaPacking, InstanceType, Task, packing_arrays
+from models.eva.column_generation import ColumnGenerationParameters
 from models.eva.exact import solve_columns
 
 
@@ -34,7 +35,7 @@ def test_an_answer_is_checked_and_its_bound_holds(families, low, high):
 
 
 def test_prices_of_nine_digits_do_not_stop_the_integer_program():
-    """With its presolve, HiGHS did not end here, and heeded no limit."""
+    """HiGHS did not end here, and heeded no limit, as long as an integer variable counted billions of units."""
     rooms = ((3, 0.768242883), (9, 0.702507397))
     tasks = ((2, 97), (4, 44), (3, 57), (5, 29))
     data = EvaPacking(
@@ -48,3 +49,35 @@ def test_prices_of_nine_digits_do_not_stop_the_integer_program():
     answer = solve_columns(packing_arrays(data), Options(gap=0.0, time_limit=5.0))
     assert check(data, answer.solution).objective == pytest.approx(77 * 0.702507397)
     assert answer.bound == pytest.approx(77 * 0.702507397)
+
+
+def test_an_integer_program_of_costs_of_ten_digits_ends():
+    """HiGHS did not end here either, and heeded no limit."""
+    rooms = ((9, 19, 0.635976469), (12, 31, 0.317158696))
+    tasks = (
+        (2, 1, 5),
+        (4, 3, 5),
+        (3, 2, 5),
+        (1, 4, 5),
+        (2, 3, 8),
+        (4, 1, 4),
+        (3, 3, 4),
+        (4, 4, 2),
+        (2, 4, 2),
+        (3, 1, 4),
+    )
+    data = EvaPacking(
+        resources=("cpu", "ram"),
+        instance_types=tuple(
+            InstanceType(name=f"t{cpu}", family="f", capacity={"cpu": cpu, "ram": ram}, usd_per_hour=price)
+            for cpu, ram, price in rooms
+        ),
+        tasks=tuple(
+            Task(workload=f"w{cpu}-{ram}", count=n, demand={"default": {"cpu": cpu, "ram": ram}})
+            for cpu, ram, n in tasks
+        ),
+        objective="cost",
+    )
+    few_entries = ColumnGenerationParameters(table_entries=12)
+    answer = solve_columns(packing_arrays(data), Options(gap=0.0, time_limit=5.0), parameters=few_entries)
+    assert 0 < answer.bound <= check(data, answer.solution).objective
