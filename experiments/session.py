@@ -123,6 +123,8 @@ class Session:
             if isinstance(error, SystemExit):
                 raise
             raise Interrupted(found | short) from None
+        finally:
+            runs.close()  # after any other error too: at the end of the interpreter it is too late
         return [found[i] for i in range(len(tasks))]
 
 

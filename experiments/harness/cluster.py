@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from experiments.harness.pool import Handover
-from experiments.harness.runner import Ended, Keep, Lost, modules_of
+from experiments.harness.runner import Ended, Keep, Lost, modules_of, wait_for_next
 from experiments.harness.task import HarnessTask, R, Reported
 from instances import InputError
 from instances.result import versions
@@ -76,7 +76,7 @@ def as_finished_on(
             futures.append(client.submit(remote.work_here, session, i, packed, key=f"{session.topic}-{i}", pure=False))
             futures[i].add_done_callback(partial(_finish, done, i))
         for _ in tasks:
-            i = done.get()
+            i = wait_for_next(done)
             yield i, settle(i)
     except Lost:
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # it would print the same as a traceback

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
+from experiments.harness.host import LOOK_S
 from experiments.harness.pool import HostPool
 from experiments.harness.task import HarnessTask, R
 
@@ -61,7 +63,7 @@ def as_finished(
             futures.append(pool.schedule(i, task))
             futures[i].add_done_callback(partial(_finish, done, i))
         for _ in tasks:
-            i = done.get()
+            i = wait_for_next(done)
             yield i, settle(i)
         pool.close()
     except BaseException:
@@ -88,3 +90,10 @@ def modules_of(tasks: Sequence[HarnessTask[Any]]) -> list[str]:
 
 def _finish(done: queue.SimpleQueue[int], i: int, future: Any) -> None:
     done.put(i)
+
+
+def wait_for_next(done: queue.SimpleQueue[int]) -> int:
+    """Wait for the next place; Python heeds a signal that came just before a wait only when the wait is over."""
+    while True:
+        with suppress(queue.Empty):
+            return done.get(timeout=LOOK_S)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import json
 import os
 import random
+import signal
 import stat
 import subprocess
 import sys
@@ -63,6 +65,33 @@ def test_what_an_interrupt_cuts_short_keeps_its_incumbent(tmp_path: Path, monkey
     (result,) = short.values()
     assert (result.status, result.termination, result.objective, result.bound) == ("feasible", "interrupted", 48, 12)
     assert list(tmp_path.glob("gapwise-*/*")) == []
+
+
+def test_an_interrupt_just_before_a_wait_is_heeded():
+    """Its signal is handled before the wait begins, so that it does not wake the wait: about one Ctrl-C in 30."""
+    awake = threading.Timer(2.0, _thread.interrupt_main)
+    in_the_end = threading.Timer(30.0, os.kill, (os.getpid(), signal.SIGINT))
+    with workers_copied():
+        found = as_finished(_slow_and_fast(), 2)
+        assert next(found)[0] == 1
+        awake.start()
+        in_the_end.start()
+        with pytest.raises(KeyboardInterrupt):
+            next(found)
+    assert in_the_end.is_alive()
+    in_the_end.cancel()
+
+
+def test_the_processes_end_with_any_error_of_a_session(tmp_path: Path):
+    session = Session(folder=tmp_path / "out", jobs=2, quiet=False)
+
+    def refuse(result: Result) -> str:
+        raise BrokenPipeError
+
+    with workers_copied(), session.store() as store, pytest.raises(BrokenPipeError) as broken:
+        session.outcomes(_slow_and_fast(), store, refuse)
+    assert broken.value.__traceback__ is not None  # which holds all frames of the session
+    assert not [thread for thread in threading.enumerate() if "_keep_busy" in thread.name]
 
 
 def test_a_session_tells_of_it_and_writes_it(
