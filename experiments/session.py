@@ -124,7 +124,7 @@ class Session:
                 raise
             raise Interrupted(found | short) from None
         finally:
-            runs.close()  # after any other error too: at the end of the interpreter it is too late
+            runs.close()  # after any error: at exit, a lock of a thread that is gone would block for ever
         return [found[i] for i in range(len(tasks))]
 
 

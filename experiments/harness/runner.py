@@ -1,7 +1,7 @@
-"""Runs tasks in processes of their own, which can be ended from outside without losing what they found.
+"""Run tasks in processes of their own, which can be ended from outside without losing their results.
 
-A solver may overrun its time limit, or die. Whatever a task reported last is kept in a file beside the process, is
-checked here like any solution, and becomes the outcome.
+A solver may overrun its time limit, or die. The last report of a task is kept in a file, is checked here like any
+solution, and becomes the outcome.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Ended = Callable[[int, R], None]
 
 
 class Lost(RuntimeError):
-    """What runs the tasks is gone, and those that are left are not run."""
+    """Loss of the scheduler or pool that runs the tasks; the tasks that are left do not run."""
 
 
 def run_all(tasks: Sequence[HarnessTask[R]], jobs: int = 1) -> Iterator[tuple[HarnessTask[R], R]]:
@@ -39,12 +39,13 @@ def run_all(tasks: Sequence[HarnessTask[R]], jobs: int = 1) -> Iterator[tuple[Ha
 def as_finished(
     tasks: Sequence[HarnessTask[R]], jobs: int = 1, keep: Keep[R] | None = None, ended: Ended[R] | None = None
 ) -> Iterator[tuple[int, R]]:
-    """Run everything, `jobs` at a time, and yield the place in `tasks` and the outcome of each as soon as it is there.
+    """Run all tasks, `jobs` at a time; yield the place in `tasks` and the outcome of each as soon as it is finished.
 
-    What a process returns is checked here, against the data of this process: a method may have changed its own.
-    A task that fails has an outcome like any. `keep` gets every finished task, also of those that are finished
-    when an interrupt, or leaving the iterator early, ends the processes, and `ended` of the places of those that this
-    cuts short, with what they had reported.
+    A result is checked here, against the data of this process: a method may have changed its own data. A task that
+    fails has an outcome like any other. An interrupt ends the processes, and so does closing the iterator early.
+
+    - `keep`: called with each finished task and its outcome, also after an interrupt.
+    - `ended`: called with the place of each task that is cut short and the outcome of its last report.
     """
     pool = HostPool(min(jobs, max(1, len(tasks))), modules_of(tasks))
     futures: list[Any] = []
@@ -84,7 +85,7 @@ def as_finished(
 
 
 def modules_of(tasks: Sequence[HarnessTask[Any]]) -> list[str]:
-    """What the tasks want imported before their clocks start."""
+    """Return the modules that the tasks want imported before their clocks start."""
     return sorted({module for task in tasks for module in (type(task).__module__, *task.modules)})
 
 
@@ -93,7 +94,11 @@ def _finish(done: queue.SimpleQueue[int], i: int, future: Any) -> None:
 
 
 def wait_for_next(done: queue.SimpleQueue[int]) -> int:
-    """Wait for the next place; Python heeds a signal that came just before a wait only when the wait is over."""
+    """Wait for the place of the next finished task, and let an interrupt end the wait.
+
+    Python may handle a signal just before it begins to wait, and raises KeyboardInterrupt after the wait only. So each
+    wait is short.
+    """
     while True:
         with suppress(queue.Empty):
             return done.get(timeout=LOOK_S)

@@ -69,7 +69,7 @@ class PriceGroups:
         return PriceGroups(group_of, tuple(price[k] for k in useful), tuple(upper))
 
     def coarsen(self, ceiling: int) -> PriceGroups:
-        """Return the groups with units so large that the cost `ceiling` has at most `MOST_UNITS` of them.
+        """Return the same groups with larger units, so that the cost `ceiling` is at most `MOST_UNITS` units.
 
         HiGHS runs for ever, whatever its time limit, if an integer variable counts billions of units.
         """
@@ -101,7 +101,7 @@ class TypeCut:
 Box = tuple[tuple[int, int], ...]
 Spend = tuple[int, ...]
 """What is spent on each price group, in its units."""
-MOST_UNITS = 2**24  # units of a cost beyond which HiGHS counts larger units, in fractions
+MOST_UNITS = 2**24  # beyond this number of units a spend is a continuous variable, in larger units
 PRECISION = 2**20  # Coefficients of a cut are rounded up to multiples of the reciprocal.
 SCALE = 1e4  # Rows are multiplied by this for HiGHS, as their coefficients are small.
 
@@ -161,14 +161,14 @@ class AggregateBound:
     def propose(self, ceiling: int, seconds: float | None) -> Spend | None:
         """Return a cheap spend that meets all cuts exactly, by HiGHS; `None` if HiGHS finds none.
 
-        It is a cheapest one up to the tolerances of HiGHS, if no unit had to be coarsened.
+        If all units are kept, the spend is a cheapest one up to the tolerances of HiGHS.
         """
         if not self._rows:
             return None
         unit, coarse = np.array(self.groups.unit, dtype=float), self.groups.coarsen(ceiling)
         times = np.array(coarse.unit, dtype=float) / unit
         lower, upper = (np.array(side, dtype=float) for side in zip(*self._box(ceiling), strict=True))
-        # A whole unit whose weight is 1 meets the cut.
+        # One unit of weight 1 meets a cut, and the number of units is an integer: a larger weight says no more.
         rows = np.where(times > 1, _scaled(self._rows) * times, np.minimum(_scaled(self._rows), 1.0))
         solved = solve_arrays(
             LinearModel(

@@ -169,7 +169,7 @@ def solve_integer_master(
 ) -> Configuration | None:
     """The cheapest cover by whole numbers of the columns, with all of `kept`, `None` where none is found.
 
-    The spend on each group is a variable of its own, an integer if its units are not too many, for HiGHS to branch on.
+    Each group has a variable for its spend. If the units are few, it is an integer and HiGHS can branch on it.
 
     - `arrays`: the instance.
     - `groups`: price groups, whose spend is counted in units.

@@ -68,20 +68,22 @@ def test_what_an_interrupt_cuts_short_keeps_its_incumbent(tmp_path: Path, monkey
 
 
 def test_an_interrupt_just_before_a_wait_is_heeded():
-    """Its signal is handled before the wait begins, so that it does not wake the wait: about one Ctrl-C in 30."""
+    """Python handles its signal before the wait begins, so that the wait is not woken."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a worker of pytest ignores it
     awake = threading.Timer(2.0, _thread.interrupt_main)
     in_the_end = threading.Timer(30.0, os.kill, (os.getpid(), signal.SIGINT))
-    with workers_copied():
-        found = as_finished(_slow_and_fast(), 2)
-        assert next(found)[0] == 1
-        awake.start()
-        in_the_end.start()
-        with pytest.raises(KeyboardInterrupt):
-            next(found)
-    signal.signal(signal.SIGINT, before)
-    assert in_the_end.is_alive()
-    in_the_end.cancel()
+    try:
+        with workers_copied():
+            found = as_finished(_slow_and_fast(), 2)
+            assert next(found)[0] == 1
+            awake.start()
+            in_the_end.start()
+            with pytest.raises(KeyboardInterrupt):
+                next(found)
+        assert in_the_end.is_alive()
+    finally:
+        in_the_end.cancel()
+        signal.signal(signal.SIGINT, before)
 
 
 def test_the_processes_end_with_any_error_of_a_session(tmp_path: Path):
