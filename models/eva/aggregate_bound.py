@@ -103,6 +103,7 @@ Spend = tuple[int, ...]
 """What is spent on each price group, in its units."""
 MOST_UNITS = 2**24  # beyond this number of units a spend is a continuous variable, in larger units
 PRECISION = 2**20  # Coefficients of a cut are rounded up to multiples of the reciprocal.
+LARGEST_WEIGHT = 1e12  # HiGHS refuses 1e15; a smaller weight changes the duals, and any duals prove a bound.
 SCALE = 1e4  # Rows are multiplied by this for HiGHS, as their coefficients are small.
 
 
@@ -229,7 +230,7 @@ class SpendBranching:
         surplus = 10.0 * sum(u * (high + 1) for u, (_, high) in zip(unit, root, strict=True))
         model = LinearModel(
             cost=[*map(float, unit), surplus],
-            matrix=np.c_[_scaled(rows), np.ones(len(rows))],
+            matrix=np.c_[np.minimum(_scaled(rows), LARGEST_WEIGHT), np.ones(len(rows))],
             row_lower=1.0,
             row_upper=inf,
         )

@@ -81,3 +81,23 @@ def test_an_integer_program_of_costs_of_ten_digits_ends():
     few_entries = ColumnGenerationParameters(table_entries=12)
     answer = solve_columns(packing_arrays(data), Options(gap=0.0, time_limit=5.0), parameters=few_entries)
     assert 0 < answer.bound <= check(data, answer.solution).objective
+
+
+def test_weights_that_highs_refuses_end_no_search():
+    """A type of 1e-9 USD/h beside one of 402,000 has a weight of 1e17 in a cut; column generation crashed."""
+    rooms = (("f", 1_000_000, 1e-9), ("g", 31, 402_000.0), ("f", 5, 1_000_000.103425562))
+    tasks = ((0, 2, 1), (0, 0, 1000), (3, 4, 1000), (1, 1, 1))
+    data = EvaPacking(
+        resources=("r",),
+        instance_types=tuple(
+            InstanceType(name=f"t{room}", family=family, capacity={"r": room}, usd_per_hour=price)
+            for family, room, price in rooms
+        ),
+        tasks=tuple(
+            Task(workload=f"w{i}", count=n, demand={"default": {"r": on_f}, "g": {"r": on_g}})
+            for i, (on_f, on_g, n) in enumerate(tasks)
+        ),
+        objective="cost",
+    )
+    answer = solve_columns(packing_arrays(data), Options(gap=0.0, time_limit=5.0))
+    assert 0 < answer.bound <= check(data, answer.solution).objective
