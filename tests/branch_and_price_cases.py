@@ -8,7 +8,10 @@ from math import floor
 
 import numpy as np
 
-from models.eva.covering import feasible_patterns, maximal
+from instances.eva.arrays import PackingArrays
+from models.eva.branch_and_price import list_patterns
+from models.eva.branch_and_price.pricer import DEFAULTS
+from models.eva.covering import Patterns, feasible_patterns
 from tests.eva_cases import packing_by_numbers
 
 ALL = 10**7
@@ -33,6 +36,21 @@ def every_pattern(arrays, k):
     """All patterns of a type, maximal or not, by enumeration."""
     most = np.where(arrays.fits[k], arrays.count, 0)
     return feasible_patterns(arrays.capacity[k], arrays.demand_of_type[k], most, ALL)
+
+
+def maximal(patterns: np.ndarray, capacity: np.ndarray, demand: np.ndarray, most: np.ndarray) -> np.ndarray:
+    """The maximal patterns of `patterns` (P, N), to which no task can be added."""
+    left = capacity - patterns @ demand
+    extendable = np.zeros(len(patterns), dtype=bool)
+    for c in range(len(demand)):
+        extendable |= (left >= demand[c]).all(axis=1) & (patterns[:, c] < most[c])
+    return patterns[~extendable]
+
+
+def listed(arrays: PackingArrays) -> Patterns:
+    """The maximal patterns of all types, as columns of an integer program."""
+    pricer = list_patterns(arrays, DEFAULTS)
+    return Patterns(pricer.kind, pricer.on_it.astype(np.int64))
 
 
 def price_alone(arrays, pattern, others):

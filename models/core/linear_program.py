@@ -15,11 +15,12 @@ from numpy.typing import ArrayLike
 
 from instances import Options
 from instances.arrays import BoolArray, FloatArray
-from models.highs import LinearModel, load_model, reoptimize, solver
+from models.highs import LinearModel, load_model, reoptimize, set_options, solver
 
 Basis = highspy.HighsBasis
 Bounds = tuple[float, float]
 FREE: Bounds = (-math.inf, math.inf)
+MOST_ITERATIONS, ITERATIONS_EACH = 10_000, 20  # HiGHS may cycle: most iterations, and more for each row and column
 
 
 @dataclass(frozen=True)
@@ -155,6 +156,8 @@ class LinearProgram:
 
     def value(self, seconds: float = math.inf) -> float:
         """Solve the program and give its value alone. Raises as `solve` does."""
+        size = self._highs.getNumCol() + self._highs.getNumRow()
+        set_options(self._highs, {"simplex_iteration_limit": MOST_ITERATIONS + ITERATIONS_EACH * size})
         reoptimize(self._highs, seconds)
         return float(self._highs.getInfo().objective_function_value)
 

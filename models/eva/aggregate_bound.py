@@ -77,10 +77,6 @@ class PriceGroups:
         upper = (None if most is None else -(-most // n) for most, n in zip(self.upper, times, strict=True))
         return PriceGroups(self.group_of, tuple(u * n for u, n in zip(self.unit, times, strict=True)), tuple(upper))
 
-    def of_group(self, g: int) -> list[int]:
-        """The types of a group."""
-        return [k for k, other in enumerate(self.group_of) if other == g]
-
 
 def _useful(arrays: PackingArrays) -> list[bool]:
     return np.any(arrays.fits, axis=1).tolist()

@@ -36,7 +36,7 @@ from models.eva.branch_and_price import pricer as solved
 from models.eva.branch_and_price.node_program import NodeProgram, spent_on
 from models.eva.branch_and_price.pricer import Pricer
 from models.eva.branch_and_price.pricers import BITS, MANY_STEPS, SearchPricer
-from models.eva.branch_and_price.relaxation import Goal, NodeRelaxation
+from models.eva.branch_and_price.relaxation import Goal, NodeRelaxation, most_pricings
 from models.eva.branch_and_price.tree import BranchAndPrice
 from models.eva.column_generation.greedy import start_duals
 from models.eva.columns import LARGEST as LARGEST_AMOUNT
@@ -50,7 +50,7 @@ LARGEST = 1 << 60  # what all tasks are worth, in the units of the exact search,
 FINE = 1 << 20  # a scale up to this is not raised, which would cost too much: the duals are lowered
 SHARE = 0.6  # of the time limit is for the tree of the method that solves, the rest for pricing it and for another
 WHOLE = Fraction(1, 10**6)  # a dual this near to a whole number counts as one
-PROVING = BranchAndPriceParameters(proving=True, restart_nodes=50)
+PROVING = BranchAndPriceParameters(proving=True, restart_nodes=50, program_nodes=0)
 ITEMS = ItemParameters()
 
 
@@ -185,7 +185,7 @@ def _of_items(arrays: PackingArrays, known: Configuration, target: int, options:
     program = NodeProgram(items, options, int(items.price.max()), clock)
     for cover in [tasks.split(known), *best_fit(items)]:
         program.add(cover)
-    relaxation = NodeRelaxation(program, pricer, options, *(ITEMS.columns_each_round,) * 2)
+    relaxation = NodeRelaxation(program, pricer, *(ITEMS.columns_each_round,) * 2, most_pricings(options))
     try:
         tries, start = cheap_first(ITEMS.smoothing), start_duals(items, options)
         found = relaxation.run((), Goal(target, reach=True), clock, tries, start)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ from instances.arrays import BoolArray, FloatArray, IntArray
 from instances.eva.arrays import Group, PackingArrays
 from instances.options import ignore
 from instances.result import TracePoint
-from models.eva.configuration import WHOLE, configuration, dearest, groups, missing, trim, within_limits
+from models.eva.configuration import configuration, dearest, groups, missing, trim, within_limits
 from models.fine_units import CoarseUnits
 from models.highs import LinearModel, Solved, solve_arrays
 
@@ -66,119 +65,6 @@ def feasible_patterns(capacity: IntArray, demand: IntArray, most: IntArray, limi
         k = np.arange(len(row)) - np.repeat(np.cumsum(copies) - copies, copies)
         found, left = found[row], left[row] - k[:, None] * demand[c]
         found[:, c] = k
-    return found
-
-
-def maximal(patterns: IntArray, capacity: IntArray, demand: IntArray, most: IntArray) -> IntArray:
-    """The maximal patterns of `patterns` (P, N), to which no task can be added."""
-    left = capacity - patterns @ demand
-    extendable = np.zeros(len(patterns), dtype=bool)
-    for c in range(len(demand)):
-        extendable |= (left >= demand[c]).all(axis=1) & (patterns[:, c] < most[c])
-    return patterns[~extendable]
-
-
-def covering_patterns(arrays: PackingArrays, limit: int) -> Patterns | None:
-    """Patterns that suffice for an optimal covering, or `None` where a type has more than `limit` feasible patterns.
-
-    Where patterns are few they may hold more tasks than there are, so that instances that differ in the counts of tasks
-    alone share their patterns.
-    """
-    unlimited = np.full(arrays.classes, np.iinfo(np.int32).max, dtype=np.int64)
-    for most in (unlimited, arrays.count):
-        if ((arrays.demand.sum(axis=2) == 0).any(axis=0) & (most > arrays.count)).any():
-            continue  # A class that needs nothing on some type is bounded by the count alone.
-        found = _covering_patterns(
-            arrays.demand_of_type.tobytes(),
-            arrays.capacity.tobytes(),
-            tuple(arrays.price.tolist()),
-            most.tobytes(),
-            limit,
-        )
-        if found is not None:
-            return found
-    return None
-
-
-@lru_cache(maxsize=16)
-def _covering_patterns(
-    demand: bytes, capacity: bytes, price: tuple[int, ...], most: bytes, limit: int
-) -> Patterns | None:
-    from models.eva.pattern_kernels import more_patterns_than  # compiled at first use, which takes seconds
-
-    capacities = np.frombuffer(capacity, dtype=np.int64).reshape(len(price), -1)
-    bounds = np.frombuffer(most, dtype=np.int64)
-    demands = np.frombuffer(demand, dtype=np.int64).reshape(len(price), len(bounds), -1)
-    fitting = np.where((demands <= capacities[:, None]).all(axis=2), bounds, 0)
-    for room, needs, most_on_it in zip(capacities, demands, fitting, strict=True):
-        if more_patterns_than(limit, room, needs, most_on_it):
-            return None
-    full: list[IntArray] = []
-    for k in range(len(price)):
-        found = feasible_patterns(capacities[k], demands[k], fitting[k], limit)
-        assert found is not None
-        full.append(maximal(found, capacities[k], demands[k], fitting[k]))
-    outdone = _outdone(capacities, demands)
-    kept = [_irreplaceable(k, full, capacities, demands, price, outdone) for k in range(len(price))]
-    return Patterns(np.repeat(np.arange(len(price)), [len(p) for p in kept]), np.concatenate(kept))
-
-
-def _irreplaceable(
-    k: int, full: list[IntArray], capacity: IntArray, demand: IntArray, price: tuple[int, ...], outdone: BoolArray
-) -> IntArray:
-    """Patterns of type k that neither an instance of no higher price nor two cheaper instances can hold.
-
-    What stands in for a pattern costs less, or as much and comes first in order, so nothing is dropped in a circle.
-    """
-    patterns = full[k][full[k].any(axis=1)]
-    rank = [(price[i], i) for i in range(len(price))]
-    for other in range(len(price)):
-        if rank[other] < rank[k]:
-            patterns = patterns[~_fits(patterns, capacity[other], demand[other])]
-    for first in range(len(price)):
-        for second in _affordable(price[k] - price[first], price, outdone):
-            if price[first] < price[k] and price[second] <= price[first] and len(patterns):
-                patterns = patterns[~_splits(patterns, full[first], capacity[second], demand[second])]
-    return patterns
-
-
-def _outdone(capacity: IntArray, demand: IntArray) -> BoolArray:
-    """Whether type i is outdone by type j (K, K): in every resource, or the same and j comes first."""
-    types = np.arange(len(capacity))
-    as_large = (capacity[None] >= capacity[:, None]).all(axis=2)
-    larger = (capacity[None] > capacity[:, None]).any(axis=2) | (types[None] < types[:, None])
-    alike = np.array([(demand == needs).all(axis=(1, 2)) for needs in demand])
-    return np.asarray(as_large & larger & alike)
-
-
-def _affordable(budget: int, price: tuple[int, ...], outdone: BoolArray) -> list[int]:
-    """Types within `budget`, without types that another affordable type outdoes."""
-    within = np.array([p <= budget for p in price])
-    return np.flatnonzero(within & ~outdone[:, within].any(axis=1)).tolist()
-
-
-def _fits(patterns: IntArray, capacity: IntArray, demand: IntArray) -> BoolArray:
-    """Whether `patterns` (..., N) fit in `capacity` (R,), also where the total demand is beyond 64-bit integers.
-
-    What fits within twice the capacity in floating point is small enough for whole numbers, which then decide.
-    """
-    roughly = patterns.astype(float) @ demand.astype(float)
-    if roughly.max(initial=0.0) < WHOLE:
-        return np.asarray((roughly <= capacity).all(axis=-1))
-    fits: BoolArray = (roughly <= 2.0 * capacity).all(axis=-1)
-    near = np.nonzero(fits)
-    fits[near] = (patterns[near] @ demand <= capacity).all(axis=-1)
-    return fits
-
-
-def _splits(patterns: IntArray, first: IntArray, capacity: IntArray, demand: IntArray) -> BoolArray:
-    """Whether each of `patterns` (P, N) is a pattern of `first` (Q, N) and a rest that fits `capacity` (R,)."""
-    found = np.zeros(len(patterns), dtype=bool)
-    step = max(1, CELLS // max(1, patterns.size))
-    for start in range(0, len(first), step):
-        open_ = np.flatnonzero(~found)
-        rest = np.maximum(patterns[open_, None, :] - first[None, start : start + step, :], 0)
-        found[open_] = _fits(rest, capacity, demand).any(axis=1)
     return found
 
 

@@ -18,10 +18,11 @@ from models.derivation import SMALL_TASKS, settle_small
 from models.eva.branch_and_price import BranchAndPriceParameters, branch_and_price, list_patterns
 from models.eva.branch_and_price.pricer import Pricer
 from models.eva.branch_and_price.pricers import SearchPricer
+from models.eva.column_generation.pricing import TablePricer
 from models.eva.column_generation.search import ClassSpread
 from models.eva.columns import solve_columns
 from models.eva.configuration import Configuration, configuration, groups
-from models.eva.covering import Patterns, covering_patterns, in_usd, solve_covering
+from models.eva.covering import in_usd
 from models.eva.item_packing import suits
 from models.eva.net_saving import solve_limited_saving, solve_net_saving
 from models.eva.parameters import DEFAULTS, EvaExactParameters
@@ -32,6 +33,7 @@ PROGRAM_NODES = 2  # nodes of a tree over patterns that are priced one by one be
 MORE_NODES = 4  # times as many nodes has the tree each time that it begins again
 UNENDED = "the search ended at its own limit of nodes; a bound and an incumbent remain apart"
 
+LIMITS = ("time_limit", "effort_limit")
 NO_ROOM = "the limits of instances leave tasks without a place"
 
 
@@ -108,54 +110,43 @@ def _solve_cost(
     start: Sequence[Group] | None = None,
     parameters: EvaExactParameters = DEFAULTS,
 ) -> Answer:
-    """The least cost, by one method after the other until one of them has solved it.
+    """Find the least cost, by one method after the other until one of them has solved the problem.
 
-    Few patterns: HiGHS over all of them, then a tree. Patterns that can be listed: a tree over them, and HiGHS where it
-    does not end. Where an instance holds many tasks: first by totals, which solve a cloud's price list. Hardly two
-    tasks alike: branch-and-price over tasks. Other patterns are generated, after a first look by totals; where their
-    classes are not too many, by a tree in the end.
+    Hardly two tasks alike, and few types: pack task by task, then generate columns. Otherwise first a surrogate
+    relaxation, which solves a cloud's price list; then branch-and-price over listed patterns, where they are few enough
+    to be listed; then column generation. Lists of distinct tasks that tables price exactly go to it at once.
     """
     if _lacks_room(arrays):
         return Answer(None, termination="infeasible", reason=NO_ROOM, info={"bound_by": "totals"})
     turns = _Turns(arrays, options, start)
-    items = not arrays.limited and suits(arrays, parameters.item_packing)
-    with Stopwatch() as listing:
-        listed = not (arrays.limited or items)
-        patterns = covering_patterns(arrays, parameters.covering_patterns) if listed else None
-    first = patterns is None and not items and _many_on_each(arrays, parameters)
-    if first and not _by_totals(turns, report, parameters):
-        return turns.ended
-    if items:
-        turns.take(solve_columns(arrays, turns.left, report, turns.known, items=parameters.item_packing))
+    if not arrays.limited and suits(arrays, parameters.item_packing):
+        limits = turns.within(parameters.first_share)
+        turns.take(solve_columns(arrays, limits, report, turns.known, items=parameters.item_packing))
         if turns.has_time and turns.go_on:
             _generate(turns, report, parameters)
         return turns.ended
-    few = patterns is not None and len(patterns.kind) <= parameters.first_patterns
-    if patterns is not None and few:
-        turns.take(_solve_listed(arrays, patterns, report, parameters.first_nodes, turns.left, turns.known))
-    tree: Answer | None = None
-    if turns.go_on:
-        nodes = parameters.tree_nodes if arrays.limited or patterns is not None else None
-        tree = turns.take(solve_tree(arrays, turns.left, report, turns.known, parameters, nodes))
-        spread = arrays.classes > parameters.tree_classes and ClassSpread.of(arrays, parameters.column_generation).many
-        if tree is None and not (first or spread) and not _by_totals(turns, report, parameters):
-            return turns.ended
-    if arrays.limited and turns.go_on:
-        if tree is None:
-            turns.take(solve_unlisted(arrays, turns.left, report, turns.known, parameters))
-        elif (patterns := every_maximal_pattern(arrays, parameters)) is not None:
-            turns.take(_solve_listed(arrays, patterns, report, None, turns.left, turns.known))
-        elif turns.has_time:
-            turns.take(solve_tree(arrays, turns.left, report, turns.known, parameters))
-    elif patterns is not None and turns.go_on:
-        turns.take(_solve_listed(arrays, patterns, report, None, turns.left, turns.known))
-    elif (tree is None or tree.termination not in ("time_limit", "effort_limit")) and turns.go_on:
+    distinct = ClassSpread.of(arrays, parameters.column_generation).many
+    few = arrays.classes <= parameters.few_classes
+    first = not (distinct and _tables_are_exact(arrays, parameters)) and _many_on_each(arrays, parameters)
+    if first and not _by_totals(turns, report, parameters):
+        return turns.ended
+    tree = None
+    if arrays.limited or few or not distinct:
+        tree = turns.take(solve_tree(arrays, turns.left, report, turns.known, parameters))
+    if tree is None and not (first or distinct) and not _by_totals(turns, report, parameters):
+        return turns.ended
+    if tree is None and arrays.limited:
+        turns.take(solve_unlisted(arrays, turns.left, report, turns.known, parameters))
+    elif (
+        not arrays.limited and turns.go_on and (tree is None or tree.termination not in ("time_limit", "effort_limit"))
+    ):
         _generate(turns, report, parameters)
-    answer = replace(turns.ended, build_s=listing.cpu_s + (turns.ended.build_s or 0.0))
-    by_highs = answer.termination == "finished" and answer.info["bound_by"] == "highs" and not arrays.limited
-    if few and parameters.proof_nodes > 0 and by_highs and not turns.clock.expired:
-        return _proved(arrays, answer, turns.left, parameters)
-    return answer
+    return turns.ended
+
+
+def _tables_are_exact(arrays: PackingArrays, parameters: EvaExactParameters) -> bool:
+    """Whether tables of column generation price all resources exactly."""
+    return TablePricer(arrays, parameters.column_generation).exact
 
 
 def _lacks_room(arrays: PackingArrays) -> bool:
@@ -193,6 +184,11 @@ class _Turns:
         """The options of the next method."""
         return replace(self.options, time_limit=self.clock.limit_left_s)
 
+    def within(self, share: float) -> Options:
+        """Return the options of a method that has a share of the time that is left."""
+        left = self.left
+        return left if left.time_limit is None else replace(left, time_limit=share * left.time_limit)
+
     @property
     def known(self) -> Sequence[Group] | None:
         """What the next method begins from."""
@@ -226,55 +222,22 @@ class _Turns:
 
 
 def _generate(turns: _Turns, report: Report, parameters: EvaExactParameters) -> None:
-    """Patterns that cannot be listed: column generation, then a tree where classes are spread but not too many.
+    """Generate columns, then, where classes are few, grow a tree that prices its patterns by an exact search.
 
     Both begin again, from another seed and with larger constants, as long as there is time.
     """
     arrays, columns = turns.arrays, parameters.column_generation
-    few, spread = arrays.classes <= parameters.tree_classes, ClassSpread.of(arrays, columns).many
+    few = arrays.classes <= parameters.few_classes
     for turn in itertools.count():
-        branching = few and (spread or turn > 0)
-        left, share = turns.left, parameters.first_share if branching else 1.0
-        limit = None if left.time_limit is None else share * left.time_limit
-        again = replace(left, time_limit=limit, seed=(left.seed + turn) % 2**31)
+        limits = turns.within(parameters.first_share if few else 1.0)
+        again = replace(limits, seed=(limits.seed + turn) % 2**31)
         turns.take(solve_columns(arrays, again, report, turns.known, columns))
-        if branching and turns.go_on:
-            limits = _within(turns.left, MORE_NODES**turn * parameters.unlisted_nodes)
-            turns.take(solve_unlisted(arrays, limits, report, turns.known, parameters))
+        if few and turns.go_on:
+            nodes = _within(turns.left, MORE_NODES**turn * parameters.unlisted_nodes)
+            turns.take(solve_unlisted(arrays, nodes, report, turns.known, parameters))
         if not (turns.has_time and turns.go_on):
             break
         columns = columns.longer()
-
-
-def every_maximal_pattern(arrays: PackingArrays, parameters: EvaExactParameters) -> Patterns | None:
-    """The maximal patterns of every type, `None` where they are too many for an integer program."""
-    pricer = list_patterns(arrays, parameters.branch_and_price)
-    if pricer is None or len(pricer) > parameters.covering_patterns:
-        return None
-    return Patterns(pricer.kind, pricer.on_it.astype(np.int64))
-
-
-def _proved(arrays: PackingArrays, answer: Answer, options: Options, parameters: EvaExactParameters) -> Answer:
-    """The answer of HiGHS, with its bound proved anew by a tree that begins from its packing, where a small one does.
-
-    A tree is slower than HiGHS to find a packing among few patterns, and quick to prove it.
-    """
-    if answer.solution is None:
-        return answer
-    trees = replace(parameters, branch_and_price=replace(parameters.branch_and_price, dives=0))
-    known = arrays.groups(answer.solution)
-    proof = solve_tree(arrays, replace(options, gap=0.0), ignore, known, trees, parameters.proof_nodes)
-    if proof is None:
-        return answer
-    both = replace(
-        answer,
-        build_s=(answer.build_s or 0.0) + (proof.build_s or 0.0),
-        solve_s=(answer.solve_s or 0.0) + (proof.solve_s or 0.0),
-    )
-    if answer.bound is None or proof.bound is None or proof.bound < answer.bound:
-        return both
-    tree = {"nodes": proof.info["nodes"], "pricings": proof.info["pricings"], "bound_by": proof.info["bound_by"]}
-    return replace(both, solution=proof.solution, bound=proof.bound, info={**answer.info, **tree})
 
 
 def _later(first: Answer | None, second: Answer | None) -> Answer | None:
@@ -300,7 +263,6 @@ def solve_tree(
     report: Report = ignore,
     start: Sequence[Group] | None = None,
     parameters: EvaExactParameters = DEFAULTS,
-    nodes: int | None = None,
 ) -> Answer | None:
     """Solve by branch-and-price over listed patterns; `None` where the patterns are too many to list.
 
@@ -309,13 +271,12 @@ def solve_tree(
     - `report`: called with each new incumbent and each better bound.
     - `start`: instances to begin from; the answer is never worse.
     - `parameters`: the constants of the method, of which `branch_and_price` counts here.
-    - `nodes`: most nodes, if fewer than the effort.
     """
     with Stopwatch() as building:
         pricer = list_patterns(arrays, parameters.branch_and_price)
     if pricer is None:
         return None
-    answer = _branched(arrays, pricer, _within(options, nodes), report, start, parameters.branch_and_price, LISTED)
+    answer = _branched(arrays, pricer, options, report, start, parameters.branch_and_price, LISTED)
     return replace(answer, build_s=building.cpu_s)
 
 
@@ -371,29 +332,6 @@ def _least_cost(
     """A lower bound in USD/h on the cost of a packing of the same tasks, from so many seconds of work."""
     arrays = packing_arrays(data.model_copy(update={"objective": "cost"}))
     return _solve_cost(arrays, replace(options, time_limit=seconds), ignore, None, parameters).bound
-
-
-def _solve_listed(
-    arrays: PackingArrays,
-    patterns: Patterns,
-    report: Report,
-    nodes: int | None,
-    options: Options,
-    start: Sequence[Group] | None,
-) -> Answer:
-    """Solve the integer master over listed patterns, in at most so many nodes of HiGHS."""
-    covered = solve_covering(arrays, patterns, _within(options, nodes), report, start, few=nodes is not None)
-    solved = covered.solved
-    return Answer(
-        solution=arrays.solution(covered.groups) if covered.groups else None,
-        bound=None if covered.bound is None else arrays.usd(covered.bound),
-        termination=solved.termination,
-        reason=solved.reason,
-        build_s=0.0,
-        solve_s=solved.solve_s,
-        trace=in_usd(arrays, solved.trace),
-        info={**solved.info, "method": "patterns", "patterns": len(patterns.kind), "bound_by": "highs"},
-    )
 
 
 def _within(options: Options, nodes: int | None) -> Options:

@@ -50,12 +50,9 @@ class TotalsParameters:
 class EvaExactParameters:
     """The constants of the exact method, which change how fast a proof is found, never whether a bound is valid.
 
-    - `covering_patterns`: feasible patterns of one type up to which an integer program over all patterns is tried.
-    - `first_patterns`: patterns up to which it is tried before branch-and-price, within `first_nodes` nodes.
-    - `tree_nodes`: nodes of branch-and-price after which the integer program has its turn, where there is one.
-    - `proof_nodes`: most nodes of the tree that proves anew what the integer program has solved; 0 for no tree.
-    - `tree_classes`: classes up to which a tree that prices its patterns follows column generation, where tasks are
-      spread over many classes; that has `first_share` of the time then, and the tree at most `unlisted_nodes` nodes.
+    - `few_classes`: classes up to which the patterns of distinct tasks are listed, and a tree that prices its patterns
+      follows column generation. The tree has at most `unlisted_nodes` nodes.
+    - `first_share`: share of the time that the method has which another one follows.
     - `first_saving_patterns`: feasible patterns of one type up to which `net-saving` is first solved over all patterns.
     - `saving_patterns`: the same for where column generation has ended without a proof.
     - `entering_columns`: most columns that a round of sifting adds to the linear program.
@@ -65,12 +62,7 @@ class EvaExactParameters:
     - `totals`: the constants of the method that goes by totals.
     """
 
-    covering_patterns: int = 8_000
-    first_patterns: int = 1_000
-    first_nodes: int = 500
-    tree_nodes: int = 2_000
-    proof_nodes: int = 100
-    tree_classes: int = 150
+    few_classes: int = 60
     first_share: float = 0.5
     unlisted_nodes: int = 500
     first_saving_patterns: int = 5_000

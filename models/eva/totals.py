@@ -36,6 +36,7 @@ from models.highs import LinearModel, solve_arrays
 from models.incumbent import Incumbent
 
 BY_TOTALS, BY_PROGRAM = "totals", "totals and HiGHS"
+LARGEST = 2.0**62  # sums of demands are 64-bit integers
 COARSE, FINE = 1 << 15, 1 << 19  # entries of a table, for a first look and for the search
 SHARES = 32  # a further table has one of so many shares of the room that is left for them
 WEIGHT = 1 << 40  # the sum of the weights of a mix, by totals
@@ -67,6 +68,8 @@ class TypeTotals:
     def __init__(self, arrays: PackingArrays) -> None:
         if not arrays.price.any():
             raise NoCertificate("no type has a price")
+        if (arrays.demand.max(axis=0).T.astype(float) @ arrays.count).max() >= LARGEST:
+            raise NoCertificate("the demands of all tasks together are too large")
         self.arrays = arrays
         self.totals = Totals(
             arrays.demand.tolist(), arrays.capacity.tolist(), arrays.family.tolist(), arrays.count.tolist()
@@ -113,7 +116,10 @@ class TypeTotals:
             row_upper=np.inf,
             upper=np.array([np.inf if m is None else m for m in most]),
         )
-        solved = solve_arrays(model, Options())
+        try:
+            solved = solve_arrays(model, Options())
+        except ValueError as error:  # HiGHS refuses numbers that are too far apart
+            raise NoCertificate(str(error)) from error
         return math.inf if solved.x is None else float(solved.x.sum())
 
     def holds_many(self, most: Sequence[int | None], parameters: TotalsParameters) -> bool:
@@ -234,7 +240,7 @@ def solve_totals(
                     return None
                 start = search.incumbent.solution
             search = _MultisetSearch(arrays, options, report, start, parameters, clock, FINE)
-        except NoCertificate:
+        except (NoCertificate, ValueError):  # HiGHS refuses numbers that are too far apart
             return None
         if not small and options.time_limit is not None:
             search.clock = Stopwatch(parameters.share * clock.remaining_s)

@@ -414,9 +414,7 @@ def _valid(kind: type[Any], data: dict[str, Any]) -> Any:
 
 
 GENERATED = EvaExactParameters(saving_patterns=0)
-PRICED = EvaExactParameters(
-    covering_patterns=0, branch_and_price=replace(EvaExactParameters().branch_and_price, listed_patterns=0)
-)
+PRICED = EvaExactParameters(branch_and_price=replace(EvaExactParameters().branch_and_price, listed_patterns=0))
 PACKERS = {
     "no-packing": no_packing,
     "full-reconfiguration": full_reconfiguration,

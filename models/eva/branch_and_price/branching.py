@@ -46,7 +46,7 @@ class UsedColumns:
     def __init__(self, program: NodeProgram, x: FloatArray) -> None:
         self.used: IntArray = np.flatnonzero(x > 1e-9)
         self.x = x[self.used]
-        self.kind, self.on_it = program.kind[self.used], program.on_it[self.used]
+        self.kind, self.on_it = program.kind[self.used], program.used(self.used)
 
     @property
     def whole(self) -> bool:

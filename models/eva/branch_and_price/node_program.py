@@ -10,23 +10,26 @@ from math import ceil, floor, gcd, inf
 from operator import mul
 
 import numpy as np
+from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.arrays import BoolArray
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
 from models.core.column_generation import Relaxed
 from models.core.linear_program import Basis, LinearProgram
+from models.eva.branch_and_price.pool import pattern_rows
 from models.eva.branch_and_price.pricer import BranchDecision, Duals, Holding, Kind, PatternPrices, Priced, Pricer
 from models.eva.configuration import Column, Configuration
 from models.highs import LinearModel, SolveFailed
 
-BITS = 30  # costs are counted in a unit in which the ceiling has so few bits
+BITS = 30  # costs are counted in a unit in which the ceiling has so few bits,
+FEW_BITS = 16  # or where no price is less than the unit, so few: HiGHS may cycle where its duals have more digits
 LONG, SHORT = 30, 28  # bits of a price in a row of spending: from the first on it is given the second, for HiGHS fails
 ROOM = 20  # bits by which a type whose price is out of all proportion to the ceiling is dearer than that
 SHARE = 10**6  # an aim is missed by one part in so many at most
 WHOLE = 1e-6  # an amount this far past a decision still meets it
 DEAR = 10.0  # A task, or a unit of a decision, that is left out costs so many times the ceiling at first.
-DEARER = 1e3  # and so many times that where a linear program leaves something out all the same
+DEARER = 1e2  # and so many times that where a linear program leaves something out all the same
 PAIRS = ("together", "apart")
 Aggregate = tuple[Kind, tuple[int, ...]]
 """What a decision is about: its kind and what it is of."""
@@ -49,10 +52,12 @@ class NodeProgram:
         self.known: dict[Column, int] = {}  # their places in `columns`
         self.rows: dict[Aggregate, int] = {}
         self._units: dict[tuple[int, ...], int] = {}
-        self.kind, self.on_it = np.zeros(0, dtype=np.int64), np.zeros((0, arrays.classes))  # of `columns`
+        self.kind = np.zeros(0, dtype=np.int64)  # of `columns`
+        self._on_it, self._new = np.zeros((0, arrays.classes)), list[Column]()
         self._forbidden = np.zeros(0, dtype=bool)  # which columns may not be used, for good
         self._broken = np.zeros(0, dtype=bool)  # and which by what is set
-        self._unit = 2.0 ** max(0, ceiling.bit_length() - BITS)  # of costs: floats tell dearer ones hardly apart
+        bits, cheapest = ceiling.bit_length(), float(arrays.price[arrays.price > 0].min(initial=2**62))
+        self._unit = max(1.0, 2.0 ** (bits - BITS), min(2.0 ** (bits - FEW_BITS), cheapest))  # of costs
         dearest = min(max(1, ceiling) << ROOM, 2**62)  # floats would not tell the prices of the others apart
         self._cost = np.minimum(arrays.price, dearest) / self._unit
         self._dear, self._raised = DEAR * max(1, ceiling) / self._unit, False
@@ -62,7 +67,7 @@ class NodeProgram:
         # Primal simplex where the last basis is still primal feasible, as it is when columns were added.
         extra = {"simplex_strategy": 0, "simplex_scale_strategy": 0}
         n = arrays.classes
-        model = LinearModel(np.full(n, self._dear), np.eye(n), row_lower=arrays.count, row_upper=inf)
+        model = LinearModel(np.full(n, self._dear), sparse.eye_array(n), row_lower=arrays.count, row_upper=inf)
         self._lp = LinearProgram(model, Options(threads=options.threads), extra, short=n)
 
     def add(self, columns: Iterable[Column]) -> int:
@@ -76,22 +81,32 @@ class NodeProgram:
         if not fresh:
             return len(allowed)
         kind = np.array([c.type for c in fresh], dtype=np.int64)
-        on_it = np.zeros((len(fresh), self.arrays.classes))
-        for i, column in enumerate(fresh):
-            for c, q in column.pattern:
-                on_it[i, c] = q
+        on_it = pattern_rows(fresh, self.arrays.classes).toarray()
         places = np.concatenate([np.arange(self.arrays.classes), list(self.rows.values())])
         rows = [self._fine(a) * self.entries(a, kind, on_it)[:, None] for a in self.rows]
         matrix = np.hstack([on_it, *rows])
         filled, index = np.nonzero(matrix)
         start = np.searchsorted(filled, np.arange(len(fresh)))
         self._lp.add(self._cost[kind], start, places[index], matrix[filled, index])
-        self.kind, self.on_it = np.append(self.kind, kind), np.vstack([self.on_it, on_it])
+        self.kind = np.append(self.kind, kind)
+        self._new += fresh
         self.known.update((c, len(self.columns) + i) for i, c in enumerate(fresh))
         self.columns += fresh
         usable = np.zeros(len(fresh), dtype=bool)
         self._forbidden, self._broken = np.append(self._forbidden, usable), np.append(self._broken, usable)
         return len(fresh) + len(allowed)
+
+    @property
+    def on_it(self) -> FloatArray:
+        """Tasks (m, N) of each class on each of `columns`. It takes memory, and is made when it is asked for."""
+        if self._new:
+            self._on_it = np.vstack([self._on_it, pattern_rows(self._new, self.arrays.classes).toarray()])
+            self._new = []
+        return self._on_it
+
+    def used(self, chosen: IntArray) -> FloatArray:
+        """Return the tasks (len(chosen), N) of each class on some of `columns`."""
+        return pattern_rows([self.columns[i] for i in chosen.tolist()], self.arrays.classes).toarray()
 
     def entries(self, aggregate: Aggregate, kind: IntArray, on_it: FloatArray) -> FloatArray:
         """The entries (m,) in the row of an aggregate of columns of types `kind` (m,) that hold `on_it` (m, N)."""
@@ -187,7 +202,8 @@ class NodeProgram:
     def row(self, aggregate: Aggregate) -> int:
         """The row of an aggregate, made when it is first asked for."""
         if aggregate not in self.rows:
-            entries = self._fine(aggregate) * self.entries(aggregate, self.kind, self.on_it)
+            on_it = self.on_it if aggregate[0] in ("placed", "holding") else self._on_it
+            entries = self._fine(aggregate) * self.entries(aggregate, self.kind, on_it)
             filled = np.flatnonzero(entries)
             self.rows[aggregate] = self._lp.add_row(filled, entries[filled], {1.0: self._dear})
         return self.rows[aggregate]
@@ -217,6 +233,17 @@ class NodeProgram:
             float(found.short.sum()),
         )
 
+    def prices(self, relaxed: Relaxed) -> FloatArray:
+        """Return what an instance of each type costs (K,) at the duals of the rows on instances and on spending."""
+        prices = self.arrays.price.astype(float)
+        for (kind, of), y in relaxed.duals.items():
+            if kind == "instances":
+                prices[of[0]] -= y
+            elif kind == "spend":
+                spent = spent_on(self.arrays, of)
+                prices[spent] -= y * self.arrays.price[spent] / self.per_unit((kind, of))
+        return prices
+
     def dearer(self) -> bool:
         """Raise the price of what is left out, once; whether it was."""
         if self._raised:
@@ -241,10 +268,7 @@ def shifted(
 ) -> tuple[BranchDecision, ...]:
     """Decisions on what comes beside the instances that are taken."""
     kind = np.array([column.type for column in taken], dtype=np.int64)
-    on_it, copies = np.zeros((len(taken), program.arrays.classes)), list(taken.values())
-    for i, column in enumerate(taken):
-        for c, q in column.pattern:
-            on_it[i, c] = q
+    on_it, copies = pattern_rows(list(taken), program.arrays.classes).toarray(), list(taken.values())
     found = []
     for d in decisions:
         if d.kind not in PAIRS:

@@ -239,7 +239,7 @@ class BranchAndPriceParameters:
 
     dives: int = 3
     dive_every: int = 4
-    program_nodes: int = 0
+    program_nodes: int = 10
     proving: bool = False
 
 

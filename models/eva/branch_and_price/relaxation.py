@@ -14,6 +14,7 @@ from instances.eva.arrays import FloatArray
 from models.core.column_generation import EXACT, ColumnGeneration, Relaxed, Try
 from models.eva.aggregate_bound import TypeCut
 from models.eva.branch_and_price.node_program import NodeProgram, ProvenDuals, prove, shifted
+from models.eva.branch_and_price.pool import ColumnPool
 from models.eva.branch_and_price.pricer import BranchDecision, Pricer, ProvenLeaf
 from models.eva.configuration import Column, Configuration, missing, price
 from models.highs import OutOfTime
@@ -21,6 +22,7 @@ from models.highs import OutOfTime
 TOO_DEAR = 1e-6  # what is left out, in a linear program below the ceiling, before its price is raised
 FINE = 1e-5  # Duals are optimal where they prove as much as the linear program is worth, less this share.
 SLACK = 1e-6  # A value of the linear program is compared with a whole number with so much room.
+POOLED_AT_ONCE = 1_000  # most columns of the pool that enter before the linear program is solved again
 PAYS = 1e-7  # of its price is what a column of other duals must save at those of the linear program
 
 
@@ -38,14 +40,20 @@ class Goal:
     polish: bool = False
 
 
+def most_pricings(options: Options) -> float:
+    """Return the most pricings at a node: 100 for each unit of the effort."""
+    return inf if options.effort is None else 100 * options.effort
+
+
 class NodeRelaxation:
     """Column generation for the nodes of a search, with all columns in one linear program.
 
-    `pricings` so far, at a node `most`; `cuts`: what duals without pairs prove of any numbers of instances.
+    `pricings` so far; `cuts`: what duals without pairs prove of any numbers of instances.
 
     - `program`, `pricer`: the linear program, and exact pricing.
-    - `options`: the effort, of which there are 100 pricings each at a node.
     - `each_type`, `each_round`: most columns that one pricing adds.
+    - `most`: most pricings at a node.
+    - `pool`: columns that enter the linear program when they pay, without pricing.
     - `round_up`: the least cost that a packing can have from a bound on.
     - `lifts`: whether exact pricing looks only for patterns that leave the bound below the goal. That is less work, and
       what is proven is above the goal by a hair, which a certificate may lose when it rounds the duals.
@@ -55,16 +63,17 @@ class NodeRelaxation:
         self,
         program: NodeProgram,
         pricer: Pricer,
-        options: Options,
         each_type: int,
         each_round: int | None = None,
+        most: float = inf,
+        pool: ColumnPool | None = None,
         round_up: Callable[[int], int] = lambda bound: bound,
         lifts: bool = True,
     ) -> None:
         self.program, self.pricer, self.arrays = program, pricer, program.arrays
         self.pricings, self.cuts, self.lifts = 0, list[TypeCut](), lifts
         self.each_type, self.each_round, self.round_up = each_type, each_round, round_up
-        self.most = inf if options.effort is None else 100 * options.effort
+        self.most, self.pool = most, pool
 
     def run(
         self,
@@ -120,7 +129,7 @@ class Bounded:
         self._relaxation, self._goal, self._clock = relaxation, goal, clock
         self._first, self._best = relaxation.pricings, -inf
         self._own, self._decisions, self._left = tuple(decisions), tuple(decisions), relaxation.arrays.count
-        self._spent = 0
+        self._spent, self._taken = 0, bool(taken)
         if taken:
             self._left = np.maximum(missing(relaxation.arrays, taken), 0)
             self._decisions = shifted(relaxation.program, decisions, taken)
@@ -139,7 +148,11 @@ class Bounded:
 
     def solve(self) -> Relaxed:
         """See `Master`."""
-        return self._relaxation.program.solve()
+        program, pool = self._relaxation.program, self._relaxation.pool
+        while True:
+            relaxed = program.solve()
+            if pool is None or not program.add(pool.paying(relaxed.cover, program.prices(relaxed), POOLED_AT_ONCE)):
+                return relaxed
 
     def enough(self, relaxed: Relaxed, priced: bool) -> bool:
         """See `Master`."""
@@ -157,7 +170,7 @@ class Bounded:
         to, goal = self._relaxation, self._goal
         aim = (1 - FINE) * relaxed.value if goal.polish else self._needed(relaxed) - 1 - self._spent
         proven, new = self._priced(relaxed, duals, exact, aim if self._relaxation.lifts else 0.0)
-        if proven.lifted and not new and not self.enough(relaxed, priced=True):
+        if proven.lifted and not new and not self._taken and not self.enough(relaxed, priced=True):
             # Rounded duals fall short of the aim by a hair: now the patterns are looked for that leave it.
             again, new = self._priced(relaxed, duals, exact, 0.0)
             proven = max(proven, again, key=_value)
@@ -185,11 +198,12 @@ class Bounded:
         bound = to.round_up(self._spent + proven.bound)
         if self.proven is None or bound >= self.bound:
             self.bound, self.proven = bound, proven
-        if all(d.kind == "instances" for d in self._decisions) and not self._spent:
+        if all(d.kind in ("instances", "spend") for d in self._decisions) and not self._taken:
             worth = sum(map(mul, proven.prices.value[0].tolist(), to.arrays.count.tolist()))
             to.cuts.append(TypeCut(proven.priced.bound, worth))
         columns = proven.priced.columns
-        if duals is not relaxed.cover:
+        # A dive proves nothing: columns that hardly pay would only keep it from its next step.
+        if duals is not relaxed.cover or self._taken:
             columns = self._paying(relaxed, columns)
         return proven, to.program.add(columns[: to.each_round])
 
@@ -201,12 +215,9 @@ class Bounded:
 
     def _paying(self, relaxed: Relaxed, columns: Sequence[Column]) -> list[Column]:
         """The columns that save something at the duals of the linear program, without pairs or where these are met."""
-        prices = self._relaxation.arrays.price.astype(float)
-        for (kind, of), y in relaxed.duals.items():
-            if kind == "instances":
-                prices[of[0]] -= y
+        prices = self._relaxation.program.prices(relaxed)
         worth = (sum(q * relaxed.cover[c] for c, q in column.pattern) for column in columns)
-        return [c for c, w in zip(columns, worth, strict=True) if prices[c.type] - w < -PAYS * prices[c.type]]
+        return [c for c, w in zip(columns, worth, strict=True) if prices[c.type] - w < -PAYS * abs(prices[c.type])]
 
 
 def _value(proven: ProvenDuals) -> float:

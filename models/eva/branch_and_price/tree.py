@@ -87,7 +87,6 @@ class BranchAndPrice:
         self.relaxation = NodeRelaxation(
             self.program,
             pricer,
-            Options(),
             parameters.columns_each_type,
             round_up=self.sums.at_least,
             lifts=not parameters.proving,
@@ -334,7 +333,7 @@ def branch_and_price(
     """
     clock = Stopwatch(options.time_limit)
     incumbent: Incumbent[Configuration, int] = Incumbent("minimize", clock, report, gap=options.gap, bound=bound)
-    for packing in (None if arrays.limited else alone(arrays), start):
+    for packing in (start, None if arrays.limited else alone(arrays)):
         if packing is not None:
             incumbent.offer(price(arrays, packing), packing)
     tree = BranchAndPrice(arrays, pricer, options, incumbent, clock, parameters)
@@ -342,13 +341,14 @@ def branch_and_price(
     while failure is None:
         if parameters.program_nodes:
             tree.limit(Stopwatch(PART * clock.remaining_s))
+        before, stuck = tree.nodes, False
         try:
             tree.run(nodes)
         except OutOfTime:
-            pass
+            stuck = tree.nodes == before
         except SolveFailed as error:
             failure = str(error)
-        last = tree.ended or tree.counted_out or failure is not None
+        last = tree.ended or tree.counted_out or stuck or failure is not None
         if not parameters.program_nodes or incumbent.closed or clock.expired:
             break
         _solve_over_columns(tree, options, clock, last)

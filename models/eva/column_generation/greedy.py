@@ -116,8 +116,9 @@ def pack_greedily(
     their bound is more than the tasks that are left can give.
     """
     left, parameters = counts.copy(), pricer.parameters
-    scale = pricer.scale(duals)
+    scale = pricer.scale(duals[None], arrays.price.astype(float))
     values = np.rint(np.maximum(duals, 1e-6 * float(duals.max(initial=1.0))) * scale).astype(np.int64)
+    values, _ = pricer.coarsen(values)
     order = [int(c) for c in np.lexsort((np.arange(len(left)), -values))]
     configuration: Configuration = {}
     filled: set[int] = set()
@@ -129,7 +130,7 @@ def pack_greedily(
             continue
         for i, table in enumerate(pricer.tables):
             if i not in filled and first in table.classes:
-                table.fill(values, scale, 0, left)
+                table.fill(values, 0, left)
                 filled.add(i)
         i, kind = _best_type(arrays, pricer, first)
         table = pricer.tables[i]

@@ -41,14 +41,12 @@ class ColumnGenerationParameters:
       `long_ruin_patience` in a row may save nothing.
     - `ruin_tasks`: tasks beyond which nothing is ruined.
 
-    Integer programs:
+    Dives:
 
-    - `few_columns`: up to so many columns, all are in an integer program.
-    - `close_columns`: with more of them, only those whose reduced cost is at most this share of the price.
-    - `most_columns`: most columns of an integer program, those of smallest reduced cost; with more of them HiGHS
-      overruns its time limit.
-    - `fixed_share`: share of the linear solution that an integer program keeps.
-    - `integer_seconds`: limit of one integer program where neither time nor effort is limited.
+    - `discrepancies`, `dive_depth`: how often a dive may turn away from the largest column, and in how many steps.
+    - `dive_steps`: most steps of a dive.
+    - `bisections`: dives for costs between the bound and the incumbent.
+    - `noisy_dives`, `dive_noise`: dives at random, and the standard deviation of their noise.
 
     Aggregate bound:
 
@@ -90,11 +88,14 @@ class ColumnGenerationParameters:
     long_ruin_patience: int = 300
     ruin_tasks: int = 20_000
 
-    few_columns: int = 500
-    close_columns: float = 0.02
+    discrepancies: int = 2
+    dive_depth: int = 3
+    dive_steps: int = 500
+    bisections: int = 6
+    noisy_dives: int = 30
     most_columns: int = 1_500
-    fixed_share: float = 0.9
-    integer_seconds: float = 30.0
+    program_nodes: int = 1_000
+    dive_noise: float = 0.1
 
     bound_nodes: int = 2_000
     pooled_classes: int = 60
@@ -107,7 +108,7 @@ class ColumnGenerationParameters:
     bound_seconds: float = 10.0
 
     def longer(self) -> ColumnGenerationParameters:
-        """The constants for another turn: longer searches, and integer programs that keep less of the linear one."""
+        """The constants for another turn: longer searches."""
         return replace(
             self,
             pricing_nodes=LONGER * self.pricing_nodes,
@@ -115,8 +116,6 @@ class ColumnGenerationParameters:
             ruin_patience=LONGER * self.ruin_patience,
             long_ruin_rounds=LONGER * self.long_ruin_rounds,
             long_ruin_patience=LONGER * self.long_ruin_patience,
-            close_columns=LONGER * self.close_columns,
-            fixed_share=self.fixed_share / 2,
             bound_nodes=LONGER * self.bound_nodes,
             shared_nodes=LONGER * self.shared_nodes,
         )

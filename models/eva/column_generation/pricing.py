@@ -13,7 +13,7 @@ import numpy as np
 
 from instances.arrays import FloatArray, IntArray
 from instances.eva.arrays import PackingArrays
-from models.eva.aggregate_bound import TypeCut
+from models.eva.branch_and_price.pricer import PatternPrices, Priced
 from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
 from models.eva.configuration import Column, holds
 
@@ -224,7 +224,7 @@ class TypeTable:
         self.axes = used if exact else self._choose_axes(used, parameters.table_entries)
         self.charged = [r for r in used if r not in self.axes]
         self.charge = np.zeros(len(room), dtype=np.int64)
-        self.price_of_charged = np.zeros(len(room))
+        self.charged_share = np.zeros(len(room))
         self.most_charged = SPARE * VALUE_LIMIT // (64 * np.maximum(self.room, 1)) + 1  # any charge gives a bound
 
     @cached_property
@@ -265,19 +265,21 @@ class TypeTable:
         # A table over some resources alone may hold more: at most all tasks of each class that fit alone.
         return max(limit, float(np.maximum(value, 0.0) @ self.most) / SPARE) if self.charged else limit
 
-    def fill(self, values: IntArray, scale: float, target: int, counts: IntArray | None = None) -> None:
-        """Fill the table for integer class values (N,), duals times `scale`; `counts` (N,) tasks if not all.
+    def fill(self, values: IntArray, target: int, counts: IntArray | None = None) -> None:
+        """Fill the table for integer class values (N,); `counts` (N,) tasks if not all.
 
-        `target` is a value of the largest room at which its bound is good enough.
+        `target` is a value of the largest room at which its bound is good enough. The charges are kept from call to
+        call as shares of the largest value.
         """
         self.values = values[self.classes]
         self.limit = np.minimum((self.arrays.count if counts is None else counts)[self.classes], self.most)
         self.table.limit(self.limit)
-        self.charge = np.rint(np.minimum(self.price_of_charged * scale, self.most_charged)).astype(np.int64)
+        largest = max(1.0, float(self.values.max(initial=0)))
+        self.charge = np.rint(np.minimum(self.charged_share * largest, self.most_charged)).astype(np.int64)
         self.table.fill(self.values - self.size @ self.charge)
         for r in self.charged:
             self._tune(r, target)
-        self.price_of_charged = self.charge / scale
+        self.charged_share = self.charge / largest
 
     def bound(self, kind: int) -> int:
         """A bound on the value of the type's patterns; exact if all resources are axes."""
@@ -373,16 +375,13 @@ class TypeTable:
             self.table.fill(self.values - self.size @ charge)
 
 
-@dataclass(frozen=True)
-class PricedCut:
-    """The cut that the duals prove, and columns of negative reduced cost, the best (per unit of price) first."""
-
-    cut: TypeCut
-    columns: list[Column]
-
-
 class TablePricer:
-    """Exact pricing for all types, table by table; types of equal demands share a table where sharing is cheaper."""
+    """Pricing by knapsack tables (see `Pricer`); types of equal demands share a table where sharing is cheaper.
+
+    A task is worth the same on every type.
+    """
+
+    pairs = holdings = dominated = False
 
     def __init__(self, arrays: PackingArrays, parameters: ColumnGenerationParameters = DEFAULTS) -> None:
         self.arrays, self.parameters = arrays, parameters
@@ -412,34 +411,42 @@ class TablePricer:
         """Whether tables alone find the best pattern of each type."""
         return not any(table.charged for table in self.tables)
 
-    def scale(self, duals: FloatArray) -> float:
-        """The finest unit for values: a power of two by which duals (N,) and prices can be multiplied."""
-        largest = max(1.0, *(t.value_limit(duals) for t in self.tables), float(self.arrays.price.max()))
-        return float(2.0 ** floor(log2(VALUE_LIMIT / largest)))
+    def scale(self, value: FloatArray, target: FloatArray) -> int:
+        """See `Pricer`."""
+        largest = max(1.0, self._value_limit(value[0]), float(np.abs(target).max()))
+        return int(2 ** max(0, floor(log2(VALUE_LIMIT / largest))))
 
-    def price(self, duals: FloatArray, prices: Sequence[float], columns_each: int) -> PricedCut:
-        """The cut of the duals (N,), and columns of value above `prices[k]`, at most about `columns_each` of a type.
+    def coarsen(self, values: IntArray) -> tuple[IntArray, int]:
+        """Return values (N,) that the tables hold, in parts of a unit and rounded up, and the unit, a power of two."""
+        unit = 1 << max(0, ceil(log2(max(1.0, self._value_limit(values) / (2 * VALUE_LIMIT)))))
+        return -(-values // unit), unit
 
-        The duals are rounded to integers in the finest unit that the tables hold; the cut is exact for those integers.
-        """
-        scale = self.scale(duals)
-        values = np.rint(np.maximum(duals, 0) * scale).astype(np.int64)
-        targets = [ceil(price * scale) for price in prices]
-        best = [0] * len(prices)
+    def price(self, prices: PatternPrices, columns_each: int, exact: bool = True) -> Priced:
+        """See `Pricer`."""
+        value = prices.value[0]
+        values, unit = self.coarsen(value)
+        best = [0] * len(prices.target)
         columns: list[tuple[float, Column]] = []
         for table in self.tables:
-            table.fill(values, scale, max(targets[k] for k in table.kinds))
+            table.fill(values, max(prices.target[k] // unit for k in table.kinds))
             for k in table.kinds:
-                best[k], packings = self._price_type(table, k, targets[k], columns_each)
+                target = prices.target[k]
+                most, packings = self._price_type(table, k, target // unit, columns_each, exact)
+                best[k] = unit * most
                 for packing in packings:
-                    value = sum(q * int(table.values[j]) for j, q in packing.items())
-                    if value > targets[k]:
-                        columns.append((value / max(1, targets[k]), table.column(k, packing)))
+                    column = table.column(k, packing)
+                    worth = sum(q * int(value[c]) for c, q in column.pattern)
+                    if worth > target:
+                        columns.append((worth / max(1, target), column))
         columns.sort(key=lambda c: (-c[0], c[1].type, c[1].pattern))
-        rhs = sum(v * n for v, n in zip(values.tolist(), self.arrays.count.tolist(), strict=True))
-        return PricedCut(TypeCut(tuple(best), rhs), list(dict.fromkeys(column for _, column in columns)))
+        return Priced(tuple(best), list(dict.fromkeys(column for _, column in columns)))
 
-    def _price_type(self, table: TypeTable, k: int, target: int, limit: int) -> tuple[int, list[dict[int, int]]]:
+    def _value_limit(self, values: FloatArray | IntArray) -> float:
+        return max(table.value_limit(values.astype(float)) for table in self.tables)
+
+    def _price_type(
+        self, table: TypeTable, k: int, target: int, limit: int, exact: bool
+    ) -> tuple[int, list[dict[int, int]]]:
         """A bound on the value of a type's patterns; the best pattern and, for many classes, the best with the class.
 
         Where some resources are charged, the bound is closed by a search for patterns above the target; if it ends, no
@@ -453,8 +460,9 @@ class TablePricer:
         packings = [table.pattern(k)] + [table.pattern(k, int(j)) for j in order[:limit]]
         if table.charged:
             packings = [packing for packing in packings if holds(self.arrays, table.column(k, packing))]
-            found = table.search(k, target, self.parameters.pricing_nodes)
-            if found.complete:
-                bound = max([target] + [value for value, _ in found.packings])
-            packings.extend(packing for _, packing in found.packings)
+            if exact:
+                found = table.search(k, target, self.parameters.pricing_nodes)
+                if found.complete:
+                    bound = max([target, 0] + [value for value, _ in found.packings])
+                packings.extend(packing for _, packing in found.packings)
         return bound, packings

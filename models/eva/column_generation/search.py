@@ -5,23 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from math import floor, inf
+from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from instances import Options, Stopwatch
 from instances.eva.arrays import PackingArrays
-from models.core.column_generation import Relaxed
+from models.core.column_generation import EXACT
 from models.core.outcome import Outcome, ending
-from models.eva.aggregate_bound import AggregateBound, PriceGroups, Spend, TypeCut, pooled
+from models.eva.aggregate_bound import AggregateBound, PriceGroups, TypeCut, pooled
 from models.eva.branch_and_price import branch_and_price, list_patterns
-from models.eva.branch_and_price.pricer import BranchAndPriceParameters
-from models.eva.column_generation.generator import ColumnGenerator, ColumnPool, solve_integer_master
+from models.eva.branch_and_price.dive import ColumnDive, at_most
+from models.eva.branch_and_price.node_program import NodeProgram
+from models.eva.branch_and_price.pool import ColumnPool
+from models.eva.branch_and_price.pricer import BranchAndPriceParameters, BranchDecision, SumsOfPrices
+from models.eva.branch_and_price.relaxation import Goal, NodeRelaxation
 from models.eva.column_generation.greedy import ResourcePrices, pack_greedily, resource_cut, resource_prices, task_sizes
 from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
 from models.eva.column_generation.pricing import TablePricer
-from models.eva.configuration import Configuration, alone, holds, missing, price, trim
+from models.eva.configuration import (
+    Configuration,
+    alone,
+    configuration,
+    groups,
+    holds,
+    missing,
+    price,
+    single_class_columns,
+    trim,
+)
+from models.eva.covering import Patterns, solve_covering
 from models.eva.family_shares import ShareSearch
 from models.highs import OutOfTime, SolveFailed
 from models.incumbent import Incumbent
@@ -54,7 +69,7 @@ Report = Callable[[Configuration | None, int | None], None]
 
 
 class ColumnSearch:
-    """The state of a solve: incumbent, columns and cuts so far, and linear solutions that guide integer programs.
+    """The state of a solve: incumbent, linear program with its columns, and cuts so far.
 
     A phase gets the clock of its share of the time. Where effort is limited and time is not, no clock has a limit.
     """
@@ -67,17 +82,14 @@ class ColumnSearch:
         self.incumbent: Incumbent[Configuration, int] = Incumbent(
             "minimize", self.clock, report, gap=options.gap, bound=0
         )
-        self.families = PriceGroups.by_family(arrays)
-        self.generator = ColumnGenerator(
-            arrays, self.families, TablePricer(arrays, parameters), [], options, self.clock, ColumnPool(arrays.classes)
-        )
+        self.pricer, self.pool = TablePricer(arrays, parameters), ColumnPool(arrays)
         self.spread = ClassSpread.of(arrays, parameters)
         self.lp_value: float | None = None
-        self.aggregate_rounds = self.integer_programs = 0
+        self.aggregate_rounds = self.dives = 0
+        self.limits: tuple[BranchDecision, ...] = ()  # numbers of instances at which the linear program is feasible
         self.prices: ResourcePrices
         self.ruin: Ruin | None = None
         self.shares: ShareSearch | None = None
-        self._relaxed: Relaxed
 
     @property
     def over(self) -> bool:
@@ -90,8 +102,22 @@ class ColumnSearch:
         known = self.incumbent.objective
         return sum(self.arrays.price.tolist()) * sum(self.arrays.count.tolist()) if known is None else known
 
+    @cached_property
+    def relaxation(self) -> NodeRelaxation:
+        """Column generation over the columns so far, from the first packing on."""
+        program = NodeProgram(self.arrays, self.options, self.ceiling, self.clock)
+        program.add([*single_class_columns(self.arrays), *(self.incumbent.solution or ())])
+        each = self.parameters.columns_each_type, self.parameters.columns_each_round
+        most = inf if self.options.effort is None else self.options.effort
+        return NodeRelaxation(program, self.pricer, *each, most, self.pool, self.sums.at_least)
+
+    @cached_property
+    def sums(self) -> SumsOfPrices:
+        """What packings can cost."""
+        return SumsOfPrices(self.arrays.price.tolist(), self.ceiling)
+
     def offer(self, cover: Configuration) -> None:
-        """Offer a trimmed cover as incumbent, and add the trimmed columns to the master.
+        """Offer a trimmed cover as incumbent, and add the trimmed columns to the pool.
 
         Raises ValueError where the columns are no cover or no patterns.
         """
@@ -103,35 +129,34 @@ class ColumnSearch:
                 raise ValueError(f"tasks {column.pattern} do not fit an instance of type {column.type}")
         configuration = trim(self.arrays, cover)
         self.incumbent.offer(price(self.arrays, configuration), configuration)
-        self.generator.master.add(configuration)
+        self.pool.add(configuration)
 
     def start(self, clock: Stopwatch) -> None:
-        """Columns of a single class, start duals, and the bound of the cut that the duals prove."""
-        self.prices = self.generator.start()
-        if self.spread.many:  # The phases that come next need no pricing.
-            return
-        self.generator.price_start(self.prices.duals)
-        bound = AggregateBound(self.arrays, self.families)
-        self.incumbent.raise_bound(max(bound.of_one_cut(cut) for cut in self.generator.cuts))
+        """Compute the prices of resources, which guide the phases that come next, and their bound."""
+        self.prices = resource_prices(self.arrays, self.options)
+        bound = AggregateBound(self.arrays, PriceGroups.by_family(self.arrays))
+        self.incumbent.raise_bound(min(self.ceiling, bound.of_one_cut(resource_cut(self.arrays, self.prices))))
 
     def bound_by_resources(self, clock: Stopwatch) -> None:
-        """The aggregate bound by family, from the cuts of resource prices, which need no pricing."""
-        unit, known = self.families.unit, set[TypeCut]()
-        bound = AggregateBound(self.arrays, self.families, self.options)
+        """Raise the bound by cuts of resource prices, which need no pricing: each alone, and all by family."""
+        families = PriceGroups.by_family(self.arrays)
+        known = set[TypeCut]()
+        bound = AggregateBound(self.arrays, families, self.options)
         cut = resource_cut(self.arrays, self.prices)
         while cut not in known:
             known.add(cut)
             bound.add(cut)
+            self.incumbent.raise_bound(min(self.ceiling, bound.of_one_cut(cut)))
             if self.over or clock.expired or len(known) > self.at_most(self.parameters.resource_rounds):
                 break
             spend = bound.propose(self.ceiling, self.within(clock, self.parameters.bound_seconds).time_limit)
             if spend is None:
                 break
-            spent = [u * z for u, z in zip(unit, spend, strict=True)]
+            spent = [u * z for u, z in zip(families.unit, spend, strict=True)]
             cut = resource_cut(self.arrays, resource_prices(self.arrays, self.options, spent))
             if not bound.violates(spend, cut):
                 break
-        self.generator.cuts += [cut for cut in known if cut.rhs]
+        self.relaxation.cuts += [cut for cut in known if cut.rhs]
         nodes = self.at_most(self.parameters.bound_nodes)
         seconds = self.within(clock, self.parameters.bound_seconds).time_limit
         self.incumbent.raise_bound(bound.solve(self.ceiling, nodes, seconds, self.clock))
@@ -142,56 +167,91 @@ class ColumnSearch:
             self.offer(alone(self.arrays))
             return
         duals = self.prices.duals * (1 + self.parameters.bias * task_sizes(self.arrays))
-        self.offer(pack_greedily(self.arrays, self.generator.pricer, duals, self.arrays.count, self.clock))
+        self.offer(pack_greedily(self.arrays, self.pricer, duals, self.arrays.count, self.clock))
 
     def relax(self, clock: Stopwatch) -> None:
-        """The linear relaxation by column generation, with the bound of each cut on the way."""
-        bound, proven = AggregateBound(self.arrays, self.families), 0  # Of one cut: the program may be worth less.
-
-        def enough(relaxed: Relaxed, cut: TypeCut) -> bool:
-            nonlocal proven
-            proven = max(proven, bound.of_one_cut(cut))
-            self.incumbent.raise_bound(proven)
-            return self.over or clock.expired or relaxed.value - proven < 1e-9 * relaxed.value
-
-        self._relaxed = self.generator.run(self.prices.duals, enough)
-        self.lp_value = self._relaxed.value
-
-    def bound_by_family(self, clock: Stopwatch) -> None:
-        """The aggregate bound by family."""
-        self._aggregate_bound(self.families, clock)
-
-    def dive(self, clock: Stopwatch) -> None:
-        """The integer master around the linear solution, most of which is kept, over columns of small reduced cost."""
-        guide, share = self._relaxed, self.parameters.fixed_share
-        amounts = zip(self.generator.master.columns, guide.x, strict=False)
-        kept = {column: floor(share * x + 1e-6) for column, x in amounts if share * x >= 1 - 1e-6}
-        columns = self.generator.master.columns
-        if len(columns) > self.parameters.few_columns:
-            prices, paid = self.arrays.price.tolist(), self.generator.master.prices(guide)
-            cost = {c: self.generator.reduced_cost(c, guide.cover, paid) for c in columns if c not in kept}
-            close = [c for c, y in cost.items() if y <= self.parameters.close_columns * prices[c.type]]
-            columns = [
-                *kept,
-                *sorted(close, key=lambda c: cost[c] / max(1, prices[c.type]))[: self.parameters.most_columns],
-            ]
-        seconds = self.parameters.integer_seconds if self.options.time_limit is None else None
-        self.integer_programs += 1
-        cover = solve_integer_master(
-            self.arrays,
-            self.families,
-            columns,
-            self.within(clock, seconds),
-            kept=kept,
-            bound=self.incumbent.bound or 0,
-            ceiling=self.ceiling,
-        )
-        if cover is not None:
-            self.offer(cover)
+        """Solve the linear relaxation by column generation."""
+        # The pool leaves few columns to find, which exact tables find at the duals of the linear program.
+        near = self.pool.columns and self.pricer.exact
+        tries = EXACT if near else ((self.parameters.smoothing, True), *EXACT)
+        found = self.relaxation.run((), Goal(), clock, tries, self.prices.duals)
+        self.lp_value = None if found.relaxed is None else found.relaxed.value
+        self.incumbent.raise_bound(found.bound)
 
     def bound_by_type(self, clock: Stopwatch) -> None:
-        """The aggregate bound by type."""
-        self._aggregate_bound(PriceGroups.by_type(self.arrays), clock)
+        """Raise the bound to the cheapest numbers of instances of each type at which the relaxation is feasible."""
+        groups, cuts = PriceGroups.by_type(self.arrays), self.relaxation.cuts
+        bound = AggregateBound(self.arrays, groups, self.options)
+        known, rounds, seconds = 0, 0, self.parameters.bound_seconds
+        while not (self.over or clock.expired) and rounds < (self.options.effort or inf):
+            for cut in cuts[known:]:
+                bound.add(cut)
+            known = len(cuts)
+            spend = bound.propose(self.ceiling, self.within(clock, seconds).time_limit)
+            if spend is None or bound.cost(spend) >= self.ceiling:
+                break
+            rounds += 1
+            limits = at_most([spend[g] if g >= 0 else 0 for g in groups.group_of])
+            with suppress(OutOfTime):  # the cuts so far prove a bound all the same
+                if self.relaxation.run(limits, Goal(bound.cost(spend) + 1, reach=True), clock).reached:
+                    self.limits = limits
+            if not any(bound.violates(spend, cut) for cut in cuts[known:]):
+                break
+        self.aggregate_rounds += rounds
+        nodes = self.at_most(self.parameters.bound_nodes)
+        proven = bound.solve(self.ceiling, nodes, self.within(clock, seconds).time_limit, self.clock)
+        self.incumbent.raise_bound(proven)
+
+    def dive_to_bound(self, clock: Stopwatch) -> None:
+        """Dive for a packing at the least cost that the bound allows; where there is none, at costs halfway to it."""
+        low, steps = self.least, self.parameters.bisections
+        if any(self.dive(low, limits, clock) for limits in dict.fromkeys((self.limits, ()))):
+            return
+        while steps and low + 1 < self.ceiling and not (self.over or clock.expired):
+            middle, steps = self.sums.at_least((low + self.ceiling) // 2), steps - 1
+            if not self.dive(middle, (), clock):
+                low = middle
+
+    def dive_with_noise(self, clock: Stopwatch) -> None:
+        """Dive at random, in turn for the least cost that the bound allows and halfway to it."""
+        for i in range(self.at_most(self.parameters.noisy_dives)):
+            if self.over or clock.expired:
+                return
+            low = self.least
+            goal = low if i % 2 else self.sums.at_least((low + self.ceiling) // 2)
+            self.dive(goal, self.limits if i % 2 else (), clock, self.parameters.dive_noise)
+
+    def dive(self, goal: int, limits: tuple[BranchDecision, ...], clock: Stopwatch, noise: float = 0.0) -> bool:
+        """Dive for a packing that costs at most a goal below the incumbent; whether one is found."""
+        p, goal = self.parameters, min(goal, self.ceiling - 1)
+        if self.over or clock.expired:
+            return False
+        self.dives += 1
+        tries = EXACT if self.pricer.exact else ((0.0, False),)
+        dive = ColumnDive(self.relaxation, goal, limits, clock, self.options.seed + self.dives, tries)
+        found = dive.run(p.discrepancies, p.dive_depth, self.at_most(p.dive_steps), noise)
+        if found is not None:
+            self.offer(found)
+        return found is not None
+
+    def integer_program(self, clock: Stopwatch) -> None:
+        """Solve an integer program over the columns so far, where they are few."""
+        program, known = self.relaxation.program, self.incumbent.solution
+        if len(program.columns) > self.parameters.most_columns or known is None:
+            return
+        limits = replace(self.within(clock, None), effort=self.at_most(self.parameters.program_nodes))
+        patterns = Patterns(program.kind, program.on_it.astype(np.int64))
+        for most in (tuple(d.amount for d in self.limits), ()):
+            if not self.over and not clock.expired:
+                arrays = replace(self.arrays, most=most) if most else self.arrays
+                found = solve_covering(arrays, patterns, limits, start=None if most else groups(known)).groups
+                if found:
+                    self.offer(configuration(found))
+
+    @property
+    def least(self) -> int:
+        """The least cost from the bound on that prices add up to."""
+        return self.sums.at_least(self.incumbent.bound or 0)
 
     def outcome(self, failure: str | None) -> Outcome[Configuration, None]:
         """The outcome of the search so far."""
@@ -199,11 +259,11 @@ class ColumnSearch:
         if best.solution is None:
             raise RuntimeError("greedy packing gave no configuration")
         info = {
-            "columns": len(self.generator.master.columns),
-            "iterations": self.generator.iterations,
+            "columns": len(self.relaxation.program.columns),
+            "iterations": self.relaxation.pricings,
             "lp_value": self.lp_value,
             "aggregate_rounds": self.aggregate_rounds,
-            "integer_programs": self.integer_programs,
+            "dives": self.dives,
         }
         ended = ending(best.closed, failure, self.clock.expired, self.options, MORE_COLUMNS)
         return Outcome(best.solution, best.objective, best.bound or 0, tuple(best.trace), *ended, info)
@@ -223,35 +283,6 @@ class ColumnSearch:
         least = min(limits)
         return replace(self.options, time_limit=None if least == inf else max(least, 1e-3))
 
-    def _aggregate_bound(self, groups: PriceGroups, clock: Stopwatch) -> None:
-        """Raise the bound to the cheapest whole-number spend at which the linear master is feasible."""
-        first = self.generator
-        generator = ColumnGenerator(self.arrays, groups, first.pricer, first.cuts, self.options, self.clock, first.pool)
-        generator.master.add(self.generator.master.columns)
-        bound = AggregateBound(self.arrays, groups, self.options)
-        known, rounds, seconds = 0, 0, self.parameters.bound_seconds
-        while not (self.over or clock.expired) and rounds < (self.options.effort or inf):
-            for cut in generator.cuts[known:]:
-                bound.add(cut)
-            known = len(generator.cuts)
-            spend = bound.propose(self.ceiling, self.within(clock, seconds).time_limit)
-            if spend is None or bound.cost(spend) >= self.ceiling:
-                break
-            rounds += 1
-
-            def enough(cut: TypeCut, spend: Spend = spend) -> bool:
-                return self.over or clock.expired or bound.violates(spend, cut)
-
-            with suppress(OutOfTime):  # the cuts so far prove a bound all the same
-                generator.can_spend(spend, enough)
-            if not any(bound.violates(spend, cut) for cut in generator.cuts[known:]):
-                break
-        self.aggregate_rounds += rounds
-        self.generator.master.add(generator.master.columns)
-        nodes = self.at_most(self.parameters.bound_nodes)
-        proven = bound.solve(self.ceiling, nodes, self.within(clock, seconds).time_limit, self.clock)
-        self.incumbent.raise_bound(proven)
-
 
 def bound_by_pooling(search: ColumnSearch, clock: Stopwatch) -> None:
     """Raise the bound of a search by pooling each family in turn."""
@@ -262,7 +293,7 @@ def bound_by_pooling(search: ColumnSearch, clock: Stopwatch) -> None:
         pool = pooled(search.arrays, f, search.ceiling, p.pooled_classes, p.pooled_units)
         if pool is None:
             continue
-        patterns = BranchAndPriceParameters(listed_patterns=p.pooled_patterns, listing_steps=p.pooled_steps)
+        patterns = BranchAndPriceParameters(p.pooled_patterns, listing_steps=p.pooled_steps, program_nodes=0)
         pricer = list_patterns(pool, patterns)
         if pricer is not None:
             limit = None if options.time_limit is None else clock.remaining_s
@@ -286,7 +317,8 @@ def ruin_alone(search: ColumnSearch, clock: Stopwatch) -> None:
     if not search.spread.few:
         return
     parameters = search.parameters
-    starts = search.at_most(parameters.ruin_starts)
+    # Where tables are exact, dives come before further starts.
+    starts = 1 if search.pricer.exact and search.ruin is None else search.at_most(parameters.ruin_starts)
     for _ in range(starts):
         part = Stopwatch(None if clock.limit_s is None else clock.limit_s / starts)
         least = parameters.sure_ruin_rounds
@@ -325,7 +357,7 @@ def _ruin_from(
     in_vain = 0
     for done in range(1, search.at_most(rounds) + 1):
         in_vain = 0 if search.ruin.run(parameters.ruins) else in_vain + 1
-        search.generator.pool.add(search.ruin.configuration)
+        search.pool.add(search.ruin.configuration)
         if (
             (clock.expired and done >= least)
             or in_vain >= patience
@@ -356,7 +388,7 @@ class Phase:
 
     def wanted(self, search: ColumnSearch) -> bool:
         """Whether the phase is for this search, and may be taken now."""
-        if self.many not in (None, search.spread.many) or self.exact not in (None, search.generator.pricer.exact):
+        if self.many not in (None, search.spread.many) or self.exact not in (None, search.pricer.exact):
             return False
         return self.always or not search.over
 
@@ -371,25 +403,27 @@ class Phase:
 PHASES = (
     Phase(ColumnSearch.start, always=True),
     Phase(ColumnSearch.pack, until=0.2, always=True),
+    Phase(ColumnSearch.bound_by_resources, until=0.1),
     Phase(ruin_alone, until=0.2, always=True),
-    Phase(ColumnSearch.bound_by_resources, until=0.3),
-    Phase(bound_by_pooling, until=0.4, share=0.15),
-    Phase(bound_by_sharing, until=0.4, share=0.05),
-    Phase(ruin, until=0.3, many=True, exact=True),
     Phase(ColumnSearch.relax, until=0.6, many=True, exact=True),
+    Phase(ColumnSearch.bound_by_type, until=0.6, share=0.1, many=True, exact=True),
+    Phase(ColumnSearch.dive_to_bound, until=0.6, share=0.2, many=True, exact=True),
+    Phase(ruin_alone, until=0.6, share=0.15, many=True, exact=True),
+    Phase(ColumnSearch.dive_with_noise, until=0.8, many=True, exact=True),
+    Phase(bound_by_pooling, until=0.6, share=0.15),
+    Phase(bound_by_sharing, until=0.6, share=0.05),
     Phase(ruin_at_length, until=0.85, exact=True),
     Phase(ruin_at_length, until=0.7, exact=False),
     Phase(ruin, until=0.5, share=0.25),
     Phase(ColumnSearch.relax, until=0.6, many=True, exact=False),
     Phase(ColumnSearch.relax, until=0.6, many=False),
     Phase(bound_by_sharing, until=0.85, share=0.1, many=True),
-    Phase(ColumnSearch.bound_by_family, until=0.85, many=True),
-    Phase(ColumnSearch.bound_by_family, many=False),
-    Phase(ColumnSearch.dive, share=0.1, many=True),
-    Phase(ColumnSearch.dive, share=0.25, many=False),
+    Phase(ColumnSearch.dive_to_bound, until=0.85, share=0.1),
     Phase(ruin_at_length),
     Phase(ColumnSearch.bound_by_type),
-    Phase(ColumnSearch.dive, share=0.25),
+    Phase(ColumnSearch.dive_to_bound, share=0.1),
+    Phase(ColumnSearch.integer_program, share=0.25),
+    Phase(ColumnSearch.dive_with_noise, share=0.25),
     Phase(ruin, share=0.25),
 )
 
@@ -418,9 +452,8 @@ def column_generation(
     try:
         for phase in PHASES:
             if phase.wanted(search):
-                phase.take(search, phase.clock(search))
-    except OutOfTime:
-        pass
+                with suppress(OutOfTime):  # of the phase
+                    phase.take(search, phase.clock(search))
     except SolveFailed as error:  # after the first packing: there is an incumbent and a bound
         failure = str(error)
     return search.outcome(failure)

@@ -15,6 +15,7 @@ from instances.eva.arrays import FloatArray, IntArray, PackingArrays
 from instances.result import Termination
 from models.core.column_generation import cheap_first
 from models.core.tree import Node, Tree
+from models.eva.branch_and_price.dive import exceeded
 from models.eva.branch_and_price.node_program import NodeProgram, shifted
 from models.eva.branch_and_price.pricer import BranchDecision, Duals, Pair, PatternPrices, ProvenLeaf
 from models.eva.branch_and_price.relaxation import SLACK, Bounded, Goal, NodeRelaxation
@@ -23,91 +24,6 @@ from models.eva.item_packing.pricing import ItemPricer
 from models.highs import OutOfTime
 
 PairNode = Node[int, BranchDecision, Duals, Bounded]
-
-
-def at_most(counts: Sequence[int]) -> tuple[BranchDecision, ...]:
-    """Decisions: of each type at most so many instances."""
-    return tuple(BranchDecision("instances", (k,), "at most", n) for k, n in enumerate(counts))
-
-
-def exceeded(decisions: Sequence[BranchDecision]) -> bool:
-    """Whether there are more instances than decisions allow, of those that are taken."""
-    return any(d.amount < 0 for d in decisions if d.sense == "at most")
-
-
-class Dive:
-    """A search for a packing of cost `goal` at most: at each step the columns of value 1, and the largest other one.
-
-    After each step columns are generated until the goal is in reach again; where it is not, the step before takes
-    another column, as often as the discrepancies allow.
-
-    - `relaxation`: columns, and column generation.
-    - `goal`: cost to reach, in price units.
-    - `start`: what limits the instances of each type.
-    - `clock`: limit of the dive.
-    """
-
-    def __init__(
-        self, relaxation: NodeRelaxation, goal: int, start: tuple[BranchDecision, ...], clock: Stopwatch
-    ) -> None:
-        self.relaxation, self.goal, self.clock = relaxation, goal, clock
-        self.program, self.arrays = relaxation.program, relaxation.arrays
-        self.nodes = self._most = 0
-        self._start = start
-
-    def run(self, discrepancies: int, depth: int, most: int) -> Configuration | None:
-        """A packing that costs no more than the goal, if one is found.
-
-        - `discrepancies`: how often a path may take another column than the largest.
-        - `depth`: steps from the top in which it may.
-        - `most`: most steps in all.
-        """
-        self._most = most
-        with suppress(OutOfTime):
-            return self._from({}, np.zeros(self.arrays.classes, dtype=bool), (), depth, discrepancies)
-        return None
-
-    def _from(
-        self, chosen: Configuration, covered: BoolArray, tabu: tuple[int, ...], depth: int, discrepancies: int
-    ) -> Configuration | None:
-        over = exceeded(shifted(self.program, self._start, chosen)) or price(self.arrays, chosen) > self.goal
-        if over or self.clock.expired or self.nodes >= self._most:
-            return None
-        self.nodes += 1
-        bounded = self.relaxation.run(
-            self._start, Goal(self.goal + 1, reach=True), self.clock, cheap_first(0.0), taken=chosen
-        )
-        if not bounded.reached or bounded.relaxed is None:
-            return None
-        amounts = bounded.relaxed.x
-        chosen, covered = dict(chosen), covered.copy()
-        used = np.flatnonzero(amounts > SLACK)
-        for i in used[amounts[used] > 1 - SLACK].tolist():
-            self._take(i, chosen, covered)
-        if covered.all():
-            return chosen
-        fresh = (self.program.on_it[used] > 0) & ~covered
-        order = np.lexsort((used, -fresh.sum(axis=1), -np.round(amounts[used], 6)))
-        options = [
-            int(used[i]) for i in order if fresh[i].any() and amounts[used[i]] <= 1 - SLACK and int(used[i]) not in tabu
-        ]
-        tries = 1 + (discrepancies if depth > 0 else 0)
-        for discrepancy, i in enumerate(options[:tries]):
-            after, taken = covered.copy(), dict(chosen)
-            self._take(i, taken, after)
-            found = taken if after.all() else self._from(taken, after, tabu, depth - 1, discrepancies - discrepancy)
-            if found is not None:
-                return found
-            tabu = (*tabu, i)
-        return None
-
-    def _take(self, i: int, chosen: Configuration, covered: BoolArray) -> None:
-        """Fix the tasks of column i that no other holds."""
-        column = self.program.columns[i]
-        left = [(c, 1) for c, _ in column.pattern if not covered[c]]
-        if left:
-            covered[[c for c, _ in left]] = True
-            chosen[Column.of(column.type, left)] = 1
 
 
 NEAR = Fraction(1, 10**6)  # Duals whose sums are nearer than this share of the goal count as equal.

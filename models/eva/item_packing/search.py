@@ -14,13 +14,14 @@ from instances.eva.arrays import FloatArray, PackingArrays
 from models.core.column_generation import cheap_first
 from models.core.outcome import Outcome, ending
 from models.eva.aggregate_bound import AggregateBound, PriceGroups, TypeCut
+from models.eva.branch_and_price.dive import ColumnDive, at_most
 from models.eva.branch_and_price.node_program import NodeProgram
 from models.eva.branch_and_price.pricer import BranchDecision, ProvenLeaf, SumsOfPrices, TreeProof
-from models.eva.branch_and_price.relaxation import Bounded, Goal, NodeRelaxation
+from models.eva.branch_and_price.relaxation import Bounded, Goal, NodeRelaxation, most_pricings
 from models.eva.column_generation.greedy import start_duals
 from models.eva.column_generation.search import MORE_COLUMNS, Report
 from models.eva.configuration import Configuration, holds, missing, price, trim
-from models.eva.item_packing.dives import Dive, PairBranching, PoolDive, at_most, enumerated
+from models.eva.item_packing.dives import PairBranching, PoolDive, enumerated
 from models.eva.item_packing.parameters import DEFAULTS, ItemParameters
 from models.eva.item_packing.pricing import ItemPricer
 from models.eva.item_packing.single_tasks import SingleTasks, best_fit
@@ -108,7 +109,7 @@ class ItemSearch:
         self.items = self.tasks.arrays
         program = NodeProgram(self.items, options, int(self.items.price.max()), self.clock)
         pricer = ItemPricer(self.items, parameters)
-        self.relaxation = NodeRelaxation(program, pricer, options, *(parameters.columns_each_round,) * 2)
+        self.relaxation = NodeRelaxation(program, pricer, *(parameters.columns_each_round,) * 2, most_pricings(options))
         self.pricer = pricer
         self.incumbent: Incumbent[Configuration, int] = Incumbent(
             "minimize", self.clock, self._told(report), gap=options.gap, bound=0
@@ -287,7 +288,7 @@ class ItemSearch:
         if self.over or (start, goal, discrepancies) in self._tried:
             return False
         self._tried.add((start, goal, discrepancies))
-        dive = Dive(self.relaxation, goal, start, self._clock(self.parameters.dive_share))
+        dive = ColumnDive(self.relaxation, goal, start, self._clock(self.parameters.dive_share))
         found = dive.run(discrepancies, self.parameters.dive_depth, self._at_most(self.parameters.dive_nodes))
         self.info["dives"] += 1
         if found is not None:

@@ -15,9 +15,10 @@ from instances.eva import EvaPacking, Task, packing_arrays, table_3, table_7
 from models.eva import build_literal, exact, literal
 from models.eva.branch_and_price import BranchAndPriceParameters
 from models.eva.columns import solve_columns
-from models.eva.covering import covering_patterns, feasible_patterns, maximal, solve_covering
+from models.eva.covering import feasible_patterns, solve_covering
 from models.eva.parameters import EvaExactParameters
 from models.eva.pattern_kernels import more_patterns_than
+from tests.branch_and_price_cases import listed, maximal
 from tests.sampling import few
 
 
@@ -51,7 +52,7 @@ def test_200_tasks_are_proven_at_no_gap(seed):
 def test_patterns_and_column_generation_agree(n, seed):
     """Two methods that share no code but the arrays; the second one's bound is exact."""
     arrays = packing_arrays(table_7(n, seed).data)
-    patterns = solve_covering(arrays, covering_patterns(arrays, 8_000), Options(gap=0.0))
+    patterns = solve_covering(arrays, listed(arrays), Options(gap=0.0))
     columns = solve_columns(arrays, Options(gap=0.0))
     assert arrays.usd(patterns.bound) == pytest.approx(columns.bound, rel=1e-12)
 
@@ -87,14 +88,6 @@ def test_column_generation_reports_and_keeps_to_a_time_limit():
     assert result.status in ("feasible", "optimal")
     assert told
     assert result.bound is not None
-
-
-def test_what_highs_solves_is_proven_in_whole_numbers():
-    data, none = table_7(200, 1).data, EvaExactParameters(proof_nodes=0)
-    proven, solved = exact(data, Options(gap=0.0)), exact(data, Options(gap=0.0), parameters=none)
-    assert (proven.info["bound_by"], solved.info["bound_by"]) == ("branch-and-price", "highs")
-    assert (proven.objective, proven.bound) == (solved.objective, solved.bound)
-    assert proven.status == solved.status == "optimal"
 
 
 def test_known_optima_of_table_7():
@@ -153,16 +146,6 @@ def test_patterns_are_counted_as_they_are_listed(seed):
     assert not more_patterns_than(number, capacity, demand, most)
 
 
-def test_replaceable_patterns_are_dropped_without_loss():
-    """125 of the 2,070 maximal patterns of Table 7 matter: the others split over two cheaper instances."""
-    arrays = packing_arrays(table_7(200, 0).data)
-    patterns = covering_patterns(arrays, 8_000)
-    assert patterns is not None
-    assert len(patterns.kind) == 125
-    for kind, on_it in zip(patterns.kind, patterns.on_it, strict=True):
-        assert (on_it @ arrays.demand_of_type[kind] <= arrays.capacity[kind]).all()
-
-
 def test_tasks_are_dealt_out_to_their_own_entries():
     """The two rows of ResNet18 are one class to the model and two entries to the checker."""
     data = table_7(60, 1, rows="ten").data
@@ -201,12 +184,9 @@ def test_the_incumbents_are_reported():
 def test_the_parameters_of_the_exact_method_decide_how_patterns_are_found():
     data = table_7(40, 0).data
     few_steps = BranchAndPriceParameters(listed_patterns=10)
-    listed = exact(data)
-    branched = exact(data, parameters=EvaExactParameters(covering_patterns=10))
-    generated = exact(data, parameters=EvaExactParameters(covering_patterns=10, branch_and_price=few_steps))
-    methods = [result.info["method"] for result in (listed, branched, generated)]
-    assert methods == ["patterns", "branch-and-price", "column generation"]
-    assert listed.objective == branched.objective == generated.objective
+    branched, generated = exact(data), exact(data, parameters=EvaExactParameters(branch_and_price=few_steps))
+    assert [result.info["method"] for result in (branched, generated)] == ["branch-and-price", "column generation"]
+    assert branched.objective == generated.objective
     assert branched.status == generated.status == "optimal"
 
 
@@ -233,7 +213,6 @@ def test_the_seconds_of_a_result_include_patterns_that_were_listed_in_vain(monke
             pass
 
     method = importlib.import_module("models.eva.exact")
-    monkeypatch.setattr(method, "covering_patterns", lambda *_: None)
     monkeypatch.setattr(method, "list_patterns", list_in_vain)
     with Stopwatch() as clock:
         result = exact(data, Options(time_limit=2.0))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from models.eva.aggregate_bound import AggregateBound, PriceGroups, TypeCut
+from models.eva.branch_and_price.pricer import PatternPrices
 from models.eva.column_generation import ColumnGenerationParameters
 from models.eva.column_generation.greedy import resource_cut, resource_prices
 from models.eva.column_generation.pricing import TablePricer
@@ -65,9 +66,10 @@ def test_cuts_of_resource_prices_are_bounds(seed):
     assert bound.solve(10 * optimum, 1000, 5.0) <= optimum
 
 
+@pytest.mark.parametrize("fits", [False, True], ids=["values beyond the table", "values within it"])
 @pytest.mark.parametrize("tables", [(10_000_000, 0), (40, 0), (40, 10_000_000)])
 @pytest.mark.parametrize("seed", range(40))
-def test_cuts_of_any_duals_are_bounds(seed, tables):
+def test_cuts_of_any_duals_are_bounds(seed, tables, fits):
     packing = random_packing(seed)
     if packing.count.sum() > 7:
         pytest.skip("the literal program would be slow")
@@ -78,7 +80,15 @@ def test_cuts_of_any_duals_are_bounds(seed, tables):
         bound = AggregateBound(packing, groups)
         for _ in range(5):
             duals = random.uniform(0, max(packing.price), len(packing.count))
-            bound.add(pricer.price(duals, [float(p) for p in packing.price], 3).cut)
+            scale = (
+                pricer.scale(duals[None], packing.price.astype(float)) if fits else 2**61 // max(1, int(duals.max()))
+            )
+            value = (duals * scale).astype(np.int64)
+            target = tuple(int(p) * scale for p in packing.price)
+            priced = pricer.price(PatternPrices(np.tile(value, (len(packing.price), 1)), target), 3)
+            bound.add(
+                TypeCut(priced.bound, sum(v * n for v, n in zip(value.tolist(), packing.count.tolist(), strict=True)))
+            )
         assert bound.solve(10 * optimum, 1000, 5.0) <= optimum
 
 

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from instances.eva import packing_arrays, pod_requests
-from models.eva.column_generation.generator import ColumnPool
+from models.eva.branch_and_price.pool import ColumnPool
 from models.eva.column_generation.knapsack import BundleTable
 from models.eva.column_generation.parameters import ColumnGenerationParameters
 from models.eva.column_generation.pricing import KnapsackTable, TablePricer
 from models.eva.configuration import Column
+from tests.eva_cases import packing_by_numbers
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -56,15 +57,15 @@ def test_many_distinct_tasks_are_priced_exactly_where_layers_do_not_fit():
 
 
 def test_a_pool_gives_the_columns_that_pay_and_the_best_first():
-    pool = ColumnPool(3)
+    pool = ColumnPool(packing_by_numbers([1] * 3, [4, 5], [[9], [9]], [0, 0], np.array([[[1], [2], [3]]])))
+    assert pool.paying(np.ones(3), np.ones(2), 5) == []
     pool.add([Column(0, ((0, 2),)), Column(1, ((1, 1), (2, 1)))])
     duals = np.array([3.0, 2.0, 2.0])
-    assert pool.paying(duals, [4.0, 5.0], 9) == [Column(0, ((0, 2),))]
+    assert pool.paying(duals, np.array([4.0, 5.0]), 9) == [Column(0, ((0, 2),))]
     pool.add([Column(1, ((2, 3),)), Column(0, ((0, 2),))])
-    assert pool.paying(duals, [4.0, 3.0], 9) == [
+    assert pool.paying(duals, np.array([4.0, 3.0]), 9) == [
         Column(1, ((2, 3),)),
         Column(0, ((0, 2),)),
         Column(1, ((1, 1), (2, 1))),
     ]
-    assert pool.paying(duals, [4.0, 3.0], 1) == [Column(1, ((2, 3),))]
-    assert ColumnPool(3).paying(duals, [1.0, 1.0], 5) == []
+    assert pool.paying(duals, np.array([4.0, 3.0]), 1) == [Column(1, ((2, 3),))]

@@ -64,7 +64,7 @@ def test_same_input_same_answer():
 
 
 def test_the_kind_of_table_does_not_change_the_bound_of_the_relaxation():
-    packing = medium_packing(3)
+    packing = medium_packing(4, classes=10, most=15)
     full, charged, bundles = (
         column_generation(
             packing,

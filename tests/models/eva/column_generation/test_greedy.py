@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from instances import Stopwatch
+from models.eva.branch_and_price.pricer import PatternPrices
 from models.eva.column_generation import ColumnGenerationParameters
 from models.eva.column_generation.greedy import pack_greedily, start_duals
 from models.eva.column_generation.pricing import TablePricer
@@ -60,7 +61,8 @@ def test_start_duals_price_no_pattern_above_its_type(seed):
     packing = random_packing(seed)
     duals = start_duals(packing)
     pricer = TablePricer(packing)
-    scale = pricer.scale(duals)
-    cut = pricer.price(duals, [float(p) for p in packing.price], 1).cut
-    for kind, (value, cost) in enumerate(zip(cut.value, packing.price, strict=True)):
+    scale, types = pricer.scale(duals[None], packing.price.astype(float)), len(packing.price)
+    value = np.tile(np.floor(duals * scale).astype(np.int64), (types, 1))
+    priced = pricer.price(PatternPrices(value, (0,) * types), 1)
+    for kind, (value, cost) in enumerate(zip(priced.bound, packing.price, strict=True)):
         assert value <= cost * scale * (1 + 1e-6), kind

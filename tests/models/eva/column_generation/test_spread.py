@@ -20,7 +20,6 @@ from models.incumbent import Incumbent
 
 UNLISTED = replace(
     DEFAULTS,
-    covering_patterns=0,
     first_share=1e-9,
     branch_and_price=replace(DEFAULTS.branch_and_price, listed_patterns=0),
     column_generation=replace(DEFAULTS.column_generation, spread_classes=8),
@@ -46,7 +45,7 @@ def test_a_little_ruin_and_recreate_packs_distinct_pods_better_than_the_heuristi
         for phase in (ColumnSearch.start, ColumnSearch.pack, ruin_alone):
             phase(search, Stopwatch())
         found.append((search.incumbent.objective, search.incumbent.solution))
-    assert search.generator.iterations == 0
+    assert search.relaxation.pricings == 0
     assert packing.usd(found[0][0]) < full_reconfiguration(data).objective
     assert found[0] == found[1]
 
@@ -64,7 +63,7 @@ def test_a_tree_that_prices_its_patterns_closes_what_column_generation_leaves_op
 
 def test_too_many_classes_are_left_to_column_generation():
     data = pod_requests(10, 0).data
-    result = exact(data, Options(effort=1, gap=0.0), parameters=replace(UNLISTED, tree_classes=9))
+    result = exact(data, Options(effort=1, gap=0.0), parameters=replace(UNLISTED, few_classes=9))
     assert result.info["method"] == "column generation"
 
 
