@@ -69,16 +69,15 @@ def _placed(data: NodePlacement, score: Score) -> Solution:
     }
     for pod in data.pods:
         for _ in range(pod.count - sum(on_it.get(pod.name, 0) for on_it in held.values())):
-            best, best_score = None, -1
+            scores: dict[str, int] = {}
             for name, on_it in held.items():
                 then = [a + d for a, d in zip(taken[name], need[pod.name], strict=True)]
                 fits = all(a <= q for a, q in zip(then, room[name], strict=True))
                 if fits and _allowed(data, pod, name, on_it):
-                    found = score([(a, q) for a, q in zip(then, room[name], strict=True) if q])
-                    if found > best_score:
-                        best, best_score = name, found
-            if best is None:
+                    scores[name] = score([(a, q) for a, q in zip(then, room[name], strict=True) if q])
+            if not scores:
                 break
+            best = max(scores, key=scores.__getitem__)
             held[best][pod.name] = held[best].get(pod.name, 0) + 1
             taken[best] = [a + d for a, d in zip(taken[best], need[pod.name], strict=True)]
     return {"nodes": {name: on_it for name, on_it in held.items() if on_it}}

@@ -154,7 +154,7 @@ class _ReclaimSearch:
     @property
     def gap(self) -> float:
         """The relative gap between the best solution and the best bound."""
-        return max(0, len(self.best) - self.bound) / max(1, len(self.best))
+        return (len(self.best) - self.bound) / len(self.best) if self.best else 0.0
 
     def servers(self) -> list[str]:
         """The servers of the best solution."""

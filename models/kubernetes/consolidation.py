@@ -81,9 +81,6 @@ class _ConsolidationSearch:
         self.packings = 0
         self.late = False  # whether a limit ended the last program
         self.scale = 1.0 / np.maximum(1, arrays.count @ arrays.need)
-        dearest = max((*arrays.held_price.tolist(), *arrays.price.tolist()), default=0)
-        evicting = arrays.eviction_price * int(arrays.on_node.sum())
-        self.noise = DIGITS * (evicting + dearest)  # HiGHS's digits, where larger numbers cancel out
 
         def told(found: NodePlan | None, bound: int | None) -> None:
             solution = None if found is None else self._solution(found)
@@ -156,7 +153,8 @@ class _ConsolidationSearch:
             on_it[list(pods)] = list(pods.values())
         rooms = a.capacity[[k for k, _ in plan.new]]
         fits = (plan.placed @ a.need <= a.room).all() and (held @ a.need <= rooms).all()
-        return bool(fits and (plan.placed.sum(axis=0) + held.sum(axis=0) == a.count).all())
+        drains = not plan.placed[~plan.kept].any()
+        return bool(fits and drains and (plan.placed.sum(axis=0) + held.sum(axis=0) == a.count).all())
 
     def _any_moves(self) -> None:
         """The packing of all pods anew, where any of them may be moved."""
@@ -183,15 +181,15 @@ class _ConsolidationSearch:
             self._offer(NodePlan(kept, placed, (*new, *further)))
 
     def _program(self, totals: TotalsProgram, share: float, continuous: bool, kept: BoolArray | None = None) -> Solved:
-        """Solve a program; pack what its solutions keep and rent, and take its bound.
+        """Solve a program; pack what its solutions keep and rent, and take its bound. The result has the proven bound.
 
         With the nodes that are `kept` it is one of their plans alone, of those that are cheaper than the best one.
         """
-        read = _Reading(totals)
+        read = _Reading(totals, None if kept is not None else self.incumbent.objective)
 
         def watch(x: FloatArray | None, bound: float | None) -> None:
             if bound is not None and kept is None:
-                self.incumbent.raise_bound(self._proven(bound))
+                self.incumbent.raise_bound(read.proven(bound))
             if x is not None:
                 self._take(read, x)
 
@@ -202,14 +200,14 @@ class _ConsolidationSearch:
             model = read.fixed(model, kept, self.incumbent.objective)
         solved = solve_arrays(model, replace(self.options, time_limit=seconds), start=known, watch=watch)
         self.late = solved.termination == "time_limit"
-        if solved.bound is not None and kept is None:
-            self.incumbent.raise_bound(self._proven(solved.bound))
+        if solved.bound is not None:
+            proven = read.proven(solved.bound)
+            solved = replace(solved, bound=proven)
+            if kept is None:
+                self.incumbent.raise_bound(proven)
         if solved.x is not None:
             self._take(read, solved.x)
         return solved
-
-    def _proven(self, bound: float) -> int:
-        return max(0, whole_bound(bound - self.noise))
 
     def _take(self, read: _Reading, x: FloatArray) -> None:
         """Pack what a point of a program keeps and rents, and take its own placement where it has one."""
@@ -332,8 +330,10 @@ class _ConsolidationSearch:
 
     def _by_node(self, info: dict[str, Any]) -> Termination | None:
         """The program with a number for each class and node, where it is small enough; how that ended."""
-        before = self.incumbent.bound
+        before, known = self.incumbent.bound, self.incumbent.objective
         solved = self._each_room()
+        if known is None and self.incumbent.objective is not None and not (self.incumbent.closed or self.clock.expired):
+            solved = self._each_room()  # the cost of the first plan limits the prices in the program
         if before is None or (self.incumbent.bound or 0) > before:
             info["bound_by"] = BY_NODE
         return None if solved is None else solved.termination
@@ -348,7 +348,7 @@ class _ConsolidationSearch:
             solved = self._program(totals, 1.0, continuous=False, kept=kept)
             if solved.x is None or self.incumbent.closed or self.clock.expired or solved.termination != "finished":
                 return solved
-            number = _Reading(totals).number(solved.x)
+            number = _Reading(totals, None).number(solved.x)
             more = {k: int(n) for k, n in enumerate(number) if n > max(1, copies.get(k, 0))}
             if not more:
                 return solved
@@ -382,7 +382,7 @@ class _ConsolidationSearch:
             return found.least
         if solved.termination == "infeasible":
             return self.incumbent.objective or 0
-        return found.least if solved.bound is None else max(found.least, self._proven(solved.bound))
+        return found.least if solved.bound is None else max(found.least, int(solved.bound))
 
 
 class Steps:
@@ -432,10 +432,15 @@ class Steps:
 
 
 class _Reading:
-    """A program of totals as HiGHS takes it, and what its points say."""
+    """A program of totals as HiGHS takes it, and what its points say.
 
-    def __init__(self, totals: TotalsProgram) -> None:
+    If the cost of a plan is known, `best`, the program has only plans that cost at most as much. Its prices are then
+    closer together, and HiGHS loses fewer digits.
+    """
+
+    def __init__(self, totals: TotalsProgram, best: int | None) -> None:
         self.totals, a = totals, totals.arrays
+        self.lower, self.upper = (totals.lower, totals.upper) if best is None else _limits(totals, best)
         place = totals.place
         self.keep = np.array([place[f"keep_{m}"] for m in range(len(a.leaves))], dtype=np.int64)
         self.rent = np.array([place[f"rent_{name}"] for name, _ in totals.batches], dtype=np.int64)
@@ -457,7 +462,7 @@ class _Reading:
             for row, of_row in zip(rows, values, strict=True)
         ]
         right = np.array([float(row.right) / s for row, s in zip(rows, scale, strict=True)])
-        lower, upper = np.array(totals.lower) / self.unit, np.array(totals.upper) / self.unit
+        lower, upper = np.array(self.lower) / self.unit, np.array(self.upper) / self.unit
         entries = [
             (k, i, a / s) for k, (of_row, s) in enumerate(zip(values, scale, strict=True)) for i, a in of_row.items()
         ]
@@ -465,9 +470,12 @@ class _Reading:
             ([a for _, _, a in entries], ([k for k, _, _ in entries], [i for _, i, _ in entries])),
             shape=(len(rows), len(program.variables)),
         )
-        cost = np.zeros(len(program.variables))
-        for i, c in program.objective.items():
-            cost[i] = float(c) * self.unit[i]
+        cost, constant = np.zeros(len(program.variables)), totals.constant
+        for i, c in totals.cost.items():
+            if self.lower[i] == self.upper[i]:
+                constant += c * self.lower[i]
+            else:
+                cost[i] = float(c) * self.unit[i]
         whole = np.full(len(cost), not continuous) & (self.unit == 1.0)
         whole[self.keep] = whole[self.rent] = True
         return LinearModel(
@@ -478,8 +486,21 @@ class _Reading:
             lower=lower,
             upper=upper,
             integer=whole,
-            offset=float(totals.constant),
+            offset=float(constant),
         )
+
+    def proven(self, bound: float) -> int:
+        """Return the bound that HiGHS's `bound` proves: large numbers that cancel out cost it digits."""
+        totals, a = self.totals, self.totals.arrays
+        free = [m for m, i in enumerate(self.keep.tolist()) if self.lower[i] < self.upper[i]]
+        kinds = [k for (_, k), i in zip(totals.batches, self.rent.tolist(), strict=True) if self.upper[i]]
+        if totals.whole_nodes:
+            evictions = int(a.on_node[free].sum())
+        else:
+            stays = [i for name, i in totals.place.items() if name.startswith("stay_")]
+            evictions = sum(self.upper[i] - self.lower[i] for i in stays)
+        largest = max((*a.held_price[free].tolist(), *a.price[kinds].tolist()), default=0)
+        return max(0, whole_bound(bound - DIGITS * (a.eviction_price * evictions + largest)))
 
     def fixed(self, model: LinearModel, kept: BoolArray, best: int | None) -> LinearModel:
         """The program with these nodes kept and no others, and only what costs less than the best plan."""
@@ -544,6 +565,29 @@ class _Reading:
                 where = [place[f"new_{name}_{c}"] if a.fits_type[k, c] else -1 for c in range(len(a.count))]
                 held = [0 if i < 0 else round(x[i] * self.unit[i]) for i in where]
                 yield k, number, np.array(held, dtype=np.int64)
+
+
+def _limits(totals: TotalsProgram, best: int) -> tuple[list[int], list[int]]:
+    """Return the lower and the upper limits of all variables in plans that cost at most `best`.
+
+    Every plan pays for the nodes that must stay. A single node, type or eviction costs at most the rest of `best`.
+    """
+    a, place = totals.arrays, totals.place
+    lower, upper = list(totals.lower), list(totals.upper)
+    rest = best - int(a.held_price[~a.leaves].sum())
+    for m in np.flatnonzero(a.leaves).tolist():
+        if a.held_price[m] > rest:
+            upper[place[f"keep_{m}"]] = 0
+        if totals.whole_nodes and a.eviction_price * int(a.on_node[m]) > rest:
+            lower[place[f"keep_{m}"]] = 1
+    for name, k in totals.batches:
+        if a.price[k]:
+            i = place[f"rent_{name}"]
+            upper[i] = min(upper[i], rest // int(a.price[k]))
+    if not totals.whole_nodes and a.eviction_price:
+        for i in (i for name, i in place.items() if name.startswith("stay_")):
+            lower[i] = max(lower[i], upper[i] - rest // a.eviction_price)
+    return lower, upper
 
 
 def _some(row: IntArray) -> dict[int, int]:

@@ -6,8 +6,9 @@
   an error instead, the same probes fail.
 - `mutants NUMBER [SEED] [PART PARTS]`: draw so many places in heuristics, models and the simulator, and change at each
   a bound, a sign, a number, a choice or a condition. The probes of the paper run until one differs. If none does, the
-  tests of the folder and the attacks on the paper run in a copy of the project; if these pass too, so do their long
-  cases. PART of PARTS, counted from 0, takes every PARTS-th mutant only, so that two processes can share them.
+  tests of the folder, the attacks on the paper and its worst cases run in a copy of the project; if these pass too,
+  their long cases run. PART of PARTS, counted from 0, takes every PARTS-th mutant only, so that two processes can
+  share them.
 """
 
 from __future__ import annotations
@@ -255,10 +256,10 @@ def folders() -> list[str]:
 
 
 def tests_of(folder: str) -> list[str]:
-    """Return the tests of a folder: its own, those of its name beside it, and the attacks on the paper."""
+    """Return the tests of a folder: its own, those named after its paper, the attacks on the paper, its worst cases."""
     place, paper = folder.rsplit("/", 1)
     beside = (ROOT / "tests" / place).glob(f"test_{paper}*.py")
-    named = [f"tests/{folder}", f"tests/attacks/test_{paper}.py"]
+    named = [f"tests/{folder}", f"tests/attacks/test_{paper}.py", f"tests/worst_cases/test_{paper}.py"]
     return [
         *(path.relative_to(ROOT).as_posix() for path in beside),
         *(name for name in named if (ROOT / name).exists()),

@@ -189,6 +189,21 @@ def test_the_autoscaler_counts_gpus_alone_where_there_are_some():
     assert ca_least_waste(pair).objective == 1.0
 
 
+def test_the_autoscaler_counts_cpu_and_memory_on_a_node_without_gpus():
+    """The GPU node is full, so both nodes stay: three of four CPUs of the other node are used."""
+    nodes = [
+        {"name": n, "capacity": room(4) | {"gpu": gpu}, "usd_per_hour": 1.0, "pods": {pod: count}}
+        for n, gpu, pod, count in (("a", 0.0, "p", 3), ("b", 1.0, "g", 1))
+    ]
+    pods = [
+        {"name": "p", "count": 3, "demand": room(1, 1) | {"gpu": 0.0}},
+        {"name": "g", "count": 1, "demand": room(1, 1) | {"gpu": 1.0}},
+    ]
+    data = {"resources": ["cpu", "gpu", "memory"], "instance_types": [], "nodes": nodes, "pods": pods}
+    result = ca_least_waste(NodeConsolidation.model_validate(data))
+    assert (result.objective, result.info["rounds"]) == (2.0, 0)
+
+
 def test_kube_scheduler_takes_the_emptiest_or_the_fullest_node_and_rents_none():
     nodes = [node("a", "medium", {"p": 1}), node("b", "medium", {"p": 2})]
     data = cluster(nodes, {"p": (4, 1)})

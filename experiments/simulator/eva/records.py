@@ -93,8 +93,7 @@ class CloudRecords(Records):
             "tasks_per_instance": task_seconds / instance_seconds if instance_seconds else None,
             "mean_throughput": fsum(job.work_seconds / job.run_for for job in done) / len(done) if done else None,
         }
-        for r, name in enumerate(self._data.resources):
-            there, used = resources[2 * r : 2 * r + 2]
+        for name, there, used in zip(self._data.resources, resources[::2], resources[1::2], strict=True):
             found[f"mean_allocation_{name}"] = used / there if there else None
         return found
 

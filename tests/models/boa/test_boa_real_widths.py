@@ -132,6 +132,12 @@ def test_newtrace_with_real_widths_is_proven_and_a_little_faster():
     assert 0.99 < real.objective / exact(data).objective < 1
 
 
+def test_a_node_within_half_the_gap_is_not_branched_on():
+    """Without a gap this instance takes three nodes."""
+    data = real_widths(11)
+    assert [exact(data, Options(gap=gap)).info["nodes"] for gap in (0.0, 0.02)] == [3, 1]
+
+
 def test_limits_and_size():
     data = real_widths(4)
     stopped = exact(data, Options(time_limit=1e-6))

@@ -68,6 +68,14 @@ def test_column_generation_drops_digits_only_where_64_bits_end():
     assert (exact(data).status, exact(data).objective) == ("optimal", 19.0)
 
 
+def test_column_generation_caps_the_amounts_of_each_family_by_its_own_capacities():
+    """Both tasks fit on A. If the capacity of A were capped by demands on family g, no task would fit on A."""
+    kinds = [kind("A", 1e9, 1.0), kind("B", 2e-9, 10.0, "g")]
+    data = packing(kinds, [task("w", 2, 5e8, {"g": 1e-9})])
+    answer = solve_columns(packing_arrays(data), Options(time_limit=20))
+    assert (check(data, answer.solution).objective, answer.bound) == (1.0, 1.0)
+
+
 @pytest.mark.parametrize(
     ("kinds", "tasks", "optimum"),
     [

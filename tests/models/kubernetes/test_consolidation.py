@@ -62,6 +62,42 @@ def test_at_the_ends_of_what_may_be_said_nothing_false_is_proven():
     assert proven > seed // 2
 
 
+@pytest.mark.parametrize("high", ["type", "node", "eviction"])
+def test_a_price_above_the_best_plan_takes_no_digits_from_the_bound(high: str):
+    """A price of 1e9 USD/h left the bound at 0, although the plan costs 0.1 USD/h."""
+    price = {name: 1e9 if name == high else 0.2 for name in ("type", "node")}
+    nodes = [
+        {"name": "a", "capacity": CPU, "pods": {"p": 1}, "usd_per_hour": 0.1},
+        {"name": "b", "capacity": CPU, "pods": {"q": 1} if high == "eviction" else {}, "usd_per_hour": price["node"]},
+    ]
+    data = NodeConsolidation.model_validate({
+        "resources": ["cpu"],
+        "nodes": nodes,
+        "instance_types": [{"name": "k", "family": "f", "capacity": CPU, "usd_per_hour": price["type"]}],
+        "pods": [{"name": name, "count": 1, "demand": CPU} for name in ("p", "q")[: 1 + (high == "eviction")]],
+        "eviction_usd_per_hour": 1e9 if high == "eviction" else 1e-9,
+        "moves": "pods",
+    })  # fmt: skip
+    result = exact_consolidation(data, Options(gap=0.0))
+    assert (result.status, result.objective, result.bound) == ("optimal", *[least_cost(data)] * 2)
+
+
+@pytest.mark.parametrize(("seed", "moves"), [(567, "nodes"), (1551, "nodes"), (2004, "nodes"), (3729, "pods")])
+def test_a_price_above_the_best_plan_takes_no_digits_of_other_instances(seed: int, moves: str):
+    """Three instances drain whole nodes. The last program of the fourth instance finds the first plan."""
+    data = small_cluster(seed, ends=True)
+    result = exact_consolidation(data)
+    assert (data.moves, result.status, result.objective) == (moves, "optimal", least_cost(data))
+
+
+def test_a_plan_has_no_pods_on_a_node_that_it_drains():
+    """HiGHS left a pod on a drained node, within its tolerance for amounts of 1e-9 beside 1e9."""
+    data = small_cluster(2553, ends=True)
+    result, best = exact_consolidation(data), least_cost(data)
+    assert best is not None
+    assert result.bound <= best <= result.objective
+
+
 @pytest.mark.parametrize("above", [1, 2, 10**10])
 def test_of_the_sets_of_nodes_that_may_be_drained_none_is_missing_and_none_is_cheaper_than_it_says(above: int):
     seen = 0
