@@ -204,7 +204,7 @@ class Bounded:
         prices = self._relaxation.arrays.price.astype(float)
         for (kind, of), y in relaxed.duals.items():
             if kind == "instances":
-                prices[of[0]] -= y
+                prices[list(of)] -= y
         worth = (sum(q * relaxed.cover[c] for c, q in column.pattern) for column in columns)
         return [c for c, w in zip(columns, worth, strict=True) if prices[c.type] - w < -PAYS * prices[c.type]]
 
