@@ -280,8 +280,8 @@ def constraints_of(data: EvaPacking) -> list[str]:
     used = (
         name
         for part, base in parts
-        for name, field in type(part).model_fields.items()
-        if name not in base.model_fields and not field.is_required() and getattr(part, name) != field.get_default()
+        for name in part.model_dump(exclude_defaults=True)
+        if name not in base.model_fields and not type(part).model_fields[name].is_required()
     )
     return list(dict.fromkeys(used))
 
