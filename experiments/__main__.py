@@ -18,6 +18,8 @@ def main() -> None:
         signal.signal(signal.SIGINT, _leave)
     if sys.argv[1:2] in (["gap_study"], ["gap-study"]):
         announce_early(sys.argv[2:])
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each thread spins for a tenth of a second when numpy is loaded
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # pydantic would look through all installed packages
     gc.disable()  # what is loaded stays: looking through it time and again takes a fifth of the start
     from experiments.cli import app_of, words_of  # which loads the command
     from experiments.entry import keep_spare, run_app

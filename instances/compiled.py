@@ -26,6 +26,7 @@ with uncounted():
     import numba
     from numba.core import caching, event
     from numba.core.dispatcher import Dispatcher
+    from numba.core.runtime.nrt import rtsys
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -131,6 +132,15 @@ class _Cache(caching.FunctionCache):
         super().__init__(function)
         stamp = self._impl.locator.get_source_stamp(), _digest(function)
         self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load the code of a signature without numba's declarations, which take longer to load than most runs take.
+
+        Code that is kept needs only the runtime. The compiler loads the declarations by itself.
+        """
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
     def has(self, sig: Any, codegen: Any) -> bool:
         """Whether the code of a signature is there."""

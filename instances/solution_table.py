@@ -13,16 +13,22 @@ Row = dict[str, Any]
 
 
 def solution_table(solution: Mapping[str, Any] | None) -> pd.DataFrame:
-    """The rows of a solution; none of no solution. A form that is not known here has a row for each of its values."""
+    """The rows of a solution as a frame; none of no solution."""
     import pandas as pd  # as long to load as all else, where few commands need it
 
+    rows = solution_rows(solution)
+    return pd.DataFrame(rows, columns=None if rows else ["path", "value"])
+
+
+def solution_rows(solution: Mapping[str, Any] | None) -> list[Row]:
+    """The rows of a solution; none of no solution. A form that is not known here has a row for each of its values."""
     for form, rows in WHOLE.items():
         if solution and form in solution:
-            return pd.DataFrame(list(rows(solution)))
+            return list(rows(solution))
     for form, rows in FORMS.items():
         if solution and form in solution:
-            return pd.DataFrame(list(rows(solution[form])))
-    return pd.DataFrame(list(_values(solution or {}, "")), columns=["path", "value"])
+            return list(rows(solution[form]))
+    return list(_values(solution or {}, ""))
 
 
 def _instances(instances: list[dict[str, Any]]) -> Iterator[Row]:

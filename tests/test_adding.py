@@ -19,6 +19,7 @@ from tests.commands import ROOT
 PARTS = ("instances", "models", "heuristics", "experiments", "docs", "tests", "pyproject.toml", "README.md")
 PROBLEM = '    "eva-packing": (\n'
 FIELD = "    spread: tuple[Spread, ...] = ()\n"
+LIMITS = "        rows = [Limit((k,), m) for k, m in most if m is not None]\n"
 STUDIES = "    studies=[\n"
 COMMANDS = "COMMANDS: dict[str, tuple[str, str]] = {\n"
 
@@ -47,8 +48,9 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     method, row = blocks("A method")
     (folder / "heuristics" / "eva" / "one_each.py").write_text(method)
     insert(folder / "experiments" / "eva" / "methods.py", PROBLEM, f"        {row.strip()},\n")
-    (field,) = blocks("A field")
-    insert(folder / "instances" / "eva" / "packing.py", FIELD, f"    {field}")
+    field, row = blocks("A field")
+    insert(folder / "instances" / "eva" / "packing.py", FIELD, f"    {field}    max_in_all: Count | None = None\n")
+    insert(folder / "instances" / "eva" / "packing.py", LIMITS, textwrap.indent(row, " " * 8))
     study, spec = blocks("A study and its record")
     (folder / "experiments" / "eva" / "table_3_bill.py").write_text(study)
     insert(folder / "experiments" / "eva" / "problems.py", STUDIES, f"{spec.strip()},\n")
@@ -131,3 +133,20 @@ def test_a_new_field_leaves_certificates_valid(copy: Path):
     )
     before = run(ROOT, "-c", checked.replace("table-3.json", str(copy / "table-3.json")))
     assert run(copy, "-c", checked) == before
+
+
+def test_every_method_obeys_a_new_limit_of_instances(copy: Path):
+    solved = """
+from instances import Options
+from instances.eva import table_3
+from models.eva import exact, literal
+from models.eva.certificate import certificate
+
+for most in (2, 1):
+    data = table_3().data.model_copy(update={"max_in_all": most})
+    found = exact(data)
+    print(found.status, found.objective, literal(data).objective)
+    if found.solution is not None:
+        print(float(certificate(data, found.solution, found.bound, Options()).bound))
+"""
+    assert run(copy, "-c", solved).splitlines() == ["optimal 12.8 12.8", "12.8", "infeasible None None"]

@@ -27,7 +27,7 @@ def solve(data: EvaPacking) -> dict[str, Any]:
 
 def packed(data: EvaPacking, weights: Sequence[float]) -> dict[str, Any]:
     """The same with other weights."""
-    if data.objective != "cost" or any(kind.max_instances is not None for kind in data.instance_types):
+    if data.objective != "cost" or data.limits:
         raise ValueError("is for the least cost, with any number of instances of a type")
     arrays = packing_arrays(data)
     of_resource = {"cpu": weights[2], "ram_gb": weights[3]}

@@ -315,13 +315,17 @@ def _serve(orders: Connection, work: Work, modules: Sequence[str], folder: str, 
     if hasattr(os, "setsid"):
         os.setsid()  # an interrupt at the terminal is for the command alone
     _prepare(modules, place)
+    wanting: list[str] = []
     try:
         while True:
             order = orders.recv_bytes()
             if order == END:  # of a run that has ended by itself meanwhile
                 continue
             if CAN_COPY:
-                orders.send_bytes(b"%d" % _copied(orders, work, order))
+                if wanting:  # not before: most commands have no second run
+                    _import(wanting)
+                code, wanting = _copied(orders, work, order)
+                orders.send_bytes(b"%d" % code)
             else:
                 threading.Thread(target=_outlive_no_parent, args=(os.getppid(), folder), daemon=True).start()
                 orders.send_bytes(b"%d" % os.getpid())
@@ -354,10 +358,10 @@ def _import(modules: Sequence[str]) -> None:
     gc.enable()
 
 
-def _copied(orders: Connection, work: Work, order: bytes) -> int:
-    """The exit code of a copy of this process that works on `order`, all whose processes are ended with it.
+def _copied(orders: Connection, work: Work, order: bytes) -> tuple[int, list[str]]:
+    """Work on `order` in a copy of this process, and end all processes of the copy.
 
-    What modules of this project the copy has found wanting are imported here, so that the next one has them.
+    Return the exit code, and the modules of this project that the copy had to import, for the next one to have them.
     """
     wanting, names_to = os.pipe()
     begin = work, order, names_to, orders, os.getpid()
@@ -378,11 +382,11 @@ def _copied(orders: Connection, work: Work, order: bytes) -> int:
         _end_group(copy.pid)
         copy.join()
     os.set_blocking(wanting, False)  # whoever may have got hold of its other end
+    names: list[str] = []
     with suppress(BlockingIOError):
         names = os.read(wanting, MOST_NAMES).decode(errors="replace").split()
-        _import([name for name in names if name.partition(".")[0] in NAMES])
     os.close(wanting)
-    return copy.exitcode or 0
+    return copy.exitcode or 0, [name for name in names if name.partition(".")[0] in NAMES]
 
 
 def _run_copy(work: Work, order: bytes, names_to: int, orders: Connection, host: int) -> None:

@@ -17,6 +17,7 @@ from experiments.output.table import show_table
 from experiments.output.terminal import out, percent, print_rich
 from instances import Instance, Result
 from instances.gaps import ahead
+from instances.solution_table import solution_rows
 from instances.text import shown
 
 
@@ -142,4 +143,16 @@ def print_plan(instances: Sequence[Instance], results: Sequence[Result], plans: 
 def _lines(instance: Instance, result: Result, plan: str | None) -> list[str]:
     if plan is not None:
         return list(resolve(plan)(instance.data, result.solution))
-    return [shown(line) for line in result.to_frame().to_string(index=False).splitlines()]
+    return table_lines(solution_rows(result.solution))
+
+
+def table_lines(rows: Sequence[Mapping[str, object]]) -> list[str]:
+    """Return the rows as a table of text, its head first; pandas would take longer to load than most runs take."""
+
+    def cell(value: object) -> str:
+        return f"{value:.7g}" if isinstance(value, float) else "-" if value is None else shown(str(value))
+
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = [[shown(name), *(cell(row.get(name)) for row in rows)] for name in names]
+    widths = [max(map(len, column)) for column in columns]
+    return [" ".join(map(str.rjust, line, widths)) for line in zip(*columns, strict=True)]

@@ -15,7 +15,7 @@ import numpy as np
 
 from heuristics.eva.reconfiguration import ROUNDING, TieBreak, reconfigure
 from instances import InputError
-from instances.eva import EvaPacking, RentedInstance, Task, constraints_of, continued, packing_arrays
+from instances.eva import EvaPacking, RentedInstance, Task, continued, packing_arrays
 
 
 class ReservationPrices:
@@ -71,9 +71,8 @@ def partial_reconfiguration(
     without tasks is given up. Raises InputError where `current` holds a task or type that `data` does not have, or too
     many of a task, and for limits of instances and prices of running ones, which it does not know.
     """
-    for name in constraints_of(data):
-        if name in ("max_instances", "running"):
-            raise InputError(f"data.{name}: Partial Reconfiguration has no such constraint")
+    if data.limited:
+        raise InputError("data: Partial Reconfiguration knows neither limits of instances nor running instances")
     prices = ReservationPrices(data)
     placed = Counter[str]()
     for hosted in current:

@@ -36,6 +36,7 @@ class Stock:
         self.arrays = arrays
         tasks = sum(arrays.count.tolist())  # no plan has more instances
         self.left = [tasks if most is None else most for most in arrays.most]
+        self._joint = [(limit.types, [limit.most]) for limit in arrays.joint]
 
     @cached_property
     def _amounts(self) -> tuple[list[list[list[int]]], list[list[int]]]:
@@ -45,6 +46,10 @@ class Stock:
     def take(self, kind: int, on_it: Mapping[int, int], copies: int) -> Group:
         """Take instances of a type."""
         self.left[kind] -= copies
+        for kinds, room in self._joint:
+            room[0] -= copies * (kind in kinds)
+            for k in kinds:
+                self.left[k] = min(self.left[k], room[0])
         return kind, dict(on_it), copies
 
     def room(self, kind: int, on_it: Mapping[int, int], c: int) -> int | None:

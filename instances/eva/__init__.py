@@ -8,11 +8,11 @@ from instances.eva.arrays import PackingArrays, packing_arrays
 from instances.eva.checker import check_packing, check_reconfiguration
 from instances.eva.cloud import CloudJob, CloudType, EvaCloud, TaskClass
 from instances.eva.cloud_traces import trace_cloud
-from instances.eva.constraints import Running, Spread, constraints_of
+from instances.eva.constraints import Running, Spread
 from instances.eva.examples import table_3, table_3_round
 from instances.eva.generators import random_round, random_workloads, synthetic_cloud, table_7
 from instances.eva.online import RentedInstance, continued, most_kept
-from instances.eva.packing import EvaPacking, InstanceType, Task, Throughput
+from instances.eva.packing import EvaPacking, InstanceType, Task, Throughput, constraints_of
 from instances.eva.price_lists import price_list
 from instances.eva.reconfiguration import EvaReconfiguration, ExistingInstance, MovableTask, StartedType
 from instances.eva.tables import ec2_types, interference, table

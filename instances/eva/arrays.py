@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from instances.arrays import FloatArray, IntArray
-from instances.eva.constraints import offers, own_resources
+from instances.eva.constraints import Limit, joint_limits, offers, own_resources
 from instances.eva.packing import EvaPacking, PackedTasks, PricedType, Throughput
 from instances.fields import STEPS, steps
 from instances.options import Solution
@@ -29,7 +29,8 @@ class PackingArrays:
     Shapes: K instance types, F families, N classes, R resources. Running instances are types of their own, and allowed
     types and spreading resources (`constraints`).
     `demand` (F, N, R), `capacity` (K, R), `family` (K,) index of a type's family, `price` (K,) in multiples of
-    `price_unit` USD/h, `most` (K) instances of a type, `None` for any number, `type_of` (K) its place in the data,
+    `price_unit` USD/h, `most` (K) instances of a type, `None` for any number, `joint` limits on several types together,
+    `type_of` (K) the place of a type in the data,
     `count` (N,) tasks of a class, `members` (N) task entries of a class,
     `reservation_price` (N,) and `job_price` (N,), the latter summed over the tasks of a task's job, both in price
     units; `pair` (N, N) throughput of one task beside one other, `pair_loss` (N, N) 1 less this throughput.
@@ -43,6 +44,7 @@ class PackingArrays:
     price: IntArray
     price_unit: Fraction
     most: tuple[int | None, ...]
+    joint: tuple[Limit, ...]
     type_of: tuple[int, ...]
     count: IntArray
     members: tuple[tuple[int, ...], ...]
@@ -57,9 +59,18 @@ class PackingArrays:
         return len(self.count)
 
     @cached_property
+    def limits(self) -> tuple[Limit, ...]:
+        """The limits on numbers of instances: those of single types in order, then those of several types together."""
+        return (*(Limit((k,), most) for k, most in enumerate(self.most) if most is not None), *self.joint)
+
+    @property
     def limited(self) -> bool:
-        """Whether there is a most number of instances of some type."""
-        return any(most is not None for most in self.most)
+        """Whether there is a maximum number of instances of some type."""
+        return bool(self.limits)
+
+    def allows(self, used: Sequence[int]) -> bool:
+        """Whether the limits allow so many instances of each type (K,)."""
+        return all(sum(used[k] for k in limit.types) <= limit.most for limit in self.limits)
 
     @cached_property
     def demand_of_type(self) -> IntArray:
@@ -229,6 +240,7 @@ def packing_arrays(data: EvaPacking, apart: Sequence[str | None] | None = None) 
         price=price,
         price_unit=price_unit,
         most=tuple(offer.most for offer in offered),
+        joint=joint_limits(data, offered),
         type_of=tuple(type_of),
         count=np.array([sum(data.tasks[i].count for i in entries) for entries in members], dtype=np.int64),
         members=members,

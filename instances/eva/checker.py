@@ -51,11 +51,10 @@ def check_packing(data: EvaPacking, solution: Solution) -> Verdict:
         for key, task in book.tasks.items()
         if placed[key] != task.count
     ]
-    violations += [
-        f"{used[kind.name]} instances of {kind.name}, at most {kind.max_instances}"
-        for kind in data.instance_types
-        if kind.max_instances is not None and used[kind.name] > kind.max_instances
-    ]
+    for limit in data.limits:
+        names = [data.instance_types[k].name for k in limit.types]
+        if (together := sum(used[name] for name in names)) > limit.most:
+            violations.append(f"{together} instances of {', '.join(names)}, at most {limit.most}")
     cost = _cost(data, used)
     return Verdict(float(cost if data.objective == "cost" else value - cost), tuple(violations))
 

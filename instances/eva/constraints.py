@@ -30,6 +30,9 @@ class Constrained(Protocol):
     @property
     def spread(self) -> Sequence[Spread]: ...
 
+    @property
+    def limits(self) -> Sequence[Limit]: ...
+
     def fits(self, task: Any, kind: Any) -> bool: ...
 
 
@@ -52,6 +55,14 @@ class Spread(Frozen):
 
 
 @dataclass(frozen=True)
+class Limit:
+    """At most `most` instances of the types at these places, all taken together."""
+
+    types: tuple[int, ...]
+    most: int
+
+
+@dataclass(frozen=True)
 class Offer:
     """At most `most` instances, `None` for any number, of the type at place `type`, for `price` steps of 1e-9 USD/h."""
 
@@ -71,6 +82,7 @@ class OwnResource:
 def offers(data: Constrained) -> list[Offer]:
     """The offers of the types in order, of each the cheapest first; at least one a type.
 
+    Each limit holds for each of its types alone as well, so every type with a limit has offers of limited number.
     An hour costs least where the cheapest instances of a type are used first, so a solution need not name them.
     """
     found: list[Offer] = []
@@ -82,7 +94,7 @@ def offers(data: Constrained) -> list[Offer]:
                 price = own if running.usd_per_hour is None else steps(running.usd_per_hour)
                 if price < own:  # a dearer one is given up
                     priced[price] = (priced.get(price) or 0) + running.count
-        left = kind.max_instances
+        left = min((limit.most for limit in data.limits if k in limit.types), default=None)
         of_type: list[Offer] = []
         for price, most in sorted(priced.items()):
             if left is not None:
@@ -92,6 +104,15 @@ def offers(data: Constrained) -> list[Offer]:
                 of_type.append(Offer(k, price, most))
         found += of_type or [Offer(k, own, 0)]
     return found
+
+
+def joint_limits(data: Constrained, offered: Sequence[Offer]) -> tuple[Limit, ...]:
+    """The limits on several types together, with the places of their offers."""
+    return tuple(
+        Limit(tuple(o for o, offer in enumerate(offered) if offer.type in limit.types), limit.most)
+        for limit in data.limits
+        if len(limit.types) > 1
+    )
 
 
 def own_resources(data: Constrained) -> list[OwnResource]:
@@ -115,18 +136,6 @@ def spread_groups(data: Constrained) -> list[tuple[frozenset[str], int]]:
     """Keys of task entries, and how many of their tasks may be on one instance, all taken together."""
     alone = [(frozenset([t.key]), t.max_per_instance) for t in data.tasks if t.max_per_instance is not None]
     return [*alone, *((frozenset(group.tasks), group.max_per_instance) for group in data.spread)]
-
-
-def constraints_of(data: Constrained) -> list[str]:
-    """The names of the fields of these constraints that are in use."""
-    used = {
-        "max_instances": any(kind.max_instances is not None for kind in data.instance_types),
-        "running": bool(data.running),
-        "allowed_types": any(task.allowed_types is not None for task in data.tasks),
-        "max_per_instance": any(task.max_per_instance is not None for task in data.tasks),
-        "spread": bool(data.spread),
-    }
-    return [name for name, here in used.items() if here]
 
 
 def refuse_constraints(data: Constrained) -> None:

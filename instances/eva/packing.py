@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from instances.eva.constraints import Running, Spread, offers, refuse_constraints
+from instances.eva.constraints import Limit, Running, Spread, offers, refuse_constraints
 from instances.eva.frames import packing_content, running_content
 from instances.fields import (
     LARGEST,
@@ -238,9 +238,16 @@ class EvaPacking(PackedTasks):
         return (allowed is None or kind.name in allowed) and super().fits(task, kind)
 
     @property
+    def limits(self) -> tuple[Limit, ...]:
+        """The limits on numbers of instances: the only place that reads the fields that set them."""
+        most = ((k, kind.max_instances) for k, kind in enumerate(self.instance_types))
+        rows = [Limit((k,), m) for k, m in most if m is not None]
+        return tuple(row for row in rows if row.types)
+
+    @property
     def limited(self) -> bool:
-        """Whether there is a maximum number of instances of some type."""
-        return bool(self.running) or any(kind.max_instances is not None for kind in self.instance_types)
+        """Whether there is a maximum number of instances of some type, or of some price."""
+        return bool(self.running) or bool(self.limits)
 
     @property
     def sense(self) -> Sense:
@@ -255,12 +262,28 @@ class EvaPacking(PackedTasks):
 
     def _prices_alone(self) -> tuple[int, list[int]]:
         """Limits may force a task onto its most expensive type; prices of running instances count too."""
-        if not self.running and all(kind.max_instances is None for kind in self.instance_types):
+        if not self.limited:
             return super()._prices_alone()
         prices = [offer.price for offer in offers(self)]
         kinds = sorted(self.instance_types, key=lambda kind: -kind.usd_per_hour)
         dearest = [steps(next(k for k in kinds if self.fits(t, k)).usd_per_hour) for t in self.tasks]
         return gcd(*(steps(k.usd_per_hour) for k in self.instance_types), *prices), dearest
+
+
+def constraints_of(data: EvaPacking) -> list[str]:
+    """The optional fields in use that `EvaPacking`, its types and its tasks have beyond those of every packing."""
+    parts: list[tuple[Frozen, type[Frozen]]] = [
+        *((kind, PricedType) for kind in data.instance_types),
+        (data, PackedTasks),
+        *((task, TaskEntry) for task in data.tasks),
+    ]
+    used = (
+        name
+        for part, base in parts
+        for name in part.model_dump(exclude_defaults=True)
+        if name not in base.model_fields and not type(part).model_fields[name].is_required()
+    )
+    return list(dict.fromkeys(used))
 
 
 def fits(demand: Demands, kind: PricedType) -> bool:

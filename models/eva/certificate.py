@@ -286,7 +286,7 @@ class PricedTree:
         if side.kind not in ("instances", "spend"):
             return None
         spent = side.kind == "spend"
-        kinds = np.flatnonzero(spent_on(arrays, side.of)).tolist() if spent else [side.of[0]]
+        kinds = np.flatnonzero(spent_on(arrays, side.of)).tolist() if spent else list(side.of)
         unit = self._unit(arrays) if spent else 1
         step = 0 if side.sense == "at most" else int(np.gcd.reduce(arrays.price[kinds])) if spent else 1
         return Branch(kind="spent" if spent else "instances", of=tuple(kinds), amount=(side.amount - step) // unit)
@@ -319,7 +319,7 @@ class PricedTree:
                 return
             if price:
                 share = max(share, Fraction(best.worth + mu[k], scale * price))
-            elif best.worth + mu[k] > 0:  # no more than the limit are worth too much
+            elif best.worth + mu[k] > 0:  # no more than the limit of the type alone are worth too much
                 i = next(i for i, (limit, _) in enumerate(weighed) if limit.of == (k,))
                 weighed[i] = weighed[i][0], weighed[i][1] + best.worth + mu[k]
         raised = math.ceil(share * scale)

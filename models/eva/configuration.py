@@ -78,11 +78,11 @@ def missing(arrays: PackingArrays, configuration: Configuration) -> IntArray:
 
 
 def within_limits(arrays: PackingArrays, configuration: Configuration) -> bool:
-    """Whether a configuration has no more instances of a type than there may be."""
+    """Whether a configuration has no more instances than there may be."""
     used = [0] * len(arrays.most)
     for column, copies in configuration.items():
         used[column.type] += copies
-    return all(most is None or n <= most for n, most in zip(used, arrays.most, strict=True))
+    return arrays.allows(used)
 
 
 def holders(arrays: PackingArrays, column: Column) -> IntArray:

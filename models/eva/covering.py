@@ -82,13 +82,13 @@ class Covered:
 
 def covering_master(arrays: PackingArrays, patterns: Patterns) -> LinearModel:
     """The master problem (Gilmore and Gomory, 1961): a column for each pattern, a row for each class and each limit."""
-    limits = [(k, most) for k, most in enumerate(arrays.most) if most is not None]
-    rows = [(patterns.kind == k).astype(float) for k, _ in limits]
+    rows = [np.isin(patterns.kind, limit.types).astype(float) for limit in arrays.limits]
+    most = [limit.most for limit in arrays.limits]
     return LinearModel(
         cost=arrays.price[patterns.kind],
         matrix=np.vstack([patterns.on_it.T, *rows]) if rows else patterns.on_it.T,
         row_lower=np.append(arrays.count, np.full(len(rows), -np.inf)) if rows else arrays.count,
-        row_upper=np.append(np.full(arrays.classes, np.inf), [most for _, most in limits]) if rows else np.inf,
+        row_upper=np.append(np.full(arrays.classes, np.inf), most) if rows else np.inf,
         integer=True,
     )
 

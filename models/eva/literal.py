@@ -29,7 +29,7 @@ from instances import (
 from instances.arrays import FloatArray
 from instances.eva import EvaPacking, Task
 from instances.eva.arrays import LARGEST_AMOUNT, WholeAmounts
-from instances.eva.constraints import constraints_of, offers, spread_groups
+from instances.eva.constraints import offers, spread_groups
 from instances.fields import STEPS, steps
 from instances.method import method
 from instances.options import ignore
@@ -89,8 +89,9 @@ def build_literal(data: EvaPacking) -> ConcreteModel:
     else:
         model.F = RangeSet(0, len(data.families) - 1)
         model.capacity = Constraint(model.I, model.F, model.R, rule=_capacity_of_family(data, amounts))
-    if any(kind.max_instances is not None for kind in data.instance_types):
-        model.most_instances = Constraint(model.K, rule=_most_instances(data))
+    if data.limits:
+        model.L = RangeSet(0, len(data.limits) - 1)
+        model.most_instances = Constraint(model.L, rule=_most_instances(data))
     if any(task.allowed_types is not None for task in tasks):
         model.allowed = Constraint(model.I, model.T, rule=_allowed(data, tasks))
     if groups := spread_groups(data):
@@ -129,10 +130,8 @@ def _no_more_than_used(data: EvaPacking) -> Any:
 
 
 def _most_instances(data: EvaPacking) -> Any:
-    from pyomo.environ import Constraint
-
-    most = [*(kind.max_instances for kind in data.instance_types), None]
-    return lambda m, k: Constraint.Skip if most[k] is None else sum(m.x[i, k] for i in m.I) <= most[k]
+    limits = data.limits
+    return lambda m, n: sum(m.x[i, k] for i in m.I for k in limits[n].types) <= limits[n].most
 
 
 def _allowed(data: EvaPacking, tasks: list[Task]) -> Any:
@@ -264,14 +263,13 @@ def literal(data: EvaPacking, options: Options, report: Report) -> Answer:
     with Stopwatch() as building:
         standard = compile_model(build_literal(data))
         prices = [steps(kind.usd_per_hour) for kind in data.instance_types]
-        limited = not {"max_instances", "running"}.isdisjoint(constraints_of(data))
         unit = gcd(*prices, *(offer.price for offer in offers(data)))
         cost = np.rint(np.asarray(standard.model.cost) * float(STEPS) / unit)
         alone = sum(
             t.count * min(p for k, p in zip(data.instance_types, prices, strict=True) if data.fits(t, k))
             for t in data.tasks
         )
-        spare = (cost * unit > alone) & (not limited)
+        spare = (cost * unit > alone) & (not data.limited)
         upper = np.where(spare, 0.0, standard.model.upper)
         coarse = CoarseUnits.of(replace(standard.model, cost=np.where(spare, 0.0, cost), upper=upper))
     clock = Stopwatch(options.time_limit)
@@ -310,7 +308,7 @@ def literal(data: EvaPacking, options: Options, report: Report) -> Answer:
     termination, reason = solved.termination, solved.reason
     if solution is None and solved.x is not None:
         reason = BY_TOLERANCES
-    if termination == "infeasible" and not limited:
+    if termination == "infeasible" and not data.limited:
         termination, reason = "error", "HiGHS finds no solution, and every task alone is one"
     trace: list[TracePoint] = [(t, None if v is None else usd(v * coarse.unit), proven(b)) for t, v, b in solved.trace]
     rows, columns = standard.model.matrix.shape

@@ -458,8 +458,8 @@ def solve_limited_saving(
     """Solve for the net saving: a set partitioning over all patterns, with the number of instances of each offer.
 
     maximise sum_p TNRP(p) x_p - sum_k C_k z_k subject to sum_p a_cp x_p = n_c for each class c, the x of the patterns
-    of a type being as many as the z of its offers k, and z_k <= m_k; x and z whole. Raises InputError for too many
-    patterns.
+    of a type being as many as the z of its offers k, and sum_k z_k <= m for the offers k of each limit; x and z whole.
+    Raises InputError for too many patterns.
     """
     with Stopwatch(options.time_limit) as building:
         patterns = saving_patterns(arrays, parameters.saving_patterns)
@@ -523,11 +523,13 @@ def _saving_model(arrays: PackingArrays, patterns: Patterns) -> LinearModel:
     same = np.array([[float(place == t) for place in arrays.type_of] for t in types])
     used = np.vstack([(of_pattern == t).astype(float) for t in types])
     tasks = arrays.count.sum()
+    joint = np.array([np.isin(np.arange(offered), limit.types) for limit in arrays.joint]).reshape(-1, offered)
+    kept = np.hstack([np.zeros((len(joint), len(patterns.kind))), joint])
     return LinearModel(
         cost=np.append(arrays.value(patterns.on_it), -arrays.price),
-        matrix=np.block([[patterns.on_it.T, np.zeros((arrays.classes, offered))], [used, -same]]),
-        row_lower=np.append(arrays.count, np.zeros(len(types))),
-        row_upper=np.append(arrays.count, np.zeros(len(types))),
+        matrix=np.vstack([np.block([[patterns.on_it.T, np.zeros((arrays.classes, offered))], [used, -same]]), kept]),
+        row_lower=np.concatenate([arrays.count, np.zeros(len(types)), np.full(len(joint), -np.inf)]),
+        row_upper=np.concatenate([arrays.count, np.zeros(len(types)), [limit.most for limit in arrays.joint]]),
         upper=np.append(
             np.full(len(patterns.kind), np.inf), [float(tasks if m is None else min(m, tasks)) for m in arrays.most]
         ),

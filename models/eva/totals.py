@@ -485,7 +485,7 @@ class _MultisetSearch:
         new = [
             (price, number)
             for price, number in zip(found.price.tolist(), found.found, strict=True)
-            if number.tobytes() not in self.seen
+            if number.tobytes() not in self.seen and self.arrays.allows(number.tolist())
         ]
         for price, number in new[:most]:  # by direction, which is quick
             if self._dear(price) or self.clock.expired:

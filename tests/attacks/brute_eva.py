@@ -88,16 +88,23 @@ class Tasks:
         return sum((n * usd for n, usd in own), Fraction(0)) + max(0, more) * self.price[i]
 
 
+def limits(data: EvaPacking) -> list[tuple[set[int], int]]:
+    """The types, by their places, and how many instances of them there may be, for each limit of the data."""
+    most = [(k, kind.max_instances) for k, kind in enumerate(data.instance_types)]
+    return [({k}, m) for k, m in most if m is not None]
+
+
 def packing_optimum(data: EvaPacking) -> Fraction | None:
     """The least cost, or the most that can be saved; `None` where the limits leave a task without a place."""
     tasks = Tasks(data)
     saving = data.objective == "net-saving"
     prices: list[list[Fraction]] = []  # of the first instances of a type, the cheapest first
-    for kind, own in zip(data.instance_types, tasks.usd, strict=True):
+    rows = limits(data)
+    for k, (kind, own) in enumerate(zip(data.instance_types, tasks.usd, strict=True)):
         running = [r for r in data.running if r.type == kind.name and r.usd_per_hour is not None]
         of_type = [number(r.usd_per_hour) for r in running for _ in range(r.count)]
         of_type = sorted([min(usd, own) for usd in of_type] + [own] * sum(tasks.whole))
-        prices.append(of_type if kind.max_instances is None else of_type[: kind.max_instances])
+        prices.append(of_type[: min((most for kinds, most in rows if k in kinds), default=None)])
 
     @cache
     def best(left: Counts, used: Counts) -> Fraction | None:
@@ -109,6 +116,8 @@ def packing_optimum(data: EvaPacking) -> Fraction | None:
             if used[k] == len(of_type):
                 continue
             more = tuple(n + (i == k) for i, n in enumerate(used))
+            if any(sum(more[i] for i in kinds) > most for kinds, most in rows):
+                continue
             for counts in tasks.contents(k, left):
                 rest = best(_less(left, counts), more) if counts[first] else None
                 if rest is not None:

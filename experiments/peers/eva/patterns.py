@@ -9,7 +9,7 @@ import numpy as np
 from experiments.peers.highs import solve_highs
 from instances import Answer, InputError, Options, Report, Solution
 from instances.arrays import FloatArray
-from instances.eva import EvaPacking, PackingArrays, packing_arrays
+from instances.eva import EvaPacking, PackingArrays, constraints_of, packing_arrays
 from instances.eva.arrays import Group
 from instances.eva.packing import Objective
 from instances.method import method
@@ -89,11 +89,11 @@ def _without_surplus(arrays: PackingArrays, covered: list[tuple[int, Pattern, in
 
 
 def refuse_other_packings(data: EvaPacking, objective: Objective = "cost") -> None:
-    """Raise InputError for a packing with another objective, or with more than tasks and types."""
+    """Raise InputError for a packing with another objective, or with constraints beyond capacities."""
     if data.objective != objective:
         raise InputError(f"data.objective: must be {objective} for this peer, got {data.objective}")
-    if data.limited or data.spread:
-        raise InputError("data: must be without limits, running instances and spreading for this peer")
+    for name in constraints_of(data):
+        raise InputError(f"data.{name}: this peer has no such constraint")
 
 
 @method("exact")

@@ -18,7 +18,7 @@ tables of least prices are made anew, and multisets of types that meet every cov
 searched for; there must be none. Of the decisions on the way it heeds those on the instances of one type, no others.
 
 Types are the offers of `constraints`: running instances are types of their own. A type with a limit has a decision "at
-most" in every leaf, of all types in order and before those on the way.
+most" in every leaf, of all types in order, then those of limits on several types together, before those on the way.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ import numpy as np
 from pydantic import Field
 
 from instances.errors import CheckFailed
-from instances.eva.constraints import offers, own_resources
+from instances.eva.constraints import joint_limits, offers, own_resources
 from instances.eva.packing import EvaPacking
 from instances.fields import STEPS, Frozen, steps
 from instances.proofs.certificate import NoCertificate, Proven, content_of
@@ -131,7 +131,7 @@ class PackingDecision:
 class Packing:
     """An instance in whole numbers: `price` (K), `family` (K), `count` of each entry, demands and capacities.
 
-    `limits`: a decision for each type that has a limit.
+    `limits`: a decision for each type that has a limit, then one for each limit on several types.
     """
 
     def __init__(self, data: EvaPacking) -> None:
@@ -140,11 +140,9 @@ class Packing:
         kinds = [data.instance_types[offer.type] for offer in offered]
         self.unit = gcd(*(offer.price for offer in offered)) or 1
         self.price = [offer.price // self.unit for offer in offered]
-        self.limits = tuple(
-            PackingDecision("instances", (k,), (), False, offer.most)
-            for k, offer in enumerate(offered)
-            if offer.most is not None
-        )
+        alone = [((k,), offer.most) for k, offer in enumerate(offered) if offer.most is not None]
+        joint = [(limit.types, limit.most) for limit in joint_limits(data, offered)]
+        self.limits = tuple(PackingDecision("instances", of, (), False, most) for of, most in [*alone, *joint])
         self.family = [families.index(k.family) for k in kinds]
         self.count = [t.count for t in data.tasks]
         self.demand = [[[steps(t.demand_on(f)[r]) for r in data.resources] for t in data.tasks] for f in families]

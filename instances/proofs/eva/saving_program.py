@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from instances.eva.checker import Book, exact
-from instances.eva.constraints import offers, own_resources
+from instances.eva.constraints import joint_limits, offers, own_resources
 from instances.eva.packing import EvaPacking, InstanceType
 from instances.fields import STEPS, steps
 from instances.options import Solution
@@ -125,8 +125,8 @@ class LimitedSavingProgram:
     Whole `p_k_i` is how many instances of type k hold its pattern i, whole `offer_o` how many are had at the price of
     offer o: those of a type that run already, the cheapest first, and new ones. Maximise the normalised reservation
     prices of all tasks less the prices; `tasks_t`: all tasks of entry t are on instances; `type_k`: as many instances
-    of type k hold patterns as are had. `numbers`: the variables of the offers. Raises NoCertificate where there are too
-    many patterns.
+    of type k hold patterns as are had; `limit_i`: limit i on several types together. `numbers`: the variables of the
+    offers. Raises NoCertificate where there are too many patterns.
     """
 
     def __init__(self, data: EvaPacking) -> None:
@@ -166,6 +166,9 @@ class LimitedSavingProgram:
             had = {first + o: Fraction(-1) for o, offer in enumerate(self.offers) if offer.type == k}
             used = {i: Fraction(1) for i, (of, _) in enumerate(held) if of == k}
             rows.append(Row(f"type_{k}", "E", Fraction(0), used | had))
+        for i, limit in enumerate(joint_limits(self.data, self.offers)):
+            if limit.types:  # VIPR has no row of zeros
+                rows.append(Row(f"limit_{i}", "L", Fraction(limit.most), {first + o: Fraction(1) for o in limit.types}))
         prices = [Fraction(-offer.price, STEPS) for offer in self.offers]
         objective = {i: c for i, c in enumerate([*self.patterns.values(), *prices]) if c}
         integers = frozenset(range(len(names)))

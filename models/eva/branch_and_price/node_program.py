@@ -112,7 +112,7 @@ class NodeProgram:
         """The entries (m,) in the row of an aggregate of columns of types `kind` (m,) that hold `on_it` (m, N)."""
         what, of = aggregate
         if what == "instances":
-            return (kind == of[0]).astype(float)
+            return np.isin(kind, of).astype(float)
         if what == "spend":
             return np.where(spent_on(self.arrays, of), self.arrays.price / self.per_unit(aggregate), 0.0)[kind]
         if what == "placed":
@@ -238,7 +238,7 @@ class NodeProgram:
         prices = self.arrays.price.astype(float)
         for (kind, of), y in relaxed.duals.items():
             if kind == "instances":
-                prices[of[0]] -= y
+                prices[list(of)] -= y
             elif kind == "spend":
                 spent = spent_on(self.arrays, of)
                 prices[spent] -= y * self.arrays.price[spent] / self.per_unit((kind, of))
@@ -348,7 +348,8 @@ def prove(
         sign = 1 if d.sense == "at least" else -1
         proven += sign * y * d.amount
         if d.kind == "instances":
-            mu[d.of[0]] += sign * y
+            for k in d.of:
+                mu[k] += sign * y
         elif d.kind == "spend":
             for k in np.flatnonzero(spent_on(arrays, d.of)).tolist():
                 mu[k] += sign * y * prices[k]
@@ -386,7 +387,8 @@ def _feasible(
     `paying`: whether limits pay wherever that takes less than raising the scale for the type alone.
     """
     unit, scale, proven, decided = duals.scale, duals.scale, duals.value, list(duals.decisions)
-    limit = {d.of[0]: i for i, d in enumerate(decisions) if d.kind == "instances" and d.sense == "at most"}
+    few_of = [(i, d.of) for i, d in enumerate(decisions) if d.kind == "instances" and d.sense == "at most"]
+    limit = {of[0]: i for i, of in few_of if len(of) == 1}  # each type with a limit has one of its own
     for k, (price, most, m) in enumerate(zip(arrays.price.tolist(), worth, mu, strict=True)):
         over = most - (unit * price - m)
         if over <= 0:

@@ -104,7 +104,7 @@ Kind = Literal["instances", "spend", "placed", "holding", "together", "apart"]
 class BranchDecision:
     """A decision of a branch.
 
-    - `kind` "instances": the number of instances of type `of[0]` is at least, or at most, `amount`.
+    - `kind` "instances": the number of instances of the types `of` is at least, or at most, `amount`.
     - "spend": price units spent on the types of family `of[0]` whose price is at least `of[1]`.
     - "placed": tasks of class `of[0]` on the types `of[1:]`; always "at least": at most v - 1 on some
       types is at least n - v + 1 on the others, and that holds for covers by maximal patterns as well.

@@ -91,9 +91,8 @@ class BranchAndPrice:
             round_up=self.sums.at_least,
             lifts=not parameters.proving,
         )
-        self.standing = tuple(
-            BranchDecision("instances", (k,), "at most", most) for k, most in enumerate(arrays.most) if most is not None
-        )
+        limits = ((limit.types, limit.most) for limit in arrays.limits)
+        self.standing = tuple(BranchDecision("instances", types, "at most", most) for types, most in limits)
         self.costs = PseudoCosts()
         self.fixings: list[Duals] = []
         self.nodes = 0
@@ -280,8 +279,11 @@ class BranchAndPrice:
         duals, price = self._root.duals, self.arrays.price.tolist()
         worth = self.pricer.worth(self._root.prices)
         slack = duals.scale * (self.ceiling - 1) - duals.value
-        limit = {d.of[0]: y for d, y in zip(self.standing, duals.decisions, strict=True)}
-        least = np.nextafter([float(duals.scale * p + limit.get(k, 0) - slack) for k, p in enumerate(price)], -np.inf)
+        limit = [0] * len(price)
+        for d, y in zip(self.standing, duals.decisions, strict=True):
+            for k in d.of:
+                limit[k] += y
+        least = np.nextafter([float(duals.scale * p + y - slack) for p, y in zip(price, limit, strict=True)], -np.inf)
         if duals not in self.fixings:
             self.fixings.append(duals)
         self.pricer.keep(worth >= least[self.pricer.kind])

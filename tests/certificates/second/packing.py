@@ -174,6 +174,12 @@ class Decision:
     amount: int
 
 
+def limits(data: Object) -> list[tuple[set[int], int]]:
+    """The types, by their places, and how many instances of them there may be, for each limit of the data."""
+    most = [(k, kind["max_instances"]) for k, kind in enumerate(data["instance_types"])]
+    return [({k}, m) for k, m in most if m is not None]
+
+
 @dataclass
 class Packing:
     """Types in the order of the offers: `price` in units, `most` of each, `room`; entries with their `needs`."""
@@ -186,7 +192,8 @@ class Packing:
     def __post_init__(self) -> None:
         data = self.data
         for k, kind in enumerate(data["instance_types"]):
-            own, left = steps(kind["usd_per_hour"]), kind["max_instances"]
+            own = steps(kind["usd_per_hour"])
+            left = min((most for kinds, most in limits(data) if k in kinds), default=None)
             cheaper: dict[int, int] = {}
             for one in data["running"]:
                 cost = own if one["usd_per_hour"] is None else steps(one["usd_per_hour"])
@@ -250,9 +257,12 @@ class Packing:
         node = record({}, {"branch": branch, "children": CHILDREN, "leaf": record(read), "totals": totals})
         stated = fields(content, {"unit": whole(1), "bound": whole(), "nodes": listed(node)})
         see(stated["unit"] == self.unit, "prices are multiples of another unit")
-        limits = tuple(Decision("instances", (k,), (), False, m) for k, m in enumerate(self.most) if m is not None)
+        rows = [((k,), m) for k, m in enumerate(self.most) if m is not None]
+        joint = [(kinds, m) for kinds, m in limits(self.data) if len(kinds) > 1]
+        rows += [(tuple(o for o, k in enumerate(self.of) if k in kinds), m) for kinds, m in joint]
+        limited = tuple(Decision("instances", of, (), False, m) for of, m in rows)
         proved = []
-        for leaf, decided in leaves(stated["nodes"], limits, self.sides):
+        for leaf, decided in leaves(stated["nodes"], limited, self.sides):
             see((leaf["leaf"] is None) != (leaf["totals"] is None), "a leaf of nothing, or of both")
             proved.append(
                 self.by_totals(leaf["totals"], decided)

@@ -25,6 +25,7 @@ from experiments.papers import DRAWINGS, STUDIES, reference_sets
 from experiments.solve import export
 from instances import OutputError, Reference, Result, save
 from instances.aryl import figure_5, five_servers, table_2
+from instances.boa import figure_1
 from instances.eva import table_3, table_7
 from instances.files import write_whole
 from instances.sia import five_jobs
@@ -322,6 +323,14 @@ def test_the_first_word_comes_before_anything_large_is_loaded(module: str, tmp_p
     assert study.returncode == -signal.SIGKILL  # it had more to do
     loaded = {line.split("|")[-1].strip() for line in said}
     assert not loaded & {"numba", "numpy", "pydantic", "rich", "typer", "instances", "experiments.flags"}
+
+
+def test_a_run_of_one_file_loads_no_package_that_it_does_not_need(tmp_path: Path):
+    save(figure_1(1.0), tmp_path / "tiny.json")
+    _, said = start_elsewhere(tmp_path, "-X", "importtime", "-m", "experiments", "solve", "tiny.json").communicate()
+    loaded = {line.split("|")[-1].strip() for line in said.splitlines()}
+    assert "models.boa.exact" in loaded
+    assert not loaded & {"pandas", "numba", "matplotlib", "pyomo", "cvxpy", "networkx", "numpy.testing", "numpy.ma"}
 
 
 @pytest.mark.parametrize(
