@@ -97,7 +97,7 @@ def test_a_table_of_a_record_says_what_it_is_and_its_command():
     assert drawn[-1] == "<!--/table-->"
     index = table("of reproductions")
     for row in (
-        "| sia | Figure 14: more and fewer queues | `figure-14` |",
+        "| sia | Figure 15b: the oracle, small workloads | `figure-15b` |",
         "| aryl | Figure 10: Imperfect scaling | `figure-10` |",
     ):
         assert row in index

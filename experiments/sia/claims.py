@@ -234,7 +234,7 @@ def figure_15a(context: Context, outcomes: Sequence[Compared]) -> list[Claim]:
 
 
 def value(context: Context, outcomes: Sequence[Compared]) -> list[Claim]:
-    note = f"{len(outcomes)} {FEW_POOLS}; 4 queues, ratio of geometric means"
+    note = f"{len(outcomes)} {FEW_POOLS}; {min(by_queues(outcomes))} queues, ratio of geometric means"
     claims = []
     for name in COMPARED_WITH_LEARNED:
         sample = ratios(outcomes, name, "sia-learned")

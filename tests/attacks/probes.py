@@ -2,8 +2,9 @@
 
 - `rename [PAPER...]`: in a copy of the project a function is renamed in each layer of each paper, and the functions of
   its module are put in the opposite order. Then `gapwise reproduce --stale` must name no record.
-- `sign`: one sign of one rule changes. The records that are stale must be those whose probes run the rule: if it raises
-  an error instead, the same probes fail.
+- `sign`: one sign of one rule changes. A table shows for each probe that runs the rule how many choices the rule makes,
+  and how many of these are others with the opposite sign. It also shows whether runs of the probe change, and why its
+  record is stale. If no run changes, the record is up to date: other choices only changed the order of starts.
 - `mutants NUMBER [SEED] [PART PARTS]`: draw so many places in heuristics, models and the simulator, and change at each
   a bound, a sign, a number, a choice or a condition. The probes of the paper run until one differs. If none does, the
   tests of the folder, the attacks on the paper and its worst cases run in a copy of the project; if these pass too,
@@ -27,7 +28,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -368,16 +369,40 @@ def mutants(number: str, seed: str = "0", part: str = "0", parts: str = "1") -> 
     print(dict(counts))
 
 
+class Choices:
+    """Count the choices of a rule that takes a minimum, and those that are others with the opposite sign."""
+
+    def __init__(self) -> None:
+        self.made = self.others = 0
+
+    def choose(self, entries: Sequence[Any], key: Callable[[Any], Any]) -> Any:
+        """Return the entry with the smallest key, and count this choice."""
+        found = min(entries, key=key)
+        self.made += 1
+        self.others += found != max(entries, key=key)
+        return found
+
+
 def sign() -> None:
-    """Print the records that are stale if one sign changes, and those whose probes run the rule."""
-    module = "heuristics.sia.sia_scheduler"
-    text = files()[module].read_text()
-    probes = Probes("sia")
-    stale = in_child(probes, Mutant(module, text.replace(*SIGN), ""), first_alone=False)
-    runs = in_child(probes, Mutant(module, text.replace(SIGN[0], f"1 / 0 or {SIGN[0]}"), ""), first_alone=False)
-    print("stale:", *stale.items(), sep="\n  ")
-    print("run the rule:", *runs, sep="\n  ")
-    print("the same" if set(stale) == set(runs) else f"differ: {set(stale) ^ set(runs)}")
+    """Print for each probe that runs the rule which choices, runs and figures the opposite sign changes."""
+    module = importlib.import_module("heuristics.sia.sia_scheduler")
+    text, probes = files()[module.__name__].read_text(), Probes("sia")
+    counted = SIGN[0], SIGN[0].replace("min(", "CHOICES.choose(")
+    print("record | choices | others | runs | figures")
+    for one, plan in probes.plans:
+        choices = vars(module)["CHOICES"] = Choices()
+        runs: list[dict[int, Any]] = []
+        why: str | None = None
+        for change in (counted, SIGN):
+            put_in(Mutant(module.__name__, text.replace(*change), ""))
+            probes.outcomes.clear()
+            why = probes.difference(one, plan)
+            runs.append(dict(probes.outcomes))
+            if not choices.made:
+                break
+        else:
+            changed_runs = "others" if runs[0] != runs[1] else "the same"
+            print(f"{one.id} | {choices.made} | {choices.others} | {changed_runs} | {why or 'the same'}", flush=True)
 
 
 if __name__ == "__main__":
