@@ -15,10 +15,10 @@ from instances.proofs.eva import prove_packing
 from models.eva import exact, literal
 from models.eva.certificate import certificate
 from models.eva.covering import solve_covering
-from models.eva.exact import every_maximal_pattern, solve_unlisted
-from models.eva.parameters import DEFAULTS
+from models.eva.exact import solve_unlisted
 from models.eva.totals import solve_totals
 from models.eva.true_speed import most_true_saving
+from tests.branch_and_price_cases import listed
 from tests.eva_constrained_cases import FIELDS, best_by_enumeration, random_constrained
 from tests.sampling import few
 
@@ -63,10 +63,8 @@ def test_all_methods_find_the_least_cost_that_enumeration_finds(seed: int):
         made = certificate(data, results[0].solution, optimum, Options())
         assert float(made.bound) == pytest.approx(optimum)
         assert prove_packing(data, made.text).bound == made.bound
-    patterns = every_maximal_pattern(arrays, DEFAULTS)
-    if patterns is not None:
-        covered = solve_covering(arrays, patterns, Options())
-        assert (arrays.usd(covered.bound or 0) if covered.groups else None) == (optimum and pytest.approx(optimum))
+    covered = solve_covering(arrays, listed(arrays), Options())
+    assert (arrays.usd(covered.bound or 0) if covered.groups else None) == (optimum and pytest.approx(optimum))
     for start in (None, results[0].solution):
         totals = solve_totals(arrays, Options(effort=300), start=None if start is None else arrays.groups(start))
         if totals is not None and totals.solution is not None:
