@@ -86,6 +86,7 @@ class ColumnSearch:
         self.spread = ClassSpread.of(arrays, parameters)
         self.lp_value: float | None = None
         self.aggregate_rounds = self.dives = 0
+        self.dives_end = False  # whether a dive has ended before its time
         self.limits: tuple[BranchDecision, ...] = ()  # numbers of instances at which the linear program is feasible
         self.prices: ResourcePrices
         self.ruin: Ruin | None = None
@@ -159,7 +160,7 @@ class ColumnSearch:
         self.relaxation.cuts += [cut for cut in known if cut.rhs]
         nodes = self.at_most(self.parameters.bound_nodes)
         seconds = self.within(clock, self.parameters.bound_seconds).time_limit
-        self.incumbent.raise_bound(bound.solve(self.ceiling, nodes, seconds, self.clock))
+        self.incumbent.raise_bound(bound.solve(self.ceiling, nodes, seconds, clock))
 
     def pack(self, clock: Stopwatch) -> None:
         """A greedy packing by the start duals, with large tasks favoured; every task alone where ruin does the work."""
@@ -199,7 +200,7 @@ class ColumnSearch:
                 break
         self.aggregate_rounds += rounds
         nodes = self.at_most(self.parameters.bound_nodes)
-        proven = bound.solve(self.ceiling, nodes, self.within(clock, seconds).time_limit, self.clock)
+        proven = bound.solve(self.ceiling, nodes, self.within(clock, seconds).time_limit, clock)
         self.incumbent.raise_bound(proven)
 
     def dive_to_bound(self, clock: Stopwatch) -> None:
@@ -215,7 +216,7 @@ class ColumnSearch:
     def dive_with_noise(self, clock: Stopwatch) -> None:
         """Dive at random, in turn for the least cost that the bound allows and halfway to it."""
         for i in range(self.at_most(self.parameters.noisy_dives)):
-            if self.over or clock.expired:
+            if self.over or clock.expired or not self.dives_end:
                 return
             low = self.least
             goal = low if i % 2 else self.sums.at_least((low + self.ceiling) // 2)
@@ -230,6 +231,7 @@ class ColumnSearch:
         tries = EXACT if self.pricer.exact else ((0.0, False),)
         dive = ColumnDive(self.relaxation, goal, limits, clock, self.options.seed + self.dives, tries)
         found = dive.run(p.discrepancies, p.dive_depth, self.at_most(p.dive_steps), noise)
+        self.dives_end |= found is not None or not clock.expired
         if found is not None:
             self.offer(found)
         return found is not None
@@ -405,6 +407,7 @@ PHASES = (
     Phase(ColumnSearch.pack, until=0.2, always=True),
     Phase(ColumnSearch.bound_by_resources, until=0.1),
     Phase(ruin_alone, until=0.2, always=True),
+    Phase(ruin, until=0.3, many=True, exact=True),
     Phase(ColumnSearch.relax, until=0.6, many=True, exact=True),
     Phase(ColumnSearch.bound_by_type, until=0.6, share=0.1, many=True, exact=True),
     Phase(ColumnSearch.dive_to_bound, until=0.6, share=0.2, many=True, exact=True),
@@ -449,11 +452,12 @@ def column_generation(
     if start is not None:
         search.offer(start)
     failure = None
-    try:
-        for phase in PHASES:
-            if phase.wanted(search):
-                with suppress(OutOfTime):  # of the phase
-                    phase.take(search, phase.clock(search))
-    except SolveFailed as error:  # after the first packing: there is an incumbent and a bound
-        failure = str(error)
+    for phase in PHASES:
+        if phase.wanted(search):
+            try:
+                phase.take(search, phase.clock(search))
+            except OutOfTime:  # of the phase
+                pass
+            except SolveFailed as error:  # the next phases may have other numbers
+                failure = str(error)
     return search.outcome(failure)
