@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +17,7 @@ from models.core.column_generation import EXACT
 from models.core.outcome import Outcome, ending
 from models.eva.aggregate_bound import AggregateBound, PriceGroups, TypeCut, pooled
 from models.eva.branch_and_price import branch_and_price, list_patterns
-from models.eva.branch_and_price.dive import ColumnDive, at_most
+from models.eva.branch_and_price.dive import ColumnDive
 from models.eva.branch_and_price.node_program import NodeProgram
 from models.eva.branch_and_price.pool import ColumnPool
 from models.eva.branch_and_price.pricer import BranchAndPriceParameters, BranchDecision, SumsOfPrices
@@ -179,9 +179,16 @@ class ColumnSearch:
         self.lp_value = None if found.relaxed is None else found.relaxed.value
         self.incumbent.raise_bound(found.bound)
 
+    def bound_by_family(self, clock: Stopwatch) -> None:
+        """Raise the bound to the cheapest whole spend on each family at which the relaxation is feasible."""
+        self._aggregate_bound(PriceGroups.by_family(self.arrays), clock)
+
     def bound_by_type(self, clock: Stopwatch) -> None:
         """Raise the bound to the cheapest numbers of instances of each type at which the relaxation is feasible."""
-        groups, cuts = PriceGroups.by_type(self.arrays), self.relaxation.cuts
+        self._aggregate_bound(PriceGroups.by_type(self.arrays), clock)
+
+    def _aggregate_bound(self, groups: PriceGroups, clock: Stopwatch) -> None:
+        cuts = self.relaxation.cuts
         bound = AggregateBound(self.arrays, groups, self.options)
         known, rounds, seconds = 0, 0, self.parameters.bound_seconds
         while not (self.over or clock.expired) and rounds < (self.options.effort or inf):
@@ -192,7 +199,7 @@ class ColumnSearch:
             if spend is None or bound.cost(spend) >= self.ceiling:
                 break
             rounds += 1
-            limits = at_most([spend[g] if g >= 0 else 0 for g in groups.group_of])
+            limits = self._at_most(groups, spend)
             with suppress(OutOfTime):  # the cuts so far prove a bound all the same
                 if self.relaxation.run(limits, Goal(bound.cost(spend) + 1, reach=True), clock).reached:
                     self.limits = limits
@@ -202,6 +209,18 @@ class ColumnSearch:
         nodes = self.at_most(self.parameters.bound_nodes)
         proven = bound.solve(self.ceiling, nodes, self.within(clock, seconds).time_limit, clock)
         self.incumbent.raise_bound(proven)
+
+    def _at_most(self, groups: PriceGroups, spend: Sequence[int]) -> tuple[BranchDecision, ...]:
+        """The decisions that no more than a spend, in units, goes to each group, which is a type or a family."""
+        found, price, family = [], self.arrays.price.tolist(), self.arrays.family.tolist()
+        for g, most in enumerate(spend):
+            kinds = [k for k, other in enumerate(groups.group_of) if other == g]
+            if len(kinds) == 1:
+                found.append(BranchDecision("instances", (kinds[0],), "at most", most))
+            elif kinds:
+                of = family[kinds[0]], min(price[k] for k in kinds)
+                found.append(BranchDecision("spend", of, "at most", most * groups.unit[g]))
+        return tuple(found)
 
     def dive_to_bound(self, clock: Stopwatch) -> None:
         """Dive for a packing at the least cost that the bound allows; where there is none, at costs halfway to it."""
@@ -243,10 +262,12 @@ class ColumnSearch:
             return
         limits = replace(self.within(clock, None), effort=self.at_most(self.parameters.program_nodes))
         patterns = Patterns(program.kind, program.on_it.astype(np.int64))
-        for most in (tuple(d.amount for d in self.limits), ()):
+        most = {d.of[0]: d.amount for d in self.limits if d.kind == "instances"}
+        for numbers in ([most.get(k) for k in range(len(self.arrays.price))], [None] * len(self.arrays.price)):
             if not self.over and not clock.expired:
-                arrays = replace(self.arrays, most=most) if most else self.arrays
-                found = solve_covering(arrays, patterns, limits, start=None if most else groups(known)).groups
+                arrays = replace(self.arrays, most=tuple(numbers))
+                start = None if arrays.limited else groups(known)
+                found = solve_covering(arrays, patterns, limits, start=start).groups
                 if found:
                     self.offer(configuration(found))
 
@@ -319,8 +340,7 @@ def ruin_alone(search: ColumnSearch, clock: Stopwatch) -> None:
     if not search.spread.few:
         return
     parameters = search.parameters
-    # Where tables are exact, dives come before further starts.
-    starts = 1 if search.pricer.exact and search.ruin is None else search.at_most(parameters.ruin_starts)
+    starts = search.at_most(parameters.ruin_starts)
     for _ in range(starts):
         part = Stopwatch(None if clock.limit_s is None else clock.limit_s / starts)
         least = parameters.sure_ruin_rounds
@@ -409,9 +429,9 @@ PHASES = (
     Phase(ruin_alone, until=0.2, always=True),
     Phase(ruin, until=0.3, many=True, exact=True),
     Phase(ColumnSearch.relax, until=0.6, many=True, exact=True),
+    Phase(ColumnSearch.bound_by_family, until=0.6, share=0.1, many=True, exact=True),
     Phase(ColumnSearch.bound_by_type, until=0.6, share=0.1, many=True, exact=True),
     Phase(ColumnSearch.dive_to_bound, until=0.6, share=0.2, many=True, exact=True),
-    Phase(ruin_alone, until=0.6, share=0.15, many=True, exact=True),
     Phase(ColumnSearch.dive_with_noise, until=0.8, many=True, exact=True),
     Phase(bound_by_pooling, until=0.6, share=0.15),
     Phase(bound_by_sharing, until=0.6, share=0.05),
@@ -423,6 +443,7 @@ PHASES = (
     Phase(bound_by_sharing, until=0.85, share=0.1, many=True),
     Phase(ColumnSearch.dive_to_bound, until=0.85, share=0.1),
     Phase(ruin_at_length),
+    Phase(ColumnSearch.bound_by_family, share=0.3),
     Phase(ColumnSearch.bound_by_type),
     Phase(ColumnSearch.dive_to_bound, share=0.1),
     Phase(ColumnSearch.integer_program, share=0.25),

@@ -10,8 +10,9 @@ import pytest
 from scipy import sparse
 
 from instances import InputError, Options
+from models.core import linear_program
 from models.core.linear_program import LinearProgram
-from models.highs import LinearModel, OutOfTime, reoptimize, rerun, run, solve_arrays, solver
+from models.highs import LinearModel, OutOfTime, SolveFailed, reoptimize, rerun, run, solve_arrays, solver
 
 
 def market_split(seed: int = 0) -> LinearModel:
@@ -183,3 +184,13 @@ def test_a_small_entry_of_an_unbounded_variable_is_an_error():
     solved = solve_arrays(model, Options())
     assert (solved.termination, solved.bound) == ("error", None)
     assert solved.reason == "the entries of a constraint are too far apart for HiGHS"
+
+
+def test_a_linear_program_that_cycles_fails(monkeypatch: pytest.MonkeyPatch):
+    program = LinearProgram(replace(market_split(), integer=None), Options())
+    assert program.solve().value >= 0.0
+    monkeypatch.setattr(linear_program, "MOST_ITERATIONS", 0)
+    monkeypatch.setattr(linear_program, "ITERATIONS_EACH", 0)
+    program.price([0, 1, 2], [-5.0, -7.0, -9.0])
+    with pytest.raises(SolveFailed, match="Iteration"):
+        program.solve()

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from instances import Options
-from models.eva.column_generation import ColumnGenerationParameters, column_generation
+from models.eva.column_generation import ColumnGenerationParameters, column_generation, search
 from models.eva.configuration import Column, holds, missing, price
+from models.highs import SolveFailed
 from tests.eva_cases import literal_optimum_of_seed, packing_by_numbers, random_packing
 
 NO_TIME = Options(time_limit=1e-9)
@@ -158,3 +159,14 @@ def test_more_effort_is_never_worse():
     assert bounds == sorted(bounds)
     assert bounds[0] < bounds[-1]
     assert outcomes[0].info["iterations"] < outcomes[-1].info["iterations"]
+
+
+def test_a_phase_that_fails_leaves_the_others_their_turn(monkeypatch: pytest.MonkeyPatch):
+    def fail(*_: object) -> None:
+        raise SolveFailed("the entries of a constraint are too far apart for HiGHS")
+
+    monkeypatch.setattr(search, "PHASES", tuple(p for phase in search.PHASES for p in (phase, search.Phase(fail))))
+    packing, (best, _) = medium_packing(), reported()
+    outcome = column_generation(packing, Options(gap=0.0))
+    check(packing, outcome)
+    assert (outcome.cost, outcome.bound) == (best.cost, best.bound)
