@@ -8,11 +8,10 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
-# scipy imports every module that numpy lists; these take a fifth of a command's start, and numpy has them at first use
-for name in ("f2py", "testing", "ma"):
-    with suppress(AttributeError, LookupError, ValueError):
-        np.__all__.remove(name)
-        np.__numpy_submodules__.remove(name)
+# scipy imports every module that numpy lists; f2py, an interface to Fortran, takes a fifth of a command's start
+with suppress(AttributeError, LookupError, ValueError):
+    np.__all__.remove("f2py")
+    np.__numpy_submodules__.remove("f2py")
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -20,7 +20,7 @@ from models.highs import LinearModel, load_model, reoptimize, set_options, solve
 Basis = highspy.HighsBasis
 Bounds = tuple[float, float]
 FREE: Bounds = (-math.inf, math.inf)
-MOST_ITERATIONS, ITERATIONS_EACH = 10_000, 20  # HiGHS may cycle: most iterations, and more for each row and column
+MOST_ITERATIONS, ITERATIONS_EACH = 10_000, 20  # HiGHS may cycle: the limit, and what each row and column adds to it
 
 
 @dataclass(frozen=True)
@@ -156,8 +156,7 @@ class LinearProgram:
 
     def value(self, seconds: float = math.inf) -> float:
         """Solve the program and give its value alone. Raises as `solve` does."""
-        size = self._highs.getNumCol() + self._highs.getNumRow()
-        set_options(self._highs, {"simplex_iteration_limit": MOST_ITERATIONS + ITERATIONS_EACH * size})
+        self._limit_iterations()
         reoptimize(self._highs, seconds)
         return float(self._highs.getInfo().objective_function_value)
 
@@ -168,10 +167,15 @@ class LinearProgram:
 
     def solve_or_refute(self, seconds: float = math.inf) -> Optimum | FloatArray | None:
         """As `solve`, but for a program without a point the duals of the rows that prove it, if HiGHS knows them."""
+        self._limit_iterations()
         if reoptimize(self._highs, seconds, empty=True):
             return self._optimum(float(self._highs.getInfo().objective_function_value))
         _, known, values = self._highs.getDualRay()
         return np.array(values) if known else None
+
+    def _limit_iterations(self) -> None:
+        size = self._highs.getNumCol() + self._highs.getNumRow()
+        set_options(self._highs, {"simplex_iteration_limit": MOST_ITERATIONS + ITERATIONS_EACH * size})
 
     def _optimum(self, value: float) -> Optimum:
         solution = self._highs.getSolution()

@@ -68,9 +68,6 @@ def feasible_patterns(capacity: IntArray, demand: IntArray, most: IntArray, limi
     return found
 
 
-AT_THE_ROOT = ("mip_heuristic_run_root_reduced_cost", "mip_heuristic_run_feasibility_jump")  # heuristics of HiGHS
-
-
 @dataclass(frozen=True)
 class Covered:
     """The result of the master problem: instances, an empty list without a solution, and a `bound` in price units."""
@@ -99,8 +96,6 @@ def solve_covering(
     options: Options,
     report: Report = ignore,
     start: Sequence[Group] | None = None,
-    *,
-    few: bool = False,
 ) -> Covered:
     """Solve the master in HiGHS; the start is returned unless a cheaper solution is found.
 
@@ -112,7 +107,6 @@ def solve_covering(
     - `options`: limits, gap, threads and seed.
     - `report`: called with each new incumbent and each better bound.
     - `start`: instances to begin from.
-    - `few`: whether patterns are few, so that heuristics at the root take longer than the tree that they are to spare.
     """
     alone = dearest(arrays) if arrays.limited else arrays.price_alone
     ceiling = alone if start is None else min(alone, arrays.cost(start))
@@ -138,7 +132,7 @@ def solve_covering(
         options,
         start=x,
         watch=None if report is ignore else watch,
-        extra={"mip_abs_gap": 0.5 / unit, **(dict.fromkeys(AT_THE_ROOT, False) if few else {})},
+        extra={"mip_abs_gap": 0.5 / unit},
     )
     bound = proven(solved.bound)
     trace = tuple((t, None if v is None else v * unit, proven(b)) for t, v, b in solved.trace)

@@ -33,7 +33,7 @@ PROGRAM_NODES = 2  # nodes of a tree over patterns that are priced one by one be
 MORE_NODES = 4  # times as many nodes has the tree each time that it begins again
 UNENDED = "the search ended at its own limit of nodes; a bound and an incumbent remain apart"
 
-LIMITS = ("time_limit", "effort_limit")
+LIMITS = ("time_limit", "effort_limit")  # terminations
 NO_ROOM = "the limits of instances leave tasks without a place"
 
 
@@ -48,7 +48,7 @@ def exact(
 ) -> Answer:
     """Solve an `eva-packing` instance over patterns (Gilmore and Gomory, 1961), as far as the limits allow.
 
-    `cost`: an integer master over few patterns, branch-and-price over many, column generation over too many to list.
+    `cost`: branch-and-price over listed patterns, column generation if there are too many to list.
     `net-saving`: set partitioning over all patterns that pay. With limits of instances: branch-and-price with a row for
     each limit, and set partitioning over all patterns.
 
@@ -87,7 +87,7 @@ def _solved(
 ) -> Answer:
     groups = None if start is None else arrays.groups(start)
     answer = _solve_cost(arrays, options, report, groups, parameters)
-    early = start is None and answer.termination in ("time_limit", "effort_limit") and not arrays.limited
+    early = start is None and answer.termination in LIMITS and not arrays.limited
     return _no_dearer_than_greedy(arrays, answer, report) if early else answer
 
 
@@ -112,9 +112,10 @@ def _solve_cost(
 ) -> Answer:
     """Find the least cost, by one method after the other until one of them has solved the problem.
 
-    Hardly two tasks alike, and few types: pack task by task, then generate columns. Otherwise first a surrogate
-    relaxation, which solves a cloud's price list; then branch-and-price over listed patterns, where they are few enough
-    to be listed; then column generation. Lists of distinct tasks that tables price exactly go to it at once.
+    If almost all tasks differ and types are few, the method packs task by task, then generates columns. Otherwise a
+    surrogate relaxation comes first, which solves a cloud's price list. Branch-and-price over listed patterns follows
+    if there are few enough of them, then column generation. A long list of distinct tasks that tables price exactly
+    goes to column generation at once.
     """
     if _lacks_room(arrays):
         return Answer(None, termination="infeasible", reason=NO_ROOM, info={"bound_by": "totals"})
@@ -137,9 +138,7 @@ def _solve_cost(
         return turns.ended
     if tree is None and arrays.limited:
         turns.take(solve_unlisted(arrays, turns.left, report, turns.known, parameters))
-    elif (
-        not arrays.limited and turns.go_on and (tree is None or tree.termination not in ("time_limit", "effort_limit"))
-    ):
+    elif turns.go_on and not arrays.limited and (tree is None or tree.termination not in LIMITS):
         _generate(turns, report, parameters)
     return turns.ended
 

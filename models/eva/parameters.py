@@ -52,7 +52,7 @@ class EvaExactParameters:
 
     - `few_classes`: classes up to which the patterns of distinct tasks are listed, and a tree that prices its patterns
       follows column generation. The tree has at most `unlisted_nodes` nodes.
-    - `first_share`: share of the time that the method has which another one follows.
+    - `first_share`: share of the time for a method that another method follows.
     - `first_saving_patterns`: feasible patterns of one type up to which `net-saving` is first solved over all patterns.
     - `saving_patterns`: the same for where column generation has ended without a proof.
     - `entering_columns`: most columns that a round of sifting adds to the linear program.

@@ -17,7 +17,7 @@ from models.highs import SolveFailed
 
 
 def at_most(counts: Sequence[int]) -> tuple[BranchDecision, ...]:
-    """Return the decisions that there are at most so many instances of each type."""
+    """Return decisions that limit the number of instances of each type to `counts` (K,)."""
     return tuple(BranchDecision("instances", (k,), "at most", n) for k, n in enumerate(counts))
 
 
@@ -58,7 +58,7 @@ class ColumnDive:
 
         - `discrepancies`: how often a path may take another column than the largest.
         - `depth`: steps from the top in which it may.
-        - `most`: most steps in all.
+        - `most`: limit on the number of steps.
         - `noise`: standard deviation of what is added to the fractions before they are compared.
         """
         open_nodes: list[tuple[Configuration, int, int, tuple[int, ...]]] = [({}, depth, discrepancies, ())]
@@ -84,15 +84,15 @@ class ColumnDive:
     def _step(
         self, fixed: Configuration, tabu: tuple[int, ...], tries: int, noise: float
     ) -> tuple[Configuration, list[int]] | None:
-        """Return what is fixed after a step and the columns to take next; none is left to take in a cover.
+        """Return what is fixed after a step, and the columns to take next: no column if what is fixed is a cover.
 
-        `None` if the goal is out of reach.
+        Return `None` if the goal is out of reach.
         """
         arrays, program = self.relaxation.arrays, self.relaxation.program
-        if (missing(arrays, fixed) <= 0).all() and fixed:
-            return (fixed, []) if self._within(fixed) else None
         if not self._within(fixed):
             return None
+        if fixed and (missing(arrays, fixed) <= 0).all():
+            return fixed, []
         goal = Goal(self.goal + 1, reach=True)
         bounded = self.relaxation.run(self.decisions, goal, self.clock, self.tries, taken=fixed)
         if not bounded.reached or bounded.relaxed is None:
@@ -109,11 +109,11 @@ class ColumnDive:
         used = np.flatnonzero(part > SLACK)
         fresh = np.minimum(program.used(used), np.maximum(left, 0)).sum(axis=1)
         value = np.round(part[used] + noise * self._random.standard_normal(len(used)), 6)
-        order = used[np.lexsort((used, -fresh, -value))[: len(used)]]
-        helps = dict(zip(used.tolist(), fresh.tolist(), strict=True))
-        choices = [i for i in order.tolist() if helps[i] and i not in tabu][:tries]
+        order = np.lexsort((used, -fresh, -value))
+        choices = [i for i in used[order[fresh[order] > 0]].tolist() if i not in tabu][:tries]
         return (fixed, choices) if choices else None
 
     def _within(self, fixed: Configuration) -> bool:
+        """Return whether what is fixed costs at most the goal and keeps the decisions."""
         arrays, program = self.relaxation.arrays, self.relaxation.program
         return price(arrays, fixed) <= self.goal and not exceeded(shifted(program, self.decisions, fixed))

@@ -22,8 +22,8 @@ from models.eva.branch_and_price.pricer import BranchDecision, Duals, Holding, K
 from models.eva.configuration import Column, Configuration
 from models.highs import LinearModel, SolveFailed
 
-BITS = 30  # costs are counted in a unit in which the ceiling has so few bits,
-FEW_BITS = 16  # or where no price is less than the unit, so few: HiGHS may cycle where its duals have more digits
+BITS = 30  # The unit of costs is so large that the ceiling has at most 30 bits,
+FEW_BITS = 16  # and 16 bits if no price is below the unit: HiGHS may cycle if its duals have more digits.
 LONG, SHORT = 30, 28  # bits of a price in a row of spending: from the first on it is given the second, for HiGHS fails
 ROOM = 20  # bits by which a type whose price is out of all proportion to the ceiling is dearer than that
 SHARE = 10**6  # an aim is missed by one part in so many at most
@@ -98,14 +98,14 @@ class NodeProgram:
 
     @property
     def on_it(self) -> FloatArray:
-        """Tasks (m, N) of each class on each of `columns`. It takes memory, and is made when it is asked for."""
+        """The number of tasks (m, N) of each class on each of `columns`, a large matrix that is built at first use."""
         if self._new:
             self._on_it = np.vstack([self._on_it, pattern_rows(self._new, self.arrays.classes).toarray()])
             self._new = []
         return self._on_it
 
     def used(self, chosen: IntArray) -> FloatArray:
-        """Return the tasks (len(chosen), N) of each class on some of `columns`."""
+        """Return the number of tasks (len(chosen), N) of each class on some of `columns`, given by their places."""
         return pattern_rows([self.columns[i] for i in chosen.tolist()], self.arrays.classes).toarray()
 
     def entries(self, aggregate: Aggregate, kind: IntArray, on_it: FloatArray) -> FloatArray:
@@ -234,7 +234,7 @@ class NodeProgram:
         )
 
     def prices(self, relaxed: Relaxed) -> FloatArray:
-        """Return what an instance of each type costs (K,) at the duals of the rows on instances and on spending."""
+        """Return the price of an instance of each type (K,) less the duals of the rows on instances and spending."""
         prices = self.arrays.price.astype(float)
         for (kind, of), y in relaxed.duals.items():
             if kind == "instances":

@@ -202,7 +202,7 @@ class Bounded:
             worth = sum(map(mul, proven.prices.value[0].tolist(), to.arrays.count.tolist()))
             to.cuts.append(TypeCut(proven.priced.bound, worth))
         columns = proven.priced.columns
-        # A dive proves nothing: columns that hardly pay would only keep it from its next step.
+        # A dive proves no bound: columns that save almost nothing would only delay its next step.
         if duals is not relaxed.cover or self._taken:
             columns = self._paying(relaxed, columns)
         return proven, to.program.add(columns[: to.each_round])

@@ -46,7 +46,12 @@ class ColumnGenerationParameters:
     - `discrepancies`, `dive_depth`: how often a dive may turn away from the largest column, and in how many steps.
     - `dive_steps`: most steps of a dive.
     - `bisections`: dives for costs between the bound and the incumbent.
-    - `noisy_dives`, `dive_noise`: dives at random, and the standard deviation of their noise.
+    - `noisy_dives`, `dive_noise`: dives with noise, and the standard deviation of the noise.
+
+    Integer program:
+
+    - `most_columns`: most columns of the integer program; if there are more, it is not solved.
+    - `program_nodes`: most nodes of its search.
 
     Aggregate bound:
 
@@ -93,9 +98,10 @@ class ColumnGenerationParameters:
     dive_steps: int = 500
     bisections: int = 6
     noisy_dives: int = 30
+    dive_noise: float = 0.1
+
     most_columns: int = 1_500
     program_nodes: int = 1_000
-    dive_noise: float = 0.1
 
     bound_nodes: int = 2_000
     pooled_classes: int = 60
@@ -108,7 +114,7 @@ class ColumnGenerationParameters:
     bound_seconds: float = 10.0
 
     def longer(self) -> ColumnGenerationParameters:
-        """The constants for another turn: longer searches."""
+        """Return the constants for another turn, whose searches take longer."""
         return replace(
             self,
             pricing_nodes=LONGER * self.pricing_nodes,

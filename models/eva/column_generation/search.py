@@ -87,7 +87,7 @@ class ColumnSearch:
         self.lp_value: float | None = None
         self.aggregate_rounds = self.dives = 0
         self.dives_end = False  # whether a dive has ended before its time
-        self.limits: tuple[BranchDecision, ...] = ()  # numbers of instances at which the linear program is feasible
+        self.limits: tuple[BranchDecision, ...] = ()  # the last spend at which the linear program is feasible
         self.prices: ResourcePrices
         self.ruin: Ruin | None = None
         self.shares: ShareSearch | None = None
@@ -188,6 +188,7 @@ class ColumnSearch:
         self._aggregate_bound(PriceGroups.by_type(self.arrays), clock)
 
     def _aggregate_bound(self, groups: PriceGroups, clock: Stopwatch) -> None:
+        """Raise the bound to the cheapest whole spend on groups at which the relaxation is feasible."""
         cuts = self.relaxation.cuts
         bound = AggregateBound(self.arrays, groups, self.options)
         known, rounds, seconds = 0, 0, self.parameters.bound_seconds
@@ -199,7 +200,7 @@ class ColumnSearch:
             if spend is None or bound.cost(spend) >= self.ceiling:
                 break
             rounds += 1
-            limits = self._at_most(groups, spend)
+            limits = self._within_spend(groups, spend)
             with suppress(OutOfTime):  # the cuts so far prove a bound all the same
                 if self.relaxation.run(limits, Goal(bound.cost(spend) + 1, reach=True), clock).reached:
                     self.limits = limits
@@ -210,8 +211,8 @@ class ColumnSearch:
         proven = bound.solve(self.ceiling, nodes, self.within(clock, seconds).time_limit, clock)
         self.incumbent.raise_bound(proven)
 
-    def _at_most(self, groups: PriceGroups, spend: Sequence[int]) -> tuple[BranchDecision, ...]:
-        """The decisions that no more than a spend, in units, goes to each group, which is a type or a family."""
+    def _within_spend(self, groups: PriceGroups, spend: Sequence[int]) -> tuple[BranchDecision, ...]:
+        """Return the decisions that limit each group, a type or a family, to its spend, in units."""
         found, price, family = [], self.arrays.price.tolist(), self.arrays.family.tolist()
         for g, most in enumerate(spend):
             kinds = [k for k, other in enumerate(groups.group_of) if other == g]
@@ -223,7 +224,7 @@ class ColumnSearch:
         return tuple(found)
 
     def dive_to_bound(self, clock: Stopwatch) -> None:
-        """Dive for a packing at the least cost that the bound allows; where there is none, at costs halfway to it."""
+        """Dive for a packing at the smallest cost that the bound allows; if none is found, at costs above it."""
         low, steps = self.least, self.parameters.bisections
         if any(self.dive(low, limits, clock) for limits in dict.fromkeys((self.limits, ()))):
             return
@@ -233,7 +234,7 @@ class ColumnSearch:
                 low = middle
 
     def dive_with_noise(self, clock: Stopwatch) -> None:
-        """Dive at random, in turn for the least cost that the bound allows and halfway to it."""
+        """Dive with noise, in turn for the smallest cost that the bound allows and for the cost halfway to it."""
         for i in range(self.at_most(self.parameters.noisy_dives)):
             if self.over or clock.expired or not self.dives_end:
                 return
@@ -256,16 +257,17 @@ class ColumnSearch:
         return found is not None
 
     def integer_program(self, clock: Stopwatch) -> None:
-        """Solve an integer program over the columns so far, where they are few."""
+        """Solve an integer program over the columns so far, if they are few: first within the limits, then without."""
         program, known = self.relaxation.program, self.incumbent.solution
         if len(program.columns) > self.parameters.most_columns or known is None:
             return
         limits = replace(self.within(clock, None), effort=self.at_most(self.parameters.program_nodes))
         patterns = Patterns(program.kind, program.on_it.astype(np.int64))
-        most = {d.of[0]: d.amount for d in self.limits if d.kind == "instances"}
-        for numbers in ([most.get(k) for k in range(len(self.arrays.price))], [None] * len(self.arrays.price)):
+        amount = {d.of[0]: d.amount for d in self.limits if d.kind == "instances"}
+        most = tuple(amount.get(k) for k in range(len(self.arrays.price)))
+        for numbers in dict.fromkeys((most, self.arrays.most)):
             if not self.over and not clock.expired:
-                arrays = replace(self.arrays, most=tuple(numbers))
+                arrays = replace(self.arrays, most=numbers)
                 start = None if arrays.limited else groups(known)
                 found = solve_covering(arrays, patterns, limits, start=start).groups
                 if found:
@@ -273,7 +275,7 @@ class ColumnSearch:
 
     @property
     def least(self) -> int:
-        """The least cost from the bound on that prices add up to."""
+        """The smallest sum of prices that is not below the bound."""
         return self.sums.at_least(self.incumbent.bound or 0)
 
     def outcome(self, failure: str | None) -> Outcome[Configuration, None]:
