@@ -70,6 +70,7 @@ PAPER = PaperSpec(
         StudySpec("eva-worst", "experiments.eva.worst:worst_cases", [Recording("worst")]),
         StudySpec("eva-peers", "experiments.eva.peers:peers", [Recording("peers")]),
         StudySpec("eva-growth", "experiments.eva.growth:growth", [Recording("growth")]),
+        StudySpec("eva-ablation", "experiments.eva.ablation:ablation"),
     ],
     judged=dict.fromkeys(("eva-packing", "eva-rounds", "prism", "transactions"), "experiments.eva.judged:TASKS"),
     overview="experiments.eva.reference:OVERVIEW_ROW",

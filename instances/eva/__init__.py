@@ -10,7 +10,7 @@ from instances.eva.cloud import CloudJob, CloudType, EvaCloud, TaskClass
 from instances.eva.cloud_traces import trace_cloud
 from instances.eva.constraints import Running, Spread
 from instances.eva.examples import table_3, table_3_round
-from instances.eva.generators import random_round, random_workloads, synthetic_cloud, table_7
+from instances.eva.generators import distinct_tasks, random_round, random_workloads, synthetic_cloud, table_7
 from instances.eva.online import RentedInstance, continued, most_kept
 from instances.eva.packing import EvaPacking, InstanceType, Task, Throughput, constraints_of
 from instances.eva.price_lists import price_list
@@ -43,6 +43,7 @@ __all__ = [
     "check_reconfiguration",
     "constraints_of",
     "continued",
+    "distinct_tasks",
     "ec2_types",
     "interference",
     "most_kept",

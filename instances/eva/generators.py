@@ -181,6 +181,35 @@ def random_workloads(n: int, workloads: int, seed: int, *, least_throughput: flo
     return Instance.of(data, name, f"{n} tasks of {workloads} random workloads, throughput from {least_throughput:g}")
 
 
+GPUS_OF_TASKS = ((0, 1, 2, 4, 8), (35, 40, 13, 8, 4))
+"""GPUs of a task, and how many of a hundred tasks have so many."""
+
+
+def distinct_tasks(n: int, seed: int) -> Instance[EvaPacking]:
+    """A random instance of `n` tasks, hardly two of equal demand, on the EC2 types of Table 7, for the least cost.
+
+    CPUs are log-normal around 7 for each GPU, or around 7 without one, memory is log-normal around 4 GB for each CPU. A
+    task that fits no type is drawn again.
+
+    - `n`: number of tasks, at least 1.
+    - `seed`: seed of the draw.
+
+    Raises ValueError for n < 1.
+    """
+    if n < 1:
+        raise ValueError(f"n: must be >= 1, got {n}")
+    draw, kinds = random.Random(seed), ec2_types("vcpus")
+    tasks: list[Task] = []
+    while len(tasks) < n:
+        gpu = draw.choices(*GPUS_OF_TASKS)[0]
+        cpu = max(1, round(7 * max(1, gpu) * draw.lognormvariate(0, 0.4)))
+        demand = _amounts(gpu, cpu, max(1, round(4 * cpu * draw.lognormvariate(0, 0.5))))
+        if any(all(amount <= kind.capacity[name] for name, amount in demand.items()) for kind in kinds):
+            tasks.append(Task(workload=f"task-{len(tasks)}", count=1, demand={DEFAULT: demand}))
+    data = EvaPacking(resources=RESOURCES, instance_types=kinds, tasks=tuple(tasks), objective="cost")
+    return Instance.of(data, f"eva-distinct-{n}-seed-{seed}", f"{n} distinct tasks, drawn at random")
+
+
 SETUP_HOURS = 300 / 3600  # of a new instance, which count as the cost of a migration in the authors' artifact
 RUNNING = 0.75  # share of the tasks that are on an instance
 BESIDE = 0.6  # share of them that joined others where they fitted

@@ -1,0 +1,113 @@
+"""The parts of Eva's exact packing for the cost, and what each is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from experiments.eva.benchmark import EXACT
+from experiments.harness.ablation import Part, left_out, say_no, say_yes
+from experiments.harness.experiment import Quick, Study, limited
+from instances import Instance, Options
+from instances.eva import EvaPacking, caprara_toth, distinct_tasks, pod_requests, price_list, table_7
+
+LIMIT_S = 10.0
+SEARCH = "models.eva.column_generation.search"
+COLUMNS = f"{SEARCH}:ColumnSearch"
+TREE = "models.eva.branch_and_price.tree"
+ITEM_SEARCH = "models.eva.item_packing.search"
+ITEMS = f"{ITEM_SEARCH}:ItemSearch"
+TOTALS = "models.eva.totals"
+DEFAULTS = "models.eva.parameters:DEFAULTS"
+
+
+def _as_found(search: Any, found: Any) -> Any:
+    """Stand in for what HiGHS proposes beside the multisets that were found."""
+    return found
+
+
+PARTS = (
+    Part("surrogate relaxation", ("models.eva.exact:_by_totals",), say_yes),
+    Part("first look at cheap multisets", (f"{TOTALS}:_MultisetSearch.look",), say_no),
+    Part("repair of a packing", (f"{TOTALS}:_MultisetSearch._repair",)),
+    Part("integer program for a multiset", (f"{TOTALS}:_MultisetSearch._decide",)),
+    Part("proposals of HiGHS", (f"{TOTALS}:_MultisetSearch._proposed",), _as_found),
+    Part("listed patterns", ("models.eva.exact:solve_tree",)),
+    Part("tree that prices by search", ("models.eva.exact:solve_unlisted",)),
+    Part("packing task by task", ("models.eva.exact:suits",), say_no, entered=(f"{ITEM_SEARCH}:pack_items",)),
+    Part("steps of packing task by task", (f"{ITEMS}.step",), say_no),
+    Part("dives task by task", (f"{ITEMS}._dive",), say_no),
+    Part("enumerated patterns", (f"{ITEMS}._pool",)),
+    Part("numbers of instances one by one", (f"{ITEMS}._step_by_spend",), say_no),
+    Part("resource bound", (f"{COLUMNS}.bound_by_resources",)),
+    Part("bound by family", (f"{COLUMNS}.bound_by_family",)),
+    Part("bound by type", (f"{COLUMNS}.bound_by_type",)),
+    Part("bound by pooling", (f"{SEARCH}:bound_by_pooling",)),
+    Part("bound by sharing", (f"{SEARCH}:bound_by_sharing",)),
+    Part("dives to the bound", (f"{COLUMNS}.dive_to_bound",)),
+    Part("dives with noise", (f"{COLUMNS}.dive_with_noise",)),
+    Part("integer program over columns", (f"{COLUMNS}.integer_program",)),
+    Part("ruin and recreate from single tasks", (f"{SEARCH}:ruin_alone",)),
+    Part("long ruin and recreate", (f"{SEARCH}:ruin_at_length",)),
+    Part("short ruin and recreate", (f"{SEARCH}:ruin",)),
+    Part("integer program in the tree", (f"{TREE}:_solve_over_columns",)),
+    Part("dives in the tree", (f"{TREE}:BranchAndPrice._dive",)),
+    Part(
+        "restarts of the tree",
+        constants={f"{DEFAULTS}.branch_and_price.restarts": 0},
+        entered=(f"{TREE}:BranchAndPrice._begin_anew",),
+    ),
+    Part(
+        "strong branching",
+        constants={f"{DEFAULTS}.branch_and_price.reliable": 0},
+        entered=("models.eva.branch_and_price.branching:strong_branching",),
+    ),
+    Part("patterns ruled out by the root", (f"{TREE}:BranchAndPrice._shrink",)),
+    Part(
+        "smoothing of duals",
+        constants={f"{DEFAULTS}.column_generation.smoothing": 0.0},
+        entered=(f"{COLUMNS}.relax",),
+    ),
+)
+JOINT = {
+    "all bounds by groups": ("bound by family", "bound by type"),
+    "pooling and sharing": ("bound by pooling", "bound by sharing"),
+    "pooling, sharing and resources": ("bound by pooling", "bound by sharing", "resource bound"),
+    "all dives of columns": ("dives to the bound", "dives with noise"),
+    "all ruin and recreate": (
+        "ruin and recreate from single tasks",
+        "long ruin and recreate",
+        "short ruin and recreate",
+    ),
+    "extras of the tree": ("dives in the tree", "restarts of the tree", "strong branching"),
+    "extras of the surrogate relaxation": (
+        "first look at cheap multisets",
+        "repair of a packing",
+        "proposals of HiGHS",
+    ),
+}
+"""Parts that may stand in for one another, left out together."""
+
+
+def _sets(seeds: int) -> dict[str, list[Instance[EvaPacking]]]:
+    made: dict[str, Callable[[int], Instance[EvaPacking]]] = {
+        "Table 7, 200 tasks": partial(table_7, 200),
+        "EKS, 200 pods": partial(price_list, 200),
+        "drawn prices, 1,000 pods": partial(price_list, 1_000, cloud="drawn"),
+        "60 distinct pods": partial(pod_requests, 60),
+        "200 distinct pods": partial(pod_requests, 200),
+        "40 distinct tasks": partial(distinct_tasks, 40),
+        "160 distinct tasks": partial(distinct_tasks, 160),
+        "1,000 distinct tasks": partial(distinct_tasks, 1_000),
+        "Caprara-Toth 7, 50 items": partial(caprara_toth, 7, 50),
+        "Caprara-Toth 9, 100 items": partial(caprara_toth, 9, 100),
+        "Caprara-Toth 9, 25 items, three types": partial(caprara_toth, 9, 25, types="three"),
+    }
+    return {name: [make(seed) for seed in range(101, 101 + seeds)] for name, make in made.items()}
+
+
+def ablation(options: Options, quick: Quick = False) -> Study:
+    """Leave parts out of the exact packing, and compare proofs, gaps and CPU seconds."""
+    parts = PARTS[-2:] if quick else PARTS
+    return left_out(EXACT, parts, _sets(1 if quick else 3), limited(options, LIMIT_S), {} if quick else JOINT)

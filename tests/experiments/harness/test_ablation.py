@@ -1,0 +1,75 @@
+"""Ablations: a part is left out in the process of a run only, and a set that does not enter a part has no row."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from experiments.eva.ablation import EXACT, JOINT, PARTS
+from experiments.harness.ablation import Part, left_out, say_no
+from experiments.harness.runner import run_all
+from experiments.harness.staged import following
+from instances import Options
+from instances.eva import caprara_toth, table_3
+from models.eva.exact import suits
+from models.eva.parameters import DEFAULTS
+
+ITEMS = Part(
+    "task by task", ("models.eva.exact:suits",), say_no, entered=("models.eva.item_packing.search:pack_items",)
+)
+TREE = "models.eva.parameters:DEFAULTS.branch_and_price"
+RESTARTS = Part("restarts", constants={f"{TREE}.restarts": 0}, entered=("models.eva.exact:_solve_cost",))
+DIVES = Part("dives", constants={f"{TREE}.dives": 0}, entered=("models.eva.exact:_solve_cost",))
+NEVER = Part("never", ("models.eva.exact:_lacks_room",), entered=("models.eva.net_saving:solve_net_saving",))
+
+
+def outcomes_of(study):
+    found = []
+    while tasks := following(study, found):
+        found += [outcome for _, outcome in run_all(tasks)]
+    return found
+
+
+def test_runs_without_a_part_differ_and_the_part_stays_in_this_process():
+    sets = {"items": [caprara_toth(1, 25, 1)], "table": [table_3()]}
+    study = left_out(EXACT, [ITEMS, RESTARTS, NEVER], sets, Options(time_limit=20.0))
+    found = outcomes_of(study)
+    whole, without = found[0], found[2]
+    assert whole.info["entered"]["task by task"] == 1
+    assert whole.info["bound_by"] != without.info["bound_by"]
+    assert whole.objective == without.objective
+    table, said = study.tables(found)
+    assert [row[:3] for row in table.rows] == [
+        ["task by task", "items", "1/1"],
+        ["restarts", "items", "1/1"],
+        ["restarts", "table", "1/1"],
+    ]
+    assert said == "No run enters: never."
+    assert study.values(found)["task by task, items: proven"] == "1 to 1"
+    assert suits.__code__.co_name == "suits"
+
+
+def test_constants_that_are_left_out_together_all_change():
+    before = DEFAULTS.branch_and_price
+    assert (before.restarts, before.dives) != (0, 0)
+    try:
+        RESTARTS.leave_out()
+        DIVES.leave_out()
+        assert (DEFAULTS.branch_and_price.restarts, DEFAULTS.branch_and_price.dives) == (0, 0)
+    finally:
+        fresh = type(before)()
+        for name in ("restarts", "dives"):
+            object.__setattr__(before, name, getattr(fresh, name))
+
+
+def test_every_part_of_eva_exists_and_can_be_counted():
+    names = [part.name for part in PARTS]
+    assert len(set(names)) == len(names)
+    assert {name for of in JOINT.values() for name in of} <= set(names)
+    with pytest.raises(ValueError, match="no part is named 'ghost'"):
+        left_out(EXACT, PARTS, {}, Options(), {"all": ["ghost"]})
+    study = left_out(EXACT, PARTS, {"table": [table_3()]}, Options(time_limit=20.0))
+    (result,) = [outcome for _, outcome in run_all(study.tasks)]
+    assert result.status == "optimal"
+    assert Counter(result.info["entered"])["surrogate relaxation"] + Counter(result.info["entered"])["listed patterns"]
