@@ -9,19 +9,15 @@ until enough is known of an aggregate for its pseudo-cost to be trusted (Achterb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor
 
 import numpy as np
 
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
-from models.core.column_generation import Relaxed
-from models.eva.branch_and_price.node_program import PAIRS, Aggregate, NodeProgram, shifted
+from models.eva.branch_and_price.node_program import PAIRS, Aggregate, NodeProgram
 from models.eva.branch_and_price.pricer import BranchAndPriceParameters, BranchDecision, Kind
-from models.eva.configuration import Configuration, missing, price
-from models.highs import SolveFailed
 
 WHOLE = 1e-6  # an amount this near to a whole number counts as one
 
@@ -220,48 +216,3 @@ def strong_branching(
     if best is None:
         raise RuntimeError("there is nothing to branch on")
     return best[1]
-
-
-def dive(
-    program: NodeProgram,
-    decisions: Sequence[BranchDecision],
-    generate: Callable[[Relaxed], int],
-    relaxed: Relaxed,
-    ceiling: int,
-    discrepancy: int,
-) -> Configuration | None:
-    """A cover below the ceiling that keeps the decisions, or `None`.
-
-    Column `discrepancy`, in the order of fractions, is fixed first. `generate` adds columns to the program at the duals
-    of a linear solution, and gives their number: once a fixing.
-    """
-    arrays = program.arrays
-    fixed: Configuration = {}
-    first = discrepancy
-    with suppress(SolveFailed):  # the columns fixed are more than a decision allows
-        while True:
-            whole = np.floor(relaxed.x + WHOLE).astype(np.int64)
-            part = relaxed.x - whole
-            order = np.argsort(-part, kind="stable")
-            for i in np.flatnonzero(whole).tolist():
-                column = program.columns[i]
-                fixed[column] = fixed.get(column, 0) + int(whole[i])
-            if part[order[0]] > WHOLE:
-                choice = program.columns[int(order[min(first, int((part > WHOLE).sum()) - 1)])]
-                fixed[choice] = fixed.get(choice, 0) + 1
-            elif not whole.any():  # nothing is left to fix
-                return None
-            first = 0
-            left = missing(arrays, fixed)
-            if (left <= 0).all():
-                return fixed
-            rest = shifted(program, decisions, fixed)
-            if any(d.amount < 0 for d in rest if d.sense == "at most" and d.kind not in PAIRS):
-                return None
-            program.set(rest, np.maximum(left, 0))
-            relaxed = program.solve()
-            if generate(relaxed):
-                relaxed = program.solve()
-            if relaxed.short > WHOLE or floor(price(arrays, fixed) + relaxed.value + 0.5) >= ceiling:
-                return None
-    return None

@@ -217,7 +217,8 @@ class BranchAndPriceParameters:
 
     Incumbents:
 
-    - `dives`: rounds of diving at the root, each with another discrepancy.
+    - `discrepancies`, `dive_steps`: how often a dive may turn away from the largest column, in as many steps from its
+      begin, and most steps of a dive.
     - `dive_every`: nodes between dives in the tree.
     - `program_nodes`: nodes before the first integer program over the columns, and four times as many before each next
       one; 0 for none.
@@ -237,7 +238,8 @@ class BranchAndPriceParameters:
     restart_nodes: int = 200
     restarts: int = 3
 
-    dives: int = 3
+    discrepancies: int = 2
+    dive_steps: int = 200
     dive_every: int = 4
     program_nodes: int = 10
     proving: bool = False

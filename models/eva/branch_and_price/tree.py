@@ -18,13 +18,13 @@ from models.eva.branch_and_price.branching import (
     PseudoCosts,
     UsedColumns,
     aggregates,
-    dive,
     holdings,
     pairs,
     placed,
     strong_branching,
 )
-from models.eva.branch_and_price.node_program import NodeProgram, ProvenDuals, prove
+from models.eva.branch_and_price.dive import ColumnDive
+from models.eva.branch_and_price.node_program import NodeProgram, ProvenDuals
 from models.eva.branch_and_price.pricer import (
     DEFAULTS,
     BranchAndPriceParameters,
@@ -83,7 +83,9 @@ class BranchAndPrice:
         self.incumbent, self.clock, self.parameters = incumbent, clock, parameters
         self._dearest = dearest(arrays)
         self.sums = SumsOfPrices(arrays.price.tolist(), self.ceiling)
-        self.program = NodeProgram(arrays, options, self.ceiling, clock, sure=not parameters.proving)
+        self.program = NodeProgram(
+            arrays, options, self.ceiling, clock, sure=not (parameters.proving or incumbent.bound)
+        )
         self.relaxation = NodeRelaxation(
             self.program,
             pricer,
@@ -173,10 +175,8 @@ class BranchAndPrice:
         first.bound, first.proof, first.guess = self.sums.at_least(proven.bound), proven.duals, relaxed.value
         self.lp_value = relaxed.value
         self._raise_bound()
-        for discrepancy in range(0 if self.parameters.proving else self.parameters.dives):
-            if self.over:
-                return
-            self._dive(self.standing, relaxed, discrepancy)
+        if not (self.parameters.proving or self.over):
+            self._dive(self.standing)
         self._shrink()
 
     def _begin_anew(self) -> None:
@@ -211,9 +211,9 @@ class BranchAndPrice:
         if relaxed.short <= TOO_DEAR:
             whole = {self.program.columns[i]: round(float(x)) for i, x in zip(columns.used, columns.x, strict=True)}
             if columns.whole and self._covers(whole) and self.offer(whole):
-                self._improved()
+                self._shrink()
             elif not self.parameters.proving and self.nodes % self.parameters.dive_every == 0:
-                self._dive(node.decisions, relaxed, 0)
+                self._dive(node.decisions)
                 self.program.set(node.decisions)
                 self.program.value()
         if node.bound >= self.enough:
@@ -250,27 +250,12 @@ class BranchAndPrice:
     def _covers(self, cover: Configuration) -> bool:
         return bool((missing(self.arrays, cover) <= 0).all())
 
-    def _dive(self, decisions: Sequence[BranchDecision], relaxed: Relaxed, discrepancy: int) -> None:
-        found = dive(self.program, decisions, self._price_roughly, relaxed, self.ceiling, discrepancy)
+    def _dive(self, decisions: tuple[BranchDecision, ...]) -> None:
+        """Dive for a better packing."""
+        dive = ColumnDive(self.relaxation, self.ceiling - 1, decisions, self.clock, tries=((0.0, False),))
+        found = dive.run(self.parameters.discrepancies, self.parameters.discrepancies, self.parameters.dive_steps)
         if found is not None and self.offer(found):
-            self._improved()
-
-    def _price_roughly(self, relaxed: Relaxed) -> int:
-        """Add columns to the program, and give their number."""
-        proven = prove(
-            self.arrays,
-            self.program,
-            self.pricer,
-            self.standing,
-            relaxed,
-            self.parameters.columns_each_type,
-            exact=False,
-        )
-        return self.program.add(proven.priced.columns)
-
-    def _improved(self) -> None:
-        """What a better packing allows."""
-        self._shrink()
+            self._shrink()
 
     def _shrink(self) -> None:
         """Leave out listed patterns that the duals of the root rule out."""

@@ -53,6 +53,10 @@ class ColumnGenerationParameters:
     - `most_columns`: most columns of the integer program; if there are more, it is not solved.
     - `program_nodes`: most nodes of its search.
 
+    Tree of pairs, where tasks are packed one by one:
+
+    - `tree_nodes`: most nodes.
+
     Aggregate bound:
 
     - `bound_nodes`: nodes of its branch and bound.
@@ -102,6 +106,8 @@ class ColumnGenerationParameters:
 
     most_columns: int = 1_500
     program_nodes: int = 1_000
+
+    tree_nodes: int = 20_000
 
     bound_nodes: int = 2_000
     pooled_classes: int = 60

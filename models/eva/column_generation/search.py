@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from models.eva.branch_and_price import branch_and_price, list_patterns
 from models.eva.branch_and_price.dive import ColumnDive
 from models.eva.branch_and_price.node_program import NodeProgram
 from models.eva.branch_and_price.pool import ColumnPool
-from models.eva.branch_and_price.pricer import BranchAndPriceParameters, BranchDecision, SumsOfPrices
+from models.eva.branch_and_price.pricer import BranchAndPriceParameters, BranchDecision, Pricer, SumsOfPrices
 from models.eva.branch_and_price.relaxation import Goal, NodeRelaxation
 from models.eva.column_generation.greedy import ResourcePrices, pack_greedily, resource_cut, resource_prices, task_sizes
 from models.eva.column_generation.parameters import DEFAULTS, ColumnGenerationParameters
@@ -64,8 +64,18 @@ class ClassSpread:
         return ClassSpread(many, many and tasks <= parameters.ruin_alone)
 
 
+FIRST_SHARE = 0.7  # of the time of the dives is for the first one, at the bound
 MORE_COLUMNS = "no more columns were tried"
 Report = Callable[[Configuration | None, int | None], None]
+
+
+class ColumnPricer(Pricer, Protocol):
+    """Pricing in column generation."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the prices take account of all resources."""
+        ...
 
 
 class ColumnSearch:
@@ -75,17 +85,23 @@ class ColumnSearch:
     """
 
     def __init__(
-        self, arrays: PackingArrays, options: Options, report: Report | None, parameters: ColumnGenerationParameters
+        self,
+        arrays: PackingArrays,
+        options: Options,
+        report: Report | None,
+        parameters: ColumnGenerationParameters,
+        pricer: ColumnPricer | None = None,
     ) -> None:
         self.arrays, self.options, self.parameters = arrays, options, parameters
         self.clock = Stopwatch(options.time_limit)
         self.incumbent: Incumbent[Configuration, int] = Incumbent(
             "minimize", self.clock, report, gap=options.gap, bound=0
         )
-        self.pricer, self.pool = TablePricer(arrays, parameters), ColumnPool(arrays)
+        self.pricer: ColumnPricer = TablePricer(arrays, parameters) if pricer is None else pricer
+        self.pool = ColumnPool(arrays)
         self.spread = ClassSpread.of(arrays, parameters)
         self.lp_value: float | None = None
-        self.aggregate_rounds = self.dives = 0
+        self.aggregate_rounds = self.dives = self.nodes = 0
         self.dives_end = False  # whether a dive has ended before its time
         self.limits: tuple[BranchDecision, ...] = ()  # the last spend at which the linear program is feasible
         self.prices: ResourcePrices
@@ -168,6 +184,7 @@ class ColumnSearch:
             self.offer(alone(self.arrays))
             return
         duals = self.prices.duals * (1 + self.parameters.bias * task_sizes(self.arrays))
+        assert isinstance(self.pricer, TablePricer)
         self.offer(pack_greedily(self.arrays, self.pricer, duals, self.arrays.count, self.clock))
 
     def relax(self, clock: Stopwatch) -> None:
@@ -189,6 +206,8 @@ class ColumnSearch:
 
     def _aggregate_bound(self, groups: PriceGroups, clock: Stopwatch) -> None:
         """Raise the bound to the cheapest whole spend on groups at which the relaxation is feasible."""
+        if len(groups.unit) == 1:  # the relaxation proves as much
+            return
         cuts = self.relaxation.cuts
         bound = AggregateBound(self.arrays, groups, self.options)
         known, rounds, seconds = 0, 0, self.parameters.bound_seconds
@@ -226,7 +245,8 @@ class ColumnSearch:
     def dive_to_bound(self, clock: Stopwatch) -> None:
         """Dive for a packing at the smallest cost that the bound allows; if none is found, at costs above it."""
         low, steps = self.least, self.parameters.bisections
-        if any(self.dive(low, limits, clock) for limits in dict.fromkeys((self.limits, ()))):
+        first = clock if clock.limit_s is None else Stopwatch(FIRST_SHARE * clock.limit_s)
+        if any(self.dive(low, limits, first) for limits in dict.fromkeys((self.limits, ()))):
             return
         while steps and low + 1 < self.ceiling and not (self.over or clock.expired):
             middle, steps = self.sums.at_least((low + self.ceiling) // 2), steps - 1
@@ -289,6 +309,7 @@ class ColumnSearch:
             "lp_value": self.lp_value,
             "aggregate_rounds": self.aggregate_rounds,
             "dives": self.dives,
+            "nodes": self.nodes,
         }
         ended = ending(best.closed, failure, self.clock.expired, self.options, MORE_COLUMNS)
         return Outcome(best.solution, best.objective, best.bound or 0, tuple(best.trace), *ended, info)
@@ -471,11 +492,20 @@ def column_generation(
 
     Raises ValueError where the start does not hold all tasks, or holds more on an instance than fits.
     """
-    search = ColumnSearch(arrays, options, report, parameters)
+    return run_phases(ColumnSearch(arrays, options, report, parameters), PHASES, start)
+
+
+def run_phases(
+    search: ColumnSearch, phases: Sequence[Phase], start: Configuration | None
+) -> Outcome[Configuration, None]:
+    """Run the phases of a search in turn, from a configuration if there is one.
+
+    Raises ValueError where the start does not hold all tasks, or holds more on an instance than fits.
+    """
     if start is not None:
         search.offer(start)
     failure = None
-    for phase in PHASES:
+    for phase in phases:
         if phase.wanted(search):
             try:
                 phase.take(search, phase.clock(search))

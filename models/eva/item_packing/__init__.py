@@ -1,8 +1,8 @@
-"""Eva's packing where hardly two tasks are alike: branch-and-price over single tasks.
+"""Eva's packing where hardly two tasks are alike: column generation and branch-and-price over single tasks.
 
-`search` is the method. `knapsack` and `pricing` price patterns by branch and bound over tasks, `relaxation` solves the
-linear program, `dives` find packings, or that there is none, `single_tasks` begins. `pack_items` is imported from
-`search` where it is used, for it loads compiled code.
+`search` is the method, `knapsack` and `pricing` price patterns by branch and bound over tasks, `single_tasks` splits
+classes into tasks and packs them by best fit. `pack_items` is imported from `search` where it is used, for it loads
+compiled code.
 """
 
 from models.eva.item_packing.parameters import ItemParameters, suits

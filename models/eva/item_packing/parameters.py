@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from instances.eva.arrays import PackingArrays
+from models.eva.column_generation import ColumnGenerationParameters
+
+COLUMNS = ColumnGenerationParameters(columns_each_type=60, columns_each_round=60)
 
 
 @dataclass(frozen=True)
@@ -23,24 +26,7 @@ class ItemParameters:
     - `weight_rounds`: steps of the line search for such weights.
     - `quick_nodes`: nodes of the search for a good pattern with a given item.
     - `proof_nodes`: nodes of the search that proves a bound.
-    - `columns_each_round`: most columns that one pricing adds.
-    - `smoothing`: weight of the best duals so far in the duals that are priced (Wentges, 1997).
-
-    Packings:
-
-    - `discrepancies`, `dive_depth`: how often a dive may turn away from the largest column, and in how many steps.
-    - `dive_share`, `dive_nodes`: share of the time limit of one dive, and most of its steps.
-    - `enumerated`: most patterns that are listed.
-    - `polish_share`: share of the time limit for better duals before patterns are listed.
-    - `pool_tries`, `pool_nodes`: patterns of a task that are tried in a dive over listed patterns, and most linear
-      programs of the dive.
-    - `pool_noise`: standard deviation of the noise in all such dives but the first.
-
-    Bounds:
-
-    - `aggregate_nodes`: nodes of the bound over numbers of instances.
-    - `spends`: most numbers of instances of each type that are looked at one by one.
-    - `tree_nodes`, `tree_slice`: nodes of the tree of pairs, in all and between two dives.
+    - `columns`: the constants of column generation over single tasks.
     """
 
     fewest_tasks: int = 20
@@ -52,23 +38,7 @@ class ItemParameters:
     weight_rounds: int = 12
     quick_nodes: int = 150
     proof_nodes: int = 5_000_000
-    columns_each_round: int = 60
-    smoothing: float = 0.5
-
-    discrepancies: int = 2
-    dive_depth: int = 3
-    dive_share: float = 0.25
-    dive_nodes: int = 2_000
-    enumerated: int = 20_000
-    polish_share: float = 0.15
-    pool_tries: int = 3
-    pool_nodes: int = 150
-    pool_noise: float = 0.1
-
-    aggregate_nodes: int = 2_000
-    spends: int = 2_000
-    tree_nodes: int = 20_000
-    tree_slice: int = 40
+    columns: ColumnGenerationParameters = COLUMNS
 
 
 DEFAULTS = ItemParameters()

@@ -20,7 +20,7 @@ ITEMS = Part(
 )
 TREE = "models.eva.parameters:DEFAULTS.branch_and_price"
 RESTARTS = Part("restarts", constants={f"{TREE}.restarts": 0}, entered=("models.eva.exact:_solve_cost",))
-DIVES = Part("dives", constants={f"{TREE}.dives": 0}, entered=("models.eva.exact:_solve_cost",))
+DIVES = Part("dives", constants={f"{TREE}.dive_steps": 0}, entered=("models.eva.exact:_solve_cost",))
 NEVER = Part("never", ("models.eva.exact:_lacks_room",), entered=("models.eva.net_saving:solve_net_saving",))
 
 
@@ -52,14 +52,14 @@ def test_runs_without_a_part_differ_and_the_part_stays_in_this_process():
 
 def test_constants_that_are_left_out_together_all_change():
     before = DEFAULTS.branch_and_price
-    assert (before.restarts, before.dives) != (0, 0)
+    assert (before.restarts, before.dive_steps) != (0, 0)
     try:
         RESTARTS.leave_out()
         DIVES.leave_out()
-        assert (DEFAULTS.branch_and_price.restarts, DEFAULTS.branch_and_price.dives) == (0, 0)
+        assert (DEFAULTS.branch_and_price.restarts, DEFAULTS.branch_and_price.dive_steps) == (0, 0)
     finally:
         fresh = type(before)()
-        for name in ("restarts", "dives"):
+        for name in ("restarts", "dive_steps"):
             object.__setattr__(before, name, getattr(fresh, name))
 
 

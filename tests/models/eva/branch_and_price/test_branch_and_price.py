@@ -19,7 +19,7 @@ from tests.eva_cases import literal_optimum, random_packing
 
 EXACT = Options(gap=0.0)
 USUAL = BranchAndPriceParameters()
-ONE_TRY = BranchAndPriceParameters(dives=0, candidates_each_kind=1)  # more is left to the tree
+ONE_TRY = BranchAndPriceParameters(dive_steps=0, candidates_each_kind=1)  # more is left to the tree
 
 
 def pricer(arrays, parameters=USUAL):

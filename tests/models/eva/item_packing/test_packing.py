@@ -12,13 +12,17 @@ from instances import Options
 from instances.eva import packing_arrays
 from instances.eva.vector_packing import caprara_toth, paper_sizes
 from models.eva import exact
+from models.eva.branch_and_price import branch_and_price
+from models.eva.column_generation import ColumnGenerationParameters
 from models.eva.configuration import Column, holds, missing, price
 from models.eva.item_packing import ItemParameters, suits
-from models.eva.item_packing.search import Spends, pack_items
+from models.eva.item_packing.pricing import ItemPricer
+from models.eva.item_packing.search import pack_items
+from models.eva.item_packing.single_tasks import SingleTasks
 from tests.eva_cases import literal_optimum, packing_by_numbers, random_packing
 
 SMALL = [seed for seed in range(50) if random_packing(seed).count.sum() <= 6]
-TREE_ONLY = ItemParameters(dive_nodes=1, enumerated=1, pool_nodes=1, tree_slice=1_000)
+TREE_ONLY = ItemParameters(columns=ColumnGenerationParameters(dive_steps=0))
 
 
 def tight(seed, tasks=7, kinds=1):
@@ -125,9 +129,9 @@ def test_the_tree_proves_what_the_linear_program_cannot(sizes, seed, kinds):
 @pytest.mark.parametrize(("sizes", "seed"), [((3, 3), 0), ((3, 3), 1), ((5, 3), 0), ((3,), 0), ((5,), 1)])
 def test_the_leaves_leave_no_packing_out_and_their_duals_prove_the_bound(sizes, seed):
     """Recomputed here from the record alone: feasible duals on all subsets, and a leaf for each partition."""
-    arrays = odd_cycles(sizes, seed)
+    arrays = SingleTasks(odd_cycles(sizes, seed)).arrays
     n = arrays.classes
-    outcome = pack_items(arrays, parameters=TREE_ONLY)
+    outcome = branch_and_price(arrays, ItemPricer(arrays))
     proof = outcome.proof
     assert proof is not None
     assert len(proof.leaves) == (1 if len(sizes) == 1 else len({leaf.decisions for leaf in proof.leaves}))
@@ -200,15 +204,3 @@ def test_few_or_equal_tasks_and_many_types_are_left_to_the_other_methods():
     assert not suits(tight(0))
     assert suits(packing_arrays(caprara_toth(2, 25, 0).data))
     assert not suits(packing_arrays(caprara_toth(2, 25, 0, types="three").data), ItemParameters(most_types=2))
-
-
-def test_spends_are_sorted_and_cut():
-    arrays = packing_arrays(caprara_toth(1, 25, 0, types="three").data)
-    spends = Spends(arrays, 20, 60, 100)
-    found = spends.below(60)
-    costs = [spends.cost(counts) for counts in found]
-    assert spends.complete
-    assert costs == sorted(costs)
-    possible = {10 * a + 17 * b + 31 * c for a in (0, 1) for b in (0, 1) for c in range(3)}
-    assert set(costs) == possible & set(range(20, 60))
-    assert not Spends(arrays, 20, 60, 2).complete
