@@ -31,7 +31,7 @@ WIDER, LEAST_GAP = 1.1, 1e-6
 """It is also worth them if the mean gap grows by this factor, to more than this."""
 LEAST_S = 0.02
 """Runs that take fewer CPU seconds count as if they took these."""
-SETS = 2
+SETS = 3
 """A part is left out on the sets in which most runs enter it, at most this number."""
 
 

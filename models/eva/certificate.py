@@ -29,13 +29,16 @@ from instances.proofs import Certificate, NoCertificate, digest
 from instances.proofs.certificate import VERSION
 from instances.proofs.eva.certificate import Branch, Leaf, Packing, PackingDecision, WrittenNode, how_proven
 from instances.proofs.eva.saving_program import LimitedSavingProgram, saving_program
+from models.core.column_generation import cheap_first
 from models.derivation import certified
 from models.eva.branch_and_price import BranchAndPriceParameters, list_patterns
 from models.eva.branch_and_price import pricer as solved
-from models.eva.branch_and_price.node_program import spent_on
+from models.eva.branch_and_price.node_program import NodeProgram, spent_on
 from models.eva.branch_and_price.pricer import Pricer
 from models.eva.branch_and_price.pricers import BITS, MANY_STEPS, SearchPricer
+from models.eva.branch_and_price.relaxation import Goal, NodeRelaxation, most_pricings
 from models.eva.branch_and_price.tree import BranchAndPrice
+from models.eva.column_generation.greedy import start_duals
 from models.eva.columns import LARGEST as LARGEST_AMOUNT
 from models.eva.configuration import Column, Configuration, configuration
 from models.eva.item_packing import ItemParameters, suits
@@ -178,9 +181,19 @@ def _of_items(arrays: PackingArrays, known: Configuration, target: int, options:
     if max(int(arrays.capacity.max()), int(arrays.demand.max())) > LARGEST_AMOUNT:
         return None
     clock, tasks = Stopwatch(options.time_limit), SingleTasks(arrays)
-    items = tasks.arrays
-    columns = [column for cover in (tasks.split(known), *best_fit(items)) for column in cover]
-    return _of_tree(items, ItemPricer(items, ITEMS), columns, target, options, clock)
+    items, pricer = tasks.arrays, ItemPricer(tasks.arrays, ITEMS)
+    program = NodeProgram(items, options, int(items.price.max()), clock)
+    for cover in [tasks.split(known), *best_fit(items)]:
+        program.add(cover)
+    relaxation = NodeRelaxation(program, pricer, *(ITEMS.columns.columns_each_round,) * 2, most_pricings(options))
+    try:
+        tries, start = cheap_first(ITEMS.columns.smoothing), start_duals(items, options)
+        found = relaxation.run((), Goal(target, reach=True), clock, tries, start)
+    except SolveFailed:
+        return None
+    if found.leaf is not None and found.bound >= target:
+        return Grown(items, found.leaf.duals, (found.leaf,))
+    return _of_tree(items, pricer, program.columns, target, options, clock)
 
 
 @dataclass
