@@ -32,7 +32,7 @@ WIDER, LEAST_GAP = 1.1, 1e-6
 LEAST_S = 0.02
 """Runs that take fewer CPU seconds count as if they took these."""
 SETS = 3
-"""A part is left out on the sets in which most runs enter it, at most this number."""
+"""A part is left out on the sets in which most runs enter it, at most this number; the sets named first, of equals."""
 
 
 def do_nothing(*_: Any, **__: Any) -> None:
@@ -77,7 +77,7 @@ class Part:
         """Count the calls by which a run enters the part from now on, in this process."""
         for target in self.entered or self.functions:
             function = _function(target)
-            _redirect(function, _counting(_copy(function), self.name, counts))
+            _redirect(function, _counting(copied(function), self.name, counts))
 
 
 def _owner(target: str) -> tuple[Any, str]:
@@ -99,7 +99,8 @@ def _function(target: str) -> FunctionType:
     return found
 
 
-def _copy(function: FunctionType) -> FunctionType:
+def copied(function: Any) -> Any:
+    """Return a function that does what another one does now, whatever is called in its place later."""
     made = FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
     )
@@ -112,7 +113,7 @@ def _redirect(function: FunctionType, to: Callable[..., Any]) -> None:
 
     Raises ValueError for a function that uses variables of an enclosing function.
     """
-    name = f"_redirected_{function.__qualname__.replace('.', '_')}"
+    name = f"_redirected_{len(function.__globals__)}"  # a name of its own: a function may be redirected more than once
     function.__globals__[name] = to
     function.__code__ = eval(f"lambda *given, **named: {name}(*given, **named)").__code__
 
@@ -207,7 +208,7 @@ def _geometric(ratios: Sequence[float]) -> float:
 
 
 def left_out(
-    exact: str,
+    exact: str | Mapping[str, str],
     parts: Sequence[Part],
     sets: Mapping[str, Sequence[Instance[Any]]],
     options: Options,
@@ -215,7 +216,7 @@ def left_out(
 ) -> StagedStudy:
     """Return the study that leaves parts out of an exact method, each alone and some together.
 
-    - `exact`: the method, `module:function`.
+    - `exact`: the method, `module:function`, or one for each problem of the sets.
     - `parts`: its parts.
     - `sets`: instances by the names of their sets.
     - `options`: of every run.
@@ -227,8 +228,15 @@ def left_out(
     together = {part.name: (part.name,) for part in parts} | {name: tuple(of) for name, of in (joint or {}).items()}
     if unknown := {name for names in together.values() for name in names} - set(known):
         raise ValueError(f"joint: no part is named {sorted(unknown)[0]!r}")
-    entry = Entry(exact.rpartition(":")[2].replace("_", "-"), exact)
-    all_runs = [AblationRun(each, entry, options, name, counted=tuple(parts)) for name in sets for each in sets[name]]
+
+    def task(
+        each: Instance[Any], name: str, counted: tuple[Part, ...] = (), without: tuple[Part, ...] = ()
+    ) -> AblationRun:
+        method = exact if isinstance(exact, str) else exact[each.problem]
+        entry = Entry(method.rpartition(":")[2].replace("_", "-"), method)
+        return AblationRun(each, entry, options, name, without=without, counted=counted)
+
+    all_runs = [task(each, name, counted=tuple(parts)) for name in sets for each in sets[name]]
 
     def entered(results: Sequence[Result]) -> dict[tuple[str, str], int]:
         """In how many runs of a set all of the parts of a row are entered, where any is."""
@@ -243,14 +251,14 @@ def left_out(
         counts = entered(results)
         chosen = []
         for row in together:
-            by_set = sorted((-counts[row, name] / len(sets[name]), name) for name in sets if counts[row, name])
-            chosen += [(row, name, counts[row, name]) for _, name in by_set[:SETS]]
+            shares = [(-counts[row, name] / len(sets[name]), i, name) for i, name in enumerate(sets)]
+            chosen += [(row, name, counts[row, name]) for share, _, name in sorted(shares)[:SETS] if share]
         return chosen
 
     def stages() -> Stages:
         results = yield all_runs
         runs = [
-            AblationRun(each, entry, options, name, without=tuple(known[part] for part in together[row]))
+            task(each, name, without=tuple(known[part] for part in together[row]))
             for row, name, _ in rows(results)
             for each in sets[name]
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter
 
 import pytest
@@ -11,7 +12,10 @@ from experiments.harness.ablation import Part, left_out, say_no
 from experiments.harness.runner import run_all
 from experiments.harness.staged import following
 from instances import Options
+from instances.aryl import figure_5
+from instances.boa import newtrace
 from instances.eva import caprara_toth, table_3
+from instances.kubernetes import two_halves
 from models.eva.exact import suits
 from models.eva.parameters import DEFAULTS
 
@@ -73,3 +77,30 @@ def test_every_part_of_eva_exists_and_can_be_counted():
     (result,) = [outcome for _, outcome in run_all(study.tasks)]
     assert result.status == "optimal"
     assert Counter(result.info["entered"])["surrogate relaxation"] + Counter(result.info["entered"])["listed patterns"]
+
+
+def test_parts_that_enter_the_same_function_are_both_counted():
+    study = left_out(EXACT, [RESTARTS, DIVES], {"table": [table_3()]}, Options(time_limit=20.0))
+    (result,) = [outcome for _, outcome in run_all(study.tasks)]
+    assert result.info["entered"] == {"restarts": 1, "dives": 1}
+
+
+@pytest.mark.parametrize(
+    ("paper", "instance", "entered"),
+    [
+        ("aryl", figure_5(), "greedy choice of servers"),
+        ("boa", newtrace(1.1), "gap closing"),
+        ("kubernetes", two_halves(), "packing of what waits"),
+    ],
+)
+def test_every_part_of_the_other_papers_exists_and_can_be_counted(paper: str, instance, entered: str):
+    module = importlib.import_module(f"experiments.{paper}.ablation")
+    study = left_out(module.EXACT, module.PARTS, {"one": [instance]}, Options(time_limit=20.0), module.JOINT)
+    (result,) = [outcome for _, outcome in run_all(study.tasks)]
+    assert result.status == "optimal"
+    assert result.info["entered"][entered]
+    for target in (target for part in module.PARTS for target in part.constants):
+        place, _, path = target.partition(":")
+        owner = importlib.import_module(place)
+        for name in path.split("."):
+            owner = getattr(owner, name)

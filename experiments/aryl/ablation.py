@@ -1,0 +1,190 @@
+"""The parts of Aryl's exact methods, and what each is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from experiments.harness.ablation import Part, left_out, say_no
+from experiments.harness.experiment import Quick, Study, limited
+from instances import Instance, Options
+from instances.aryl import elastic_jobs, loaned_servers, spread_jobs
+
+EXACT = "models.aryl:exact"
+LIMIT_S = 6.0
+SEARCH = "models.aryl.reclaim:_ReclaimSearch"
+ANNEALING = "models.aryl.annealing"
+EVENTS = "models.aryl.event_intervals:EventIntervals"
+LIMITS = "models.aryl.interval_limits"
+KNAPSACK = "models.aryl.knapsack"
+LOSS = "models.aryl.loss"
+DEFAULTS = "models.aryl.parameters:DEFAULTS"
+CLOSURES = f"{DEFAULTS}.reclaim.closures"
+BRANCH = (f"{SEARCH}._branch",)
+
+
+def _first_sets(sets: Any, n_jobs: int, k: int) -> list[int]:
+    """Stand in for the greedy choice of servers."""
+    return list(range(k))
+
+
+def _start_servers(sets: Any, n_jobs: int, start: Any, *_: Any) -> list[int]:
+    """Stand in for annealing that swaps servers."""
+    return list(start)
+
+
+def _start_jobs(sets: Any, size: Any, n_jobs: int, start: Any, *_: Any) -> set[int]:
+    """Stand in for annealing that swaps jobs."""
+    return set(start)
+
+
+def _first_schedule(search: Any, first: Any) -> Any:
+    """Stand in for the local search over priority orders."""
+    return first
+
+
+def _as_it_is(program: Any, *_: Any) -> Any:
+    """Stand in for the tightening of a program."""
+    return program
+
+
+def _no_bound(*_: Any, **__: Any) -> float:
+    """Stand in for a lower bound on times."""
+    return 0.0
+
+
+def _after_all(program: Any, m: int) -> bool:
+    """Stand in for the number of completions from which on all jobs are at their fastest."""
+    return m >= len(program.work)
+
+
+def _all_items(items: Any, *_: Any) -> Any:
+    """Stand in for the jobs that the linear relaxation leaves undecided."""
+    return np.arange(len(items.value)), items.job
+
+
+def _free_gpus(items: Any) -> tuple[float, float]:
+    """Stand in for the best price of a GPU."""
+    return float(np.maximum.reduceat(items.value, items.first[:-1]).sum()), 0.0
+
+
+def _base_demand(items: Any, *_: Any) -> Any:
+    """Stand in for the first choice of items."""
+    return items.first[:-1].copy()
+
+
+def _first_servers(data: Any, program: Any) -> list[str]:
+    """Stand in for the first choice of servers."""
+    return list(data.servers[: data.reclaim])
+
+
+PARTS = (
+    Part(
+        "small components",
+        ("models.aryl.server_groups:is_small",),
+        say_no,
+        entered=("models.aryl.server_groups:small_trade_off",),
+    ),
+    Part("greedy choice of servers", (f"{ANNEALING}:greedy_union",), _first_sets),
+    Part("linear relaxation", (f"{SEARCH}._relax",)),
+    Part("short annealing", constants={f"{DEFAULTS}.reclaim.short.moves": 1}, entered=(f"{SEARCH}._anneal_jobs",)),
+    Part("long annealing", (f"{SEARCH}._anneal",)),
+    Part("long annealing of servers", (f"{ANNEALING}:anneal_union",), _start_servers),
+    Part("annealing of jobs", (f"{ANNEALING}:anneal_jobs",), _start_jobs, entered=(f"{SEARCH}._anneal",)),
+    Part("second long annealing", constants={f"{DEFAULTS}.reclaim.long_runs": 1}, entered=(f"{SEARCH}._anneal",)),
+    Part("tree before the spectral bound", constants={f"{DEFAULTS}.reclaim.few_nodes": 0}, entered=BRANCH),
+    Part("spectral bound", (f"{SEARCH}._spectral",)),
+    Part(
+        "fine steps of the spectral bound", constants={"models.aryl.reclaim:FINE": ()}, entered=(f"{SEARCH}._spectral",)
+    ),
+    Part("tree over closures", BRANCH),
+    Part("strong branching", constants={f"{CLOSURES}.tries": 1, f"{CLOSURES}.reliable": 1}, entered=BRANCH),
+    Part("mean gains in strong branching", constants={f"{CLOSURES}.reliable": 10**9}, entered=BRANCH),
+    Part("more than three prices at a node", constants={f"{CLOSURES}.rounds": 3}, entered=BRANCH),
+    Part("search over priority orders", ("models.aryl.list_schedules:ListSearch.best",), _first_schedule),
+    Part("limits of intervals", (f"{LIMITS}:tightened",), _as_it_is),
+    Part("limits of places", (f"{LIMITS}:_LimitSearch._places",)),
+    Part("limits of lengths", (f"{LIMITS}:_LimitSearch._lengths",)),
+    Part("limits of workers", (f"{LIMITS}:_LimitSearch._workers",)),
+    Part(
+        "more than one round of limits",
+        constants={f"{DEFAULTS}.mean_jct.limits.rounds": 1},
+        entered=(f"{LIMITS}:tightened",),
+    ),
+    Part("bounds on completions", (f"{EVENTS}._earliest",), _no_bound),
+    Part("places ruled out by the start", (f"{EVENTS}._at_least",), _no_bound),
+    Part("completions told apart while GPUs are short", (f"{EVENTS}._all_fit",), _after_all),
+    Part(
+        "settings of HiGHS",
+        constants={
+            "models.aryl.mean_jct:SETTINGS": {"mip_feasibility_tolerance": 1e-7, "primal_feasibility_tolerance": 1e-7}
+        },
+        entered=(f"{EVENTS}.model",),
+    ),
+    Part("jobs decided by the linear relaxation", (f"{KNAPSACK}:_undecided",), _all_items),
+    Part("price of a GPU", (f"{KNAPSACK}:linear_bound",), _free_gpus),
+    Part("first choice of items", (f"{KNAPSACK}:_fill",), _base_demand),
+    Part(
+        "dynamic programming",
+        constants={f"{DEFAULTS}.knapsack.cells": 0},
+        entered=(f"{KNAPSACK}:_by_dynamic_programming",),
+    ),
+    Part(
+        "knapsack by HiGHS",
+        constants={f"{DEFAULTS}.knapsack.cells": 10**12, f"{DEFAULTS}.knapsack.steps": 10**12},
+        entered=(f"{KNAPSACK}:_by_highs",),
+    ),
+    Part("first choice of losses", (f"{LOSS}:easiest_first",), _first_servers),
+    Part("losses in whole units", constants={f"{LOSS}:LARGEST_WHOLE": 0}, entered=(f"{LOSS}:solve_loss",)),
+)
+JOINT = {
+    "small components and linear relaxation": ("small components", "linear relaxation"),
+    "linear relaxation and short annealing": ("linear relaxation", "short annealing"),
+    "all long annealing of servers, fine steps, tree before": (
+        "long annealing of servers",
+        "second long annealing",
+        "fine steps of the spectral bound",
+        "tree before the spectral bound",
+    ),
+    "all annealing": ("short annealing", "long annealing"),
+}
+"""Parts that may stand in for one another, left out together."""
+
+
+def _mean_jct(jobs: int, seed: int, **more: Any) -> Instance[Any]:
+    return elastic_jobs(jobs, seed, objective="mean-jct", **more)
+
+
+def _sets(seeds: int) -> dict[str, list[Instance[Any]]]:
+    made: dict[str, Callable[[int], Instance[Any]]] = {
+        "12 of 60 servers, spread": lambda seed: spread_jobs(60, 60, seed, 12),
+        "40 of 200 servers, spread": lambda seed: spread_jobs(200, 200, seed, 40),
+        "60 of 300 servers, spread": lambda seed: spread_jobs(300, 300, seed, 60),
+        "180 of 600 servers, random": lambda seed: loaned_servers(600, 1.0, seed, 180),
+        "180 of 600 servers, 90% random": lambda seed: loaned_servers(600, 0.9, seed, 180),
+        "120 of 600 servers, 20% random": lambda seed: loaned_servers(600, 0.2, seed, 120),
+        "120 of 400 servers, 35% random": lambda seed: loaned_servers(400, 0.35, seed, 120),
+        "60 of 600 servers, random": lambda seed: loaned_servers(600, 1.0, seed, 60),
+        "40 of 200 servers, spread on 2": lambda seed: spread_jobs(200, 267, seed, 40, most=2),
+        "mean JCT, 8 jobs": partial(_mean_jct, 8, elastic_share=0.75),
+        "mean JCT, 10 jobs, load 0.6": partial(_mean_jct, 10),
+        "mean JCT, 10 jobs, load 0.9, loss 10%": partial(_mean_jct, 10, load=0.9, scaling_loss=0.1),
+        "knapsack, 200 jobs": partial(elastic_jobs, 200),
+        "knapsack, 2,000 jobs, workers of 3, 5, 7": partial(
+            elastic_jobs, 2_000, spare_gpus=3_544, gpus_per_worker=(3, 5, 7)
+        ),
+        "lost GPU-hours, 60 of 200": lambda seed: loaned_servers(
+            200, 0.7, seed, 60, elastic_share=0.36, objective="lost-gpu-hours"
+        ),
+        "elastic jobs, 60 of 200": lambda seed: loaned_servers(200, 0.7, seed, 60, elastic_share=0.36),
+    }
+    return {name: [make(seed) for seed in range(101, 101 + seeds)] for name, make in made.items()}
+
+
+def ablation(options: Options, quick: Quick = False) -> Study:
+    """Leave parts out of the exact methods, and compare proofs, gaps and CPU seconds."""
+    parts = PARTS[:1] if quick else PARTS
+    return left_out(EXACT, parts, _sets(1 if quick else 3), limited(options, LIMIT_S), {} if quick else JOINT)

@@ -1,0 +1,140 @@
+"""The parts of BOA's exact methods, and what each is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from experiments.boa.benchmark import EXACT
+from experiments.harness.ablation import Part, copied, left_out
+from experiments.harness.experiment import Quick, Study, limited
+from instances import Instance, Options
+from instances.boa import BoaAllocation, Epoch, JobClass, Speedup, least_budget, newtrace, random_allocation
+from models.boa.real_widths.branching import RunBranching
+from models.boa.real_widths.run_dual import RunDual
+from models.boa.real_widths.runs import lengths
+
+LIMIT_S = 6.0
+GAP = "models.boa.rescaling.gap_closing"
+CLOSE = (f"{GAP}:close_gap",)
+PATHS = "models.boa.rescaling.path_dual"
+BRANCHING = "models.boa.real_widths.branching"
+RUNS = "models.boa.real_widths.runs"
+DUAL = "models.boa.real_widths.run_dual:RunDual"
+maximise_node, maximise = copied(RunBranching.maximise), copied(RunDual.maximise)
+find_lengths = copied(lengths)
+
+
+def _no_labels(*_: Any) -> int:
+    """Stand in for gap closing."""
+    return 0
+
+
+def _no_children(branching: Any, node: Any) -> list[Any]:
+    """Stand in for branching on a node."""
+    return []
+
+
+def _to_the_maximum(branching: Any, node: Any, target: float = np.inf) -> None:
+    """Stand in for a dual that ends at a bound that is good enough."""
+    maximise_node(branching, node)
+
+
+def _from_far(
+    dual: Any, budget: float, clock: Any, allowed: Any = None, near: Any = None, target: float = np.inf
+) -> Any:
+    """Stand in for a dual that begins from the multiplier of the parent."""
+    return maximise(dual, budget, clock, allowed, None, target)
+
+
+def _from_all_widths(runs: Any, mu: float, low: Any = None, high: Any = None) -> Any:
+    """Stand in for a search for widths between those that are known."""
+    return find_lengths(runs, mu)
+
+
+def _nothing_beyond(runs: Any, paid: Any, width: Any) -> Any:
+    """Stand in for the bound on lengths far beyond the best width."""
+    return np.zeros(len(runs))
+
+
+PARTS = (
+    Part("gap closing", CLOSE, _no_labels),
+    Part(
+        "truncated probes",
+        constants={f"{GAP}:DEFAULTS.probe_labels": 10**8, f"{GAP}:DEFAULTS.probe_policies": 10**8},
+        entered=CLOSE,
+    ),
+    Part("limits that grow", constants={f"{GAP}:DEFAULTS.growth": 1e12}, entered=CLOSE),
+    Part("many multipliers at once", constants={f"{PATHS}:CELLS_AT_ONCE": 1}, entered=(f"{PATHS}:PathDual.maximise",)),
+    Part("branching on changes of width", (f"{BRANCHING}:RunBranching.branch",), _no_children),
+    Part(
+        "bounds that are good enough",
+        (f"{BRANCHING}:RunBranching.maximise",),
+        _to_the_maximum,
+        entered=(f"{BRANCHING}:RunBranching.branch",),
+    ),
+    Part("multiplier of the parent", (f"{DUAL}.maximise",), _from_far, entered=(f"{BRANCHING}:RunBranching.branch",)),
+    Part("widths between those known", (f"{RUNS}:lengths",), _from_all_widths),
+    Part("bound far beyond the best width", (f"{RUNS}:_least_beyond",), _nothing_beyond),
+)
+JOINT = {
+    "start and end of the dual of a node": ("bounds that are good enough", "multiplier of the parent"),
+    "start, end and widths of the dual of a node": (
+        "bounds that are good enough",
+        "multiplier of the parent",
+        "widths between those known",
+    ),
+}
+"""Parts that may stand in for one another, left out together."""
+
+
+def _real(instance: Instance[BoaAllocation]) -> Instance[BoaAllocation]:
+    data = instance.data.model_copy(update={"widths": "continuous"})
+    return Instance.of(data, f"{instance.name}-real", instance.source)
+
+
+def _random(
+    classes: int, epochs: int, rescale: float, budget: float, seed: int, widths: int = 64
+) -> Instance[BoaAllocation]:
+    return random_allocation(classes, epochs, widths, rescale=rescale, budget_over_least=budget, seed=seed)
+
+
+def _formulas(classes: int, epochs: int, seed: int) -> Instance[BoaAllocation]:
+    """Classes with Amdahl's speedups, and real widths that only the budget limits."""
+    draw = np.random.default_rng(seed)
+    made = tuple(
+        JobClass(
+            name=f"class-{i}",
+            arrivals_per_hour=float(draw.uniform(0.5, 3)),
+            rescale_hours=float(draw.uniform(0.05, 0.3)),
+            epochs=tuple(
+                Epoch(size_hours=float(draw.uniform(0.1, 1)), speedup=Speedup(amdahl=float(draw.uniform(0.5, 0.999))))
+                for _ in range(epochs)
+            ),
+        )
+        for i in range(classes)
+    )
+    data = BoaAllocation(budget=1e8, classes=made, widths="continuous")
+    data = data.model_copy(update={"budget": 2 * least_budget(data)})
+    return Instance.of(data, f"formulas-{classes}-{epochs}-{seed}")
+
+
+def _sets(seeds: int) -> dict[str, list[Instance[BoaAllocation]]]:
+    made: dict[str, Callable[[int], Instance[BoaAllocation]]] = {
+        "3 classes, 30 epochs, long rescaling, tight": lambda seed: _random(3, 30, 1.0, 1.2, seed),
+        "5 classes, 200 epochs": lambda seed: _random(5, 200, 0.1, 2.0, seed),
+        "50 classes, 60 epochs": lambda seed: _random(50, 60, 0.1, 2.0, seed),
+        "newTrace, real widths, tight": lambda seed: _real(newtrace(1.05 + 0.05 * (seed - 101))),
+        "real widths, 1 class, 8 epochs, tight": lambda seed: _real(_random(1, 8, 1.0, 1.05, seed)),
+        "real widths, 3 classes, 20 epochs": lambda seed: _real(_random(3, 20, 0.3, 1.5, seed, 32)),
+        "real widths, formulas, 4 classes, 8 epochs": lambda seed: _formulas(4, 8, seed),
+    }
+    return {name: [make(seed) for seed in range(101, 101 + seeds)] for name, make in made.items()}
+
+
+def ablation(options: Options, quick: Quick = False) -> Study:
+    """Leave parts out of the exact methods, and compare proofs, gaps and CPU seconds."""
+    parts = PARTS[:1] if quick else PARTS
+    return left_out(EXACT, parts, _sets(1 if quick else 3), limited(options, LIMIT_S), {} if quick else JOINT)

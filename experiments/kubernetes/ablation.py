@@ -1,0 +1,135 @@
+"""The parts of the exact methods for nodes, and what each is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from experiments.harness.ablation import Part, copied, left_out, say_no, say_yes
+from experiments.harness.experiment import Quick, Study, limited
+from instances import Instance, Options
+from instances.kubernetes import NodeConsolidation, random_cluster, shrunk_cluster
+from instances.kubernetes.consolidation_generators import Source
+from models.highs import Solved
+from models.kubernetes.consolidation import _ConsolidationSearch
+
+EXACT = {
+    "node-placement": "models.kubernetes:exact",
+    "node-consolidation": "models.kubernetes:exact_consolidation",
+}
+LIMIT_S = 6.0
+PLACEMENT = "models.kubernetes.exact:_PlacementSearch"
+CONTENTS = "models.kubernetes.contents"
+CONSOLIDATION = "models.kubernetes.consolidation"
+SEARCH = f"{CONSOLIDATION}:_ConsolidationSearch"
+solve_program = copied(_ConsolidationSearch._program)
+
+
+def _pack_anew(search: Any) -> Any:
+    """Stand in for the packing of the pods that wait."""
+    return search._packed(search.rooms, search.rooms.by_direction())
+
+
+def _as_packed(rooms: Any, packed: Any, *_: Any) -> Any:
+    """Stand in for the repair of a packing."""
+    return packed
+
+
+def _equal_mix(resources: int) -> Any:
+    """Stand in for the mixes of resources."""
+    return np.full((1, resources), 1 / resources)
+
+
+def _as_large(arrays: Any, room: Any) -> Any:
+    """Stand in for what pods can fill of a room."""
+    return room
+
+
+def _all_limits(totals: Any, best: int) -> Any:
+    """Stand in for limits by the cost of a plan."""
+    return totals.lower, totals.upper
+
+
+def _only_by_node(search: Any, totals: Any, share: float, continuous: bool, kept: Any = None) -> Solved:
+    """Stand in for the program of totals, but solve that with a number for each class and node."""
+    if continuous:
+        return Solved("effort_limit")
+    found: Solved = solve_program(search, totals, share, continuous, kept)
+    return found
+
+
+PARTS = (
+    Part("packing of what waits", (f"{PLACEMENT}._from_now",), _pack_anew),
+    Part("repair of a packing", ("models.core.rooms:Rooms.by_ejection",), _as_packed),
+    Part("weighted totals", ("models.kubernetes.certificate:totals_short_of",)),
+    Part("program over contents", (f"{PLACEMENT}._bound",), say_no),
+    Part("dives", (f"{PLACEMENT}._dive",)),
+    Part("more than one dive", constants={"models.kubernetes.exact:DIVES": 1}, entered=(f"{PLACEMENT}._dive",)),
+    Part("pricing in dives", constants={f"{CONTENTS}:DIVE_ROUNDS": 0}, entered=(f"{CONTENTS}:Contents.dive",)),
+    Part("smoothing of duals", constants={f"{CONTENTS}:SMOOTHING": 0.0}, entered=(f"{CONTENTS}:Contents.run",)),
+    Part("denominators of duals", (f"{CONTENTS}:_denominator",)),
+    Part("mixes of resources", (f"{CONTENTS}:_mixes",), _equal_mix),
+    Part("programs over some nodes", (f"{PLACEMENT}._complete",)),
+    Part("program over all nodes", (f"{PLACEMENT}._program",), say_yes),
+    Part("packing of all pods anew", (f"{SEARCH}._any_moves",)),
+    Part("packing into nodes kept and rented", (f"{SEARCH}._pack",)),
+    Part("further nodes for what is left over", (f"{SEARCH}._further",)),
+    Part("program of totals", (f"{SEARCH}._program",), _only_by_node),
+    Part("sets of drained nodes", (f"{SEARCH}._by_sets",), entered=("models.kubernetes.drained:drained_sets",)),
+    Part("programs of single sets", constants={f"{CONSOLIDATION}:FEW_SETS": 0}, entered=(f"{SEARCH}._least_of",)),
+    Part("what pods can fill", ("models.kubernetes.drained:_filled",), _as_large),
+    Part("neighbours of plans", (f"{SEARCH}._near",), entered=(f"{CONSOLIDATION}:Steps.from_",)),
+    Part("program with a room for each node", (f"{SEARCH}._by_node",)),
+    Part("limits by the best plan", (f"{CONSOLIDATION}:_limits",), _all_limits),
+)
+JOINT = {
+    "sets and neighbours": ("sets of drained nodes", "neighbours of plans"),
+    "sets, neighbours and packing anew": (
+        "sets of drained nodes",
+        "neighbours of plans",
+        "packing of all pods anew",
+    ),
+}
+"""Parts that may stand in for one another, left out together."""
+
+
+def _changed(instance: Instance[NodeConsolidation], kind: str, **fields: Any) -> Instance[NodeConsolidation]:
+    data = instance.data.model_copy(update=fields)
+    return Instance.of(data, f"{instance.name}-{kind}", instance.source)
+
+
+def _few_evictions(pods: int, most: int, seed: int) -> Instance[NodeConsolidation]:
+    return _changed(shrunk_cluster(pods, seed), f"{most}-evictions", max_evictions=most)
+
+
+def _dear_evictions(pods: int, cloud: Source, seed: int, **fields: Any) -> Instance[NodeConsolidation]:
+    """Evictions cost half a cent an hour, for which packing and totals leave the question open."""
+    return _changed(shrunk_cluster(pods, seed, cloud=cloud), "dear", eviction_usd_per_hour=0.005, **fields)
+
+
+def _sets(seeds: int) -> dict[str, list[Instance[Any]]]:
+    made: dict[str, Callable[..., Instance[Any]]] = {
+        "20 nodes, load 1": partial(random_cluster, 20, load=1.0),
+        "8 nodes, load 1": partial(random_cluster, 8, load=1.0),
+        "12 nodes, pods drawn, load 0.99": partial(random_cluster, 12, load=0.99, planted=False),
+        "20 nodes, pods drawn, load 1": partial(random_cluster, 20, load=1.0, planted=False),
+        "40 nodes, load 0.97": partial(random_cluster, 40, load=0.97),
+        "40 pods of GKE, dear evictions": partial(_dear_evictions, 40, "gke"),
+        "100 pods of AKS, dear evictions": partial(_dear_evictions, 100, "aks"),
+        "40 pods of Table 7, dear evictions": partial(_dear_evictions, 40, "table-7"),
+        "100 pods of Karpenter, dear evictions": partial(_dear_evictions, 100, "karpenter"),
+        "40 pods of EKS moved one by one, dear evictions": partial(_dear_evictions, 40, "eks", moves="pods"),
+        "200 pods, 20 evictions": partial(_few_evictions, 200, 20),
+        "100 pods, any evictions": partial(shrunk_cluster, 100),
+        "60 pods of Karpenter, any evictions": partial(shrunk_cluster, 60, cloud="karpenter"),
+    }
+    return {name: [make(seed=seed) for seed in range(101, 101 + seeds)] for name, make in made.items()}
+
+
+def ablation(options: Options, quick: Quick = False) -> Study:
+    """Leave parts out of the exact methods, and compare proofs, gaps and CPU seconds."""
+    parts = PARTS[:1] if quick else PARTS
+    return left_out(EXACT, parts, _sets(1 if quick else 3), limited(options, LIMIT_S), {} if quick else JOINT)
