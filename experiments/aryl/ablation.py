@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.harness.ablation import Part, left_out, say_no
+from experiments.harness.ablation import Part, left_out
 from experiments.harness.experiment import Quick, Study, limited
 from instances import Instance, Options
 from instances.aryl import elastic_jobs, loaned_servers, spread_jobs
@@ -82,12 +82,6 @@ def _first_servers(data: Any, program: Any) -> list[str]:
 
 
 PARTS = (
-    Part(
-        "small components",
-        ("models.aryl.server_groups:is_small",),
-        say_no,
-        entered=("models.aryl.server_groups:small_trade_off",),
-    ),
     Part("greedy choice of servers", (f"{ANNEALING}:greedy_union",), _first_sets),
     Part("linear relaxation", (f"{SEARCH}._relax",)),
     Part("short annealing", constants={f"{DEFAULTS}.reclaim.short.moves": 1}, entered=(f"{SEARCH}._anneal_jobs",)),
@@ -141,7 +135,6 @@ PARTS = (
     Part("losses in whole units", constants={f"{LOSS}:LARGEST_WHOLE": 0}, entered=(f"{LOSS}:solve_loss",)),
 )
 JOINT = {
-    "small components and linear relaxation": ("small components", "linear relaxation"),
     "linear relaxation and short annealing": ("linear relaxation", "short annealing"),
     "all long annealing of servers, fine steps, tree before": (
         "long annealing of servers",

@@ -99,7 +99,6 @@ class ClosureParameters:
 class ReclaimParameters:
     """The constants of reclaiming. Gaps are relative, between the best solution and the best bound.
 
-    - `few`: jobs, or kinds of servers, of a component whose subsets are listed.
     - `closures`: those of the branch and bound.
     - `short`, `long`: annealing after the linear relaxation, and before the tree.
     - `long_runs`: how often the long annealing is done, of servers and of jobs in turn.
@@ -111,7 +110,6 @@ class ReclaimParameters:
     - `spectral_share`: share of the time left that the spectral bound may take.
     """
 
-    few: int = 12
     closures: ClosureParameters = ClosureParameters()
     short: AnnealingParameters = AnnealingParameters(moves=30_000)
     long: AnnealingParameters = AnnealingParameters()

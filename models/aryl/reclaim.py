@@ -1,9 +1,7 @@
 """Which loaned servers go back: the fast exact method for the least union of k sets (Aryl, section 4).
 
-Idle servers go first. The rest splits into the connected components of the graph of jobs and servers; small ones are
-listed and combined by dynamic programming into one trade-off of jobs against servers, which stands beside the large
-ones in a single linear program. Where its bound does not prove the greedy choice, simulated annealing gives a better
-one, a branch and bound over closures proves it, and a spectral bound helps where the linear one is weak.
+Idle servers go first. If the bound of the linear relaxation does not prove the greedy choice, simulated annealing
+improves the choice and a branch and bound over closures proves it. A spectral bound helps if the linear one is weak.
 """
 
 from __future__ import annotations
@@ -21,46 +19,37 @@ from instances.result import Termination
 from models.aryl.annealing import anneal_jobs, anneal_union, greedy_union
 from models.aryl.closure_tree import ClosureTree
 from models.aryl.parameters import DEFAULTS, AnnealingParameters, ReclaimParameters
-from models.aryl.server_groups import ServerGroups, TradeOff, combine, is_small, small_trade_off
+from models.aryl.server_groups import ServerGroups
 from models.aryl.spectral import FINE, FINE_STEPS, SMOOTHING, SpectralBound
 from models.bounds import whole_bound
 from models.highs import LinearModel, solve_arrays
 from models.incumbent import Incumbent
 
 
-class ReclaimProgram:
-    """The program as arrays, in the order z, x, u."""
+def relaxation(groups: ServerGroups, need: int) -> LinearModel:
+    """Return the linear relaxation: fewest jobs z, of which some free a share x of each group with several jobs.
 
-    def __init__(self, groups: ServerGroups, large: Sequence[int], small: TradeOff, need: int) -> None:
-        self.groups, self.small, self.need = groups, small, need
-        self.jobs = sorted(groups.preempted(large))
-        self.shared = [g for g in large if len(groups.jobs[g]) > 1]
-        self.n_z, self.n_x, self.n_u = len(self.jobs), len(self.shared), len(small.least)
-        self._column = {j: i for i, j in enumerate(self.jobs)}
-        self._alone = np.zeros(self.n_z)  # servers of each job that host no other one
-        for g in large:
-            if len(groups.jobs[g]) == 1:
-                self._alone[self._column[groups.jobs[g][0]]] += len(groups.members[g])
-
-    def model(self) -> LinearModel:
-        """Minimise the number of preempted jobs."""
-        pairs = [(i, self._column[j]) for i, g in enumerate(self.shared) for j in self.groups.jobs[g]]
-        kinds, hit = (np.array(part) for part in zip(*pairs, strict=True))
-        rows = np.arange(len(pairs))
-        freed_only_if_hit = sparse.coo_array(
-            (np.repeat([1.0, -1.0], len(pairs)), (np.tile(rows, 2), np.concatenate([hit, self.n_z + kinds]))),
-            shape=(len(pairs), self.n_z + self.n_x + self.n_u),
-        )
-        freed = np.concatenate([self._alone, self.groups.count[self.shared], np.arange(self.n_u)])
-        one_u = np.concatenate([np.zeros(self.n_z + self.n_x), np.ones(self.n_u)])
-        far = math.inf
-        return LinearModel(
-            cost=np.concatenate([np.ones(self.n_z), np.zeros(self.n_x), self.small.least]),
-            matrix=sparse.vstack([freed_only_if_hit, sparse.coo_array(np.stack([freed, one_u]))]),
-            row_lower=np.concatenate([np.zeros(len(pairs)), [self.need, 1.0]]),
-            row_upper=np.concatenate([np.full(len(pairs), far), [far, 1.0]]),
-            upper=1.0,
-        )
+    A group with one job is free as far as this job is in z.
+    """
+    shared = [g for g, jobs in enumerate(groups.jobs) if len(jobs) > 1]
+    alone = np.zeros(groups.n_jobs)
+    for jobs, servers in zip(groups.jobs, groups.count, strict=True):
+        if len(jobs) == 1:
+            alone[jobs[0]] += servers
+    pairs = [(i, j) for i, g in enumerate(shared) for j in groups.jobs[g]]
+    share, hit = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    rows = np.arange(len(hit))
+    free_only_if_hit = sparse.coo_array(
+        (np.repeat([1.0, -1.0], len(hit)), (np.tile(rows, 2), np.concatenate([hit, groups.n_jobs + share]))),
+        shape=(len(hit), groups.n_jobs + len(shared)),
+    )
+    return LinearModel(
+        cost=np.concatenate([np.ones(groups.n_jobs), np.zeros(len(shared))]),
+        matrix=sparse.vstack([free_only_if_hit, np.concatenate([alone, groups.count[shared]])[None]]),
+        row_lower=np.append(np.zeros(len(hit)), need),
+        row_upper=math.inf,
+        upper=1.0,
+    )
 
 
 def solve_reclaim(
@@ -105,7 +94,7 @@ class _Phase:
 
 
 class _ReclaimSearch:
-    """One solve: the groups of servers, the trade-off of small components, the best set of jobs and the best bound."""
+    """One solve: the groups of servers, the best set of jobs and the best bound."""
 
     def __init__(
         self,
@@ -119,11 +108,6 @@ class _ReclaimSearch:
         self.data, self.options, self.parameters = data, options, parameters
         self.groups = ServerGroups.of(data)
         self.need = max(0, data.reclaim - len(self.groups.idle))
-        components = self.groups.components()
-        small = [members for members in components if is_small(self.groups, members, parameters.few)]
-        large = [g for members in components if not is_small(self.groups, members, parameters.few) for g in members]
-        self.small = combine([small_trade_off(self.groups, members) for members in small], self.need)
-        self.program = ReclaimProgram(self.groups, large, self.small, self.need) if large else None
         self.sets = [jobs for g, jobs in enumerate(self.groups.jobs) for _ in self.groups.members[g]]
         self.tree: ClosureTree | None = None
         self.termination: Termination = "finished"
@@ -133,7 +117,7 @@ class _ReclaimSearch:
 
         self.incumbent: Incumbent[set[int], int] = Incumbent("minimize", self.clock, reported, bound=0)
         best = self._hit(greedy_union(self.sets, self.groups.n_jobs, self.need))
-        self.info: dict[str, object] = {"components": len(components), "large_components": len(components) - len(small)}
+        self.info: dict[str, object] = {"nodes": 0}
         if start is not None:
             gone = set(start)
             hit = {j for j, job in enumerate(data.jobs) if gone.intersection(job.servers)}
@@ -162,10 +146,6 @@ class _ReclaimSearch:
 
     def run(self) -> Termination:
         """Do one phase after the other until the gap is closed or time is out."""
-        if self.program is None:
-            self._improve(set(self.small.jobs(self.need)))
-            self.incumbent.raise_bound(len(self.best))
-            return "finished"
         for phase in self.phases():
             if phase.above < self.gap <= phase.up_to:
                 phase.run(self.clock.spent_s + phase.share * self.clock.remaining_s)
@@ -180,7 +160,7 @@ class _ReclaimSearch:
         p = self.parameters
         small_tree = math.inf if len(self.sets) <= p.few_servers else p.weak
         return (
-            _Phase("linear relaxation", self._relax, above=-math.inf),
+            _Phase("linear relaxation", self._relax),
             _Phase("short annealing", lambda until_s: self._anneal_jobs(p.short)),
             _Phase("root of the tree", lambda until_s: self._branch(until_s, 1)),
             _Phase("long annealing", lambda until_s: self._anneal(p.long)),
@@ -191,12 +171,10 @@ class _ReclaimSearch:
 
     def _relax(self, until_s: float) -> None:
         """Solve the linear relaxation of the integer program."""
-        assert self.program is not None
         left = None if until_s == math.inf else max(until_s - self.clock.spent_s, 1e-3)
-        solved = solve_arrays(self.program.model(), replace(self.options, time_limit=left, gap=0.0))
+        solved = solve_arrays(relaxation(self.groups, self.need), replace(self.options, time_limit=left, gap=0.0))
         if solved.bound is not None:
             self.incumbent.raise_bound(whole_bound(solved.bound))
-        self.info["nodes"] = 0
 
     def _branch(self, until_s: float, nodes: int | None) -> None:
         """Go on with the branch and bound, up to `nodes` nodes in all, until it is done or time or effort is out."""
