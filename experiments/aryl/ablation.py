@@ -31,11 +31,6 @@ def _first_sets(sets: Any, n_jobs: int, k: int) -> list[int]:
     return list(range(k))
 
 
-def _start_servers(sets: Any, n_jobs: int, start: Any, *_: Any) -> list[int]:
-    """Stand in for annealing that swaps servers."""
-    return list(start)
-
-
 def _start_jobs(sets: Any, size: Any, n_jobs: int, start: Any, *_: Any) -> set[int]:
     """Stand in for annealing that swaps jobs."""
     return set(start)
@@ -86,7 +81,6 @@ PARTS = (
     Part("linear relaxation", (f"{SEARCH}._relax",)),
     Part("short annealing", constants={f"{DEFAULTS}.reclaim.short.moves": 1}, entered=(f"{SEARCH}._anneal_jobs",)),
     Part("long annealing", (f"{SEARCH}._anneal",)),
-    Part("long annealing of servers", (f"{ANNEALING}:anneal_union",), _start_servers),
     Part("annealing of jobs", (f"{ANNEALING}:anneal_jobs",), _start_jobs, entered=(f"{SEARCH}._anneal",)),
     Part("second long annealing", constants={f"{DEFAULTS}.reclaim.long_runs": 1}, entered=(f"{SEARCH}._anneal",)),
     Part("tree before the spectral bound", constants={f"{DEFAULTS}.reclaim.few_nodes": 0}, entered=BRANCH),
@@ -136,8 +130,7 @@ PARTS = (
 )
 JOINT = {
     "linear relaxation and short annealing": ("linear relaxation", "short annealing"),
-    "all long annealing of servers, fine steps, tree before": (
-        "long annealing of servers",
+    "second annealing, fine steps, tree before": (
         "second long annealing",
         "fine steps of the spectral bound",
         "tree before the spectral bound",

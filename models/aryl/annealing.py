@@ -47,33 +47,6 @@ def greedy_union(sets: Sequence[Sequence[int]], n_jobs: int, k: int) -> list[int
     return chosen
 
 
-def anneal_union(
-    sets: Sequence[Sequence[int]],
-    n_jobs: int,
-    start: Sequence[int],
-    seed: int,
-    parameters: AnnealingParameters = LONG,
-) -> list[int]:
-    """The choice of len(start) of `sets` with the smallest union seen while swapping chosen sets for others.
-
-    - `sets`: the jobs of each server.
-    - `n_jobs`: number of jobs in all.
-    - `start`: indices of the sets to begin with.
-    - `seed`: seed of the swaps.
-    - `parameters`: number of swaps, and temperatures in jobs.
-    """
-    from models.aryl.annealing_kernels import swap_sets
-
-    inside = set(start)
-    chosen = np.array(start, dtype=np.int64)
-    others = np.array([s for s in range(len(sets)) if s not in inside], dtype=np.int64)
-    if not len(chosen) or not len(others):
-        return list(start)
-    rng, p = np.random.default_rng(seed), parameters
-    kept = swap_sets(rng, _pairs(sets, n_jobs), chosen, others, p.moves, p.warm, p.cold)
-    return [int(s) for s in kept]
-
-
 def anneal_jobs(
     sets: Sequence[Sequence[int]],
     size: Sequence[int],

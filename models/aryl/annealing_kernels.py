@@ -31,41 +31,6 @@ class Pairs(NamedTuple):
 
 
 @compiled
-def swap_sets(rng: Random, pairs: Pairs, chosen: Int, others: Int, moves: int, warm: float, cold: float) -> Int:
-    """The `chosen` sets with the smallest union seen while they are swapped for `others`."""
-    hits = np.zeros(len(pairs.begin) - 1, np.int64)
-    for s in chosen:
-        for e in range(pairs.first[s], pairs.first[s + 1]):
-            hits[pairs.job[e]] += 1
-    current = np.count_nonzero(hits)
-    best, kept = current, chosen.copy()
-    temperature, cooling = warm, (cold / warm) ** (1 / moves)
-    for _ in range(moves):
-        temperature *= cooling
-        a, b = int(rng.random() * len(chosen)), int(rng.random() * len(others))
-        out, into = chosen[a], others[b]
-        change = 0
-        for e in range(pairs.first[out], pairs.first[out + 1]):
-            hits[pairs.job[e]] -= 1
-            change -= hits[pairs.job[e]] == 0
-        for e in range(pairs.first[into], pairs.first[into + 1]):
-            change += hits[pairs.job[e]] == 0
-            hits[pairs.job[e]] += 1
-        if change <= 0 or rng.random() < np.exp(-change / temperature):
-            chosen[a], others[b] = into, out
-            current += change
-            if current < best:
-                best = current
-                kept[:] = chosen
-        else:
-            for e in range(pairs.first[into], pairs.first[into + 1]):
-                hits[pairs.job[e]] -= 1
-            for e in range(pairs.first[out], pairs.first[out + 1]):
-                hits[pairs.job[e]] += 1
-    return kept
-
-
-@compiled
 def _hit(pairs: Pairs, size: Int, missing: Int, job: int, step: int) -> int:
     """Take `job` out of what its sets miss (`step` -1) or put it back (1); the change in sets that miss nothing."""
     change = 0

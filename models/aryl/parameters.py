@@ -70,7 +70,7 @@ class AnnealingParameters:
     """The constants of simulated annealing.
 
     - `moves`: swaps that are tried in a run.
-    - `warm`, `cold`: first and last temperature, in preempted jobs or in servers.
+    - `warm`, `cold`: first and last temperature, in servers.
     """
 
     moves: int = 1_000_000
@@ -101,7 +101,7 @@ class ReclaimParameters:
 
     - `closures`: those of the branch and bound.
     - `short`, `long`: annealing after the linear relaxation, and before the tree.
-    - `long_runs`: how often the long annealing is done, of servers and of jobs in turn.
+    - `long_runs`: how often the long annealing is done.
     - `weak`: gap from which the spectral bound is tried before the tree, unless the servers are no more than
       `few_servers`.
     - `few_nodes`, `open`: below that gap the tree is tried first, for so many nodes; the spectral bound is tried after

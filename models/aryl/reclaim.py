@@ -16,7 +16,7 @@ from scipy import sparse
 from instances import Answer, Options, Report, Stopwatch
 from instances.aryl import ArylReclaim
 from instances.result import Termination
-from models.aryl.annealing import anneal_jobs, anneal_union, greedy_union
+from models.aryl.annealing import anneal_jobs, greedy_union
 from models.aryl.closure_tree import ClosureTree
 from models.aryl.parameters import DEFAULTS, AnnealingParameters, ReclaimParameters
 from models.aryl.server_groups import ServerGroups
@@ -216,12 +216,10 @@ class _ReclaimSearch:
         self.info["spectral_bound"] = low
 
     def _anneal(self, parameters: AnnealingParameters) -> None:
-        """Swap servers and jobs in turn."""
+        """Swap jobs at length, more than once."""
         for _ in range(self.parameters.long_runs):
             if self.clock.expired:
                 break
-            start, seed = self._chosen(self.best), self.options.seed
-            self._improve(self._hit(anneal_union(self.sets, self.groups.n_jobs, start, seed, parameters)))
             self._anneal_jobs(parameters)
 
     def _anneal_jobs(self, parameters: AnnealingParameters) -> None:

@@ -73,7 +73,6 @@ def weakened() -> Iterator[None]:
         patch("models.eva.saving.search", "repack", nothing)
         patch(Contents, "dive", nothing)
         patch("models.aryl.reclaim", "greedy_union", lambda sets, n_jobs, k: list(range(len(sets)))[-k:] if k else [])
-        patch("models.aryl.reclaim", "anneal_union", lambda sets, n_jobs, start, *given: list(start))
         patch("models.aryl.reclaim", "anneal_jobs", lambda sets, size, n_jobs, start, *given: set(start))
         patch(ListSearch, "best", lambda self, first: first)
         for where in ("models.sia.turns", "models.sia.time_indexed"):
