@@ -43,11 +43,6 @@ def _equal_mix(resources: int) -> Any:
     return np.full((1, resources), 1 / resources)
 
 
-def _as_large(arrays: Any, room: Any) -> Any:
-    """Stand in for what pods can fill of a room."""
-    return room
-
-
 def _all_limits(totals: Any, best: int) -> Any:
     """Stand in for limits by the cost of a plan."""
     return totals.lower, totals.upper
@@ -80,7 +75,6 @@ PARTS = (
     Part("program of totals", (f"{SEARCH}._program",), _only_by_node),
     Part("sets of drained nodes", (f"{SEARCH}._by_sets",), entered=("models.kubernetes.drained:drained_sets",)),
     Part("programs of single sets", constants={f"{CONSOLIDATION}:FEW_SETS": 0}, entered=(f"{SEARCH}._least_of",)),
-    Part("what pods can fill", ("models.kubernetes.drained:_filled",), _as_large),
     Part("neighbours of plans", (f"{SEARCH}._near",), entered=(f"{CONSOLIDATION}:Steps.from_",)),
     Part("program with a room for each node", (f"{SEARCH}._by_node",)),
     Part("limits by the best plan", (f"{CONSOLIDATION}:_limits",), _all_limits),

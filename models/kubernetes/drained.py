@@ -15,15 +15,12 @@ import numpy as np
 from instances.arrays import BoolArray, IntArray
 from instances.compiled import compiled
 from instances.kubernetes.consolidation_arrays import ClusterArrays
-from instances.proofs.certificate import NoCertificate
-from instances.proofs.eva.best_pattern import Room, most_worth
 
 MOST_STEPS = 500_000  # of the search for sets
 MOST_SETS = 2_000
 MOST_COVERS = 10_000  # sets of new nodes, none of which is as dear as another that has more room
 MOST_PRODUCT = 500_000_000  # covers that are looked at, for all sets together
 LARGEST = 1 << 62  # of what is summed or multiplied
-FILLED = 20_000  # steps of the search for how far a room can be filled
 
 
 @dataclass(frozen=True)
@@ -62,14 +59,13 @@ def drained_sets(arrays: ClusterArrays, best: int) -> list[DrainedSet] | None:
         MOST_STEPS, MOST_SETS, MOST_PRODUCT,
     )[3]:  # fmt: skip
         return None  # without a look at any cover: there are too many of them
-    covers = _covers(a, _filled(a, a.capacity), takes[nodes].sum(axis=0) + a.pending @ a.need, most - over)
+    covers = _covers(a, takes[nodes].sum(axis=0) + a.pending @ a.need, most - over)
     if covers is None:
         return None
     price, held, numbers = covers
-    free = _filled(a, a.free)
-    short = a.pending @ a.need - free.sum(axis=0)
+    short = a.pending @ a.need - a.free.sum(axis=0)
     found, least, cover, complete = _sets(
-        saved[nodes], a.on_node[nodes], (takes + free)[nodes], short, a.most_evictions, over, price, held,
+        saved[nodes], a.on_node[nodes], (takes + a.free)[nodes], short, a.most_evictions, over, price, held,
         MOST_STEPS, MOST_SETS, MOST_PRODUCT,
     )  # fmt: skip
     if not complete:
@@ -82,25 +78,7 @@ def drained_sets(arrays: ClusterArrays, best: int) -> list[DrainedSet] | None:
     return sorted(sets, key=lambda found: found.least)
 
 
-def _filled(a: ClusterArrays, room: IntArray) -> IntArray:
-    """How much of each resource of each room pods can take at most."""
-    found = room.copy()
-    need, count = a.need.tolist(), a.count.tolist()
-    for m, q in enumerate(room.tolist()):
-        for r in range(len(q)):
-            value = a.need[:, r].tolist()
-            try:
-                best = most_worth(Room(need, q, count), value, 0, FILLED)
-            except NoCertificate:
-                continue
-            if best.complete:
-                found[m, r] = min(q[r], best.worth)
-    return found
-
-
-def _covers(
-    a: ClusterArrays, room: IntArray, wanted: IntArray, below: int
-) -> tuple[IntArray, IntArray, list[IntArray]] | None:
+def _covers(a: ClusterArrays, wanted: IntArray, below: int) -> tuple[IntArray, IntArray, list[IntArray]] | None:
     """Sets of new nodes that cost less than `below`: prices, rooms, of which more than is `wanted` is none, and the
     numbers of each type; the cheapest first, and none with no more room than one that is as cheap."""
     prices, held = np.zeros(1, dtype=np.int64), np.zeros((1, len(wanted)), dtype=np.int64)
@@ -109,7 +87,7 @@ def _covers(
         last, n = np.arange(len(prices)), 0
         while len(last) and (a.most_new[k] < 0 or n < a.most_new[k]):
             n += 1
-            fuller = np.minimum(wanted, held[last] + room[k])
+            fuller = np.minimum(wanted, held[last] + a.capacity[k])
             pays = (prices[last] + price < below) & (fuller > held[last]).any(axis=1)
             begin = len(prices)
             number = numbers[last[pays]]
