@@ -18,7 +18,7 @@ from models.boa.real_widths.runs import lengths
 
 LIMIT_S = 6.0
 GAP = "models.boa.rescaling.gap_closing"
-CLOSE = (f"{GAP}:close_gap",)
+CLOSE = (f"{GAP}:GapClosing.run",)
 PATHS = "models.boa.rescaling.path_dual"
 BRANCHING = "models.boa.real_widths.branching"
 RUNS = "models.boa.real_widths.runs"

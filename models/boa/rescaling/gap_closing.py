@@ -51,15 +51,8 @@ It says whether the policy keeps the budget, not just in whole units.
 """
 
 
-def close_gap(
-    r: ReducedCosts,
-    incumbent: int,
-    target_bound: Callable[[float], float],
-    limits: Limits,
-    improved: Improved,
-    parameters: GapClosingParameters = DEFAULTS,
-) -> int:
-    """Raise the bound and improve the incumbent until both meet. Returns the number of labels.
+class GapClosing:
+    """Raise the bound and improve the incumbent until both meet; all policies within `proven` of L(μ) are enumerated.
 
     - `r`: the network in whole units.
     - `incumbent`: time of the incumbent, units.
@@ -68,11 +61,6 @@ def close_gap(
     - `improved`: called with every improvement.
     - `parameters`: constants of the method.
     """
-    return _Closing(r, incumbent, target_bound, limits, improved, parameters).run()
-
-
-class _Closing:
-    """The gap while closing: everything within `proven` of L(μ) is enumerated."""
 
     def __init__(
         self,
@@ -81,7 +69,7 @@ class _Closing:
         target_bound: Callable[[float], float],
         limits: Limits,
         improved: Improved,
-        parameters: GapClosingParameters,
+        parameters: GapClosingParameters = DEFAULTS,
     ) -> None:
         self.r, self.incumbent, self.target_bound = r, incumbent, target_bound
         self.fastest = incumbent  # of all policies within the budget in whole units
@@ -106,7 +94,8 @@ class _Closing:
     def run(self) -> int:
         """Enumerate at growing δ with the room of a probe, then with ever more, until the gap is closed.
 
-        So an incumbent is looked for at every δ before all of a large δ is enumerated.
+        So the search looks for an incumbent at every δ before it enumerates all of a large δ. Returns the number of
+        labels.
         """
         constants, room = self.parameters, 1
         first = max(self.r.margin, abs(self.r.least) * constants.first * (10 / len(self.r.epochs)) ** 2)

@@ -21,7 +21,7 @@ from instances.arrays import IntArray
 from instances.boa import BoaAllocation, WidthArrays, oversize, planned, proven, shares, width_arrays
 from instances.options import ignore
 from instances.result import Termination
-from models.boa.rescaling.gap_closing import DEFAULTS, GapClosingParameters, close_gap
+from models.boa.rescaling.gap_closing import DEFAULTS, GapClosing, GapClosingParameters
 from models.boa.rescaling.labels import Limits, OutOfMemory
 from models.boa.rescaling.path_dual import Line, Network, Path, PathDual, affordable, network, path, reduced_costs
 from models.highs import OutOfTime
@@ -134,7 +134,8 @@ class _GapSearch:
         try:
             limits.check(0)
             start = self._units(self.paths)
-            self.labels = close_gap(self.reduced, start, self._target_bound, limits, self._improved, self.parameters)
+            closing = GapClosing(self.reduced, start, self._target_bound, limits, self._improved, self.parameters)
+            self.labels = closing.run()
         except OutOfTime:
             self.termination, self.reason = "time_limit", "time limit"
         except (OutOfMemory, MemoryError):
