@@ -71,6 +71,7 @@ PAPER = PaperSpec(
         StudySpec("eva-peers", "experiments.eva.peers:peers", [Recording("peers")]),
         StudySpec("eva-growth", "experiments.eva.growth:growth", [Recording("growth")]),
         StudySpec("eva-ablation", "experiments.eva.ablation:ablation"),
+        StudySpec("eva-saving-ablation", "experiments.eva.saving_ablation:ablation"),
     ],
     judged=dict.fromkeys(("eva-packing", "eva-rounds", "prism", "transactions"), "experiments.eva.judged:TASKS"),
     overview="experiments.eva.reference:OVERVIEW_ROW",

@@ -1,0 +1,126 @@
+"""The parts of Eva's exact method for the net saving and for rounds, and what each is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from experiments.eva.benchmark import EXACT
+from experiments.harness.ablation import Part, left_out, say_no
+from experiments.harness.experiment import Quick, Study, limited
+from instances import Answer, Instance, Options
+from instances.eva import EvaPacking, random_round, random_workloads, table_7
+from instances.eva.reconfiguration import EvaReconfiguration
+
+LIMIT_S = 10.0
+EXACT_ROUND = "models.eva.reconfiguration:exact_reconfiguration"
+DEFAULTS = "models.eva.parameters:DEFAULTS"
+NET_SAVING = "models.eva.net_saving"
+SEARCH = "models.eva.saving.search"
+SAVING = f"{SEARCH}:SavingSearch"
+ROUND = "models.eva.reconfiguration.search:RoundSearch"
+COUNTS = "models.eva.counts:CountBranching"
+
+
+def _at_once(partition: Any, start: Any, options: Any, clock: Any, watch: Any, parameters: Any) -> Any:
+    """Stand in for sifting: the integer program over all columns."""
+    from models.eva.net_saving import _integer
+    from models.highs import Solved
+
+    first = Solved("time_limit", start, partition.value(start), reason="time limit")
+    return _integer(partition, np.arange(len(partition.net)), options, clock, watch, first)
+
+
+def _nothing_solved(*_: Any, **__: Any) -> Any:
+    """Stand in for an integer program."""
+    from models.highs import Solved
+
+    return Solved("time_limit")
+
+
+def _as_it_is(data: Any, answer: Answer, *_: Any) -> Answer:
+    """Stand in for a derivation of what a small instance saves."""
+    return answer
+
+
+PARTS = (
+    Part("all patterns first", constants={f"{DEFAULTS}.first_saving_patterns": 0}, entered=(f"{NET_SAVING}:_solve",)),
+    Part(
+        "all patterns",
+        constants={f"{DEFAULTS}.first_saving_patterns": 0, f"{DEFAULTS}.saving_patterns": 0},
+        entered=(f"{NET_SAVING}:_solve",),
+    ),
+    Part("sifting of all patterns", (f"{NET_SAVING}:_solve",), _at_once),
+    Part("column generation", ("models.eva.saving.parameters:suits",), say_no, entered=(f"{NET_SAVING}:_generated",)),
+    Part("numbers of instances", (f"{SAVING}._count",)),
+    Part(
+        "short list before a long one",
+        constants={f"{DEFAULTS}.saving.counts.probed": 1 << 60},
+        entered=(f"{COUNTS}._leaf",),
+    ),
+    Part("dives", (f"{SAVING}._dive",)),
+    Part("parts that are packed anew", (f"{SEARCH}:repack",)),
+    Part("integer programs over lists", (f"{SAVING}._list",)),
+    Part("least cost as a bound", (f"{SAVING}._lower_otherwise",)),
+    Part("derivation of a small optimum", ("models.derivation:settle_small",), _as_it_is),
+)
+JOINT = {
+    "dives and parts that are packed anew": ("dives", "parts that are packed anew"),
+    "numbers of instances, dives and packing anew": (
+        "numbers of instances",
+        "dives",
+        "parts that are packed anew",
+    ),
+    "sifting, dives and packing anew": ("sifting of all patterns", "dives", "parts that are packed anew"),
+    "all patterns, dives and packing anew": ("all patterns", "dives", "parts that are packed anew"),
+}
+"""Parts that may stand in for one another, left out together."""
+ROUND_PARTS = (
+    Part("numbers of instances in a round", (f"{ROUND}._counted",), say_no),
+    Part("integer program over a list", (f"{SAVING}._integer",), _nothing_solved),
+    Part("longer lists", (f"{ROUND}._longer",)),
+    Part(
+        "short list before a long one",
+        constants={"models.eva.saving.parameters:ROUND.counts.probed": 1 << 60},
+        entered=(f"{COUNTS}._leaf",),
+    ),
+    Part("derivation of a small optimum", ("models.derivation:settle_small",), _as_it_is),
+)
+
+
+def _sets(seeds: int) -> dict[str, list[Instance[EvaPacking]]]:
+    made: dict[str, Callable[[int], Instance[EvaPacking]]] = {
+        "Table 7, 100 tasks": partial(table_7, 100, objective="net-saving"),
+        "40 tasks of 20 workloads": partial(random_workloads, 40, 20),
+        "100 tasks of 20 workloads": partial(random_workloads, 100, 20),
+        "60 tasks of 40 workloads, throughput from 0.8": partial(random_workloads, 60, 40, least_throughput=0.8),
+        "120 tasks of 60 workloads": partial(random_workloads, 120, 60),
+        "60 tasks of 30 workloads, throughput from 0.9": partial(random_workloads, 60, 30, least_throughput=0.9),
+    }
+    return {name: [make(seed) for seed in range(101, 101 + seeds)] for name, make in made.items()}
+
+
+def _round_sets(seeds: int) -> dict[str, list[Instance[EvaReconfiguration]]]:
+    made: dict[str, Callable[[int], Instance[EvaReconfiguration]]] = {
+        "round of 15 tasks": partial(random_round, 15),
+        "round of 60 tasks": partial(random_round, 60),
+        "round of 60 tasks, jobs of 2": partial(random_round, 60, tasks_per_job=2),
+        "round of 150 tasks": partial(random_round, 150),
+    }
+    return {name: [make(seed) for seed in range(101, 101 + seeds)] for name, make in made.items()}
+
+
+def ablation(
+    options: Options,
+    rounds: Annotated[bool, typer.Option("--rounds", help="Study the method for rounds instead.")] = False,
+    quick: Quick = False,
+) -> Study:
+    """Leave parts out of the exact method for the net saving, and compare proofs, gaps and CPU seconds."""
+    limit, seeds = limited(options, LIMIT_S), 1 if quick else 3
+    if rounds:
+        return left_out(EXACT_ROUND, ROUND_PARTS[:1] if quick else ROUND_PARTS, _round_sets(seeds), limit)
+    return left_out(EXACT, PARTS[:1] if quick else PARTS, _sets(seeds), limit, {} if quick else JOINT)

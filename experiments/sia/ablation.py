@@ -1,0 +1,176 @@
+"""The parts of SIA's exact oracle, and what each is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from experiments.harness.ablation import Part, left_out, say_no
+from experiments.harness.experiment import Quick, Study, limited
+from experiments.sia.benchmark import EXACT
+from experiments.sia.draw import on_servers
+from instances import Instance, Options
+from instances.arrays import IntArray
+from instances.sia import VARIANTS, SiaLocalOracle, SiaOracle, synthetic
+from instances.sia.arrays import OracleArrays
+
+LIMIT_S = 10.0
+LOCAL_EXACT = "models.sia:local_exact"
+DEFAULTS = "models.sia.parameters:DEFAULTS"
+PARTED = "models.sia.exact:PartedProof"
+TURNS = "models.sia.turns:CuttingTurns"
+ELITE = "models.sia.turns:EliteSearch"
+TIME_INDEXED = "models.sia.time_indexed:_TimeIndexed"
+LOCAL = "models.sia.local_exact:_LocalProof"
+
+
+def _only_shorter_windows(arrays: OracleArrays, best: IntArray) -> tuple[OracleArrays, IntArray, IntArray]:
+    """Stand in for the presolve: no job waits longer than all jobs of the schedule, and all jobs are one part."""
+    cutoff = np.minimum(arrays.cutoff, arrays.submit + arrays.delay(best))
+    return replace(arrays, cutoff=cutoff), np.zeros(len(best), dtype=np.int64), best
+
+
+def _same_cutoff(arrays: OracleArrays, cutoff: IntArray, best: IntArray) -> IntArray:
+    """Stand in for the search of full steps, which ends windows."""
+    return cutoff
+
+
+def _one_part(arrays: OracleArrays, cutoff: IntArray) -> IntArray:
+    """Stand in for the division into parts."""
+    return np.zeros(len(cutoff), dtype=np.int64)
+
+
+def _no_rows(*_: Any, **__: Any) -> list[Any]:
+    """Stand in for a function that separates rows."""
+    return []
+
+
+def _not_grown(proof: Any, relaxation: Any) -> str:
+    """Stand in for the trees."""
+    return "time_limit"
+
+
+def _not_annealed(arrays: OracleArrays, starts: IntArray, clock: Any, **_: Any) -> tuple[IntArray | None, IntArray]:
+    """Stand in for annealing with penalties."""
+    return None, starts
+
+
+def _not_improved(arrays: OracleArrays, starts: IntArray, clock: Any, **_: Any) -> IntArray:
+    """Stand in for the neighbourhood search."""
+    return starts
+
+
+def _finished(*_: Any) -> str:
+    """Stand in for a step that says how it ended."""
+    return "finished"
+
+
+def _model_without_solution(*_: Any) -> tuple[str, None]:
+    """Stand in for the model with servers."""
+    return "finished", None
+
+
+PARTS = (
+    Part("presolve", ("models.sia.presolve:presolved",), _only_shorter_windows),
+    Part("windows that end behind full steps", ("models.sia.presolve:_behind_full_steps",), _same_cutoff),
+    Part("division into parts", ("models.sia.presolve:_parts",), _one_part),
+    Part("all orders of small parts", (f"{PARTED}._enumerated",), say_no),
+    Part("all orders between cuts", (f"{TURNS}._enumerate",)),
+    Part("parts proven one by one", constants={f"{DEFAULTS}.part_starts": -1}, entered=(f"{PARTED}._proven",)),
+    Part("groups of jobs", ("models.sia.branching:branch_apart",)),
+    Part("trees", ("models.sia.branching:branch",), _not_grown),
+    Part("volume algorithm in the tree", ("models.sia.start_tree:StartTree._by_prices",), say_no),
+    Part("schedules from nodes", ("models.sia.branching:_draw", "models.sia.branching:GroupTree._draw")),
+    Part("cuts", ("models.sia.cuts:separate",), _no_rows),
+    Part(
+        "early end of column generation",
+        constants={f"{DEFAULTS}.bound_accuracy": 0.0},
+        entered=("models.sia.relaxation:StartRelaxation.converge",),
+    ),
+    Part("several turns", constants={f"{DEFAULTS}.turn_gain": 1.0}, entered=(f"{TURNS}._search",)),
+    Part("neighbourhood search", ("models.sia.search:improve",), _not_improved),
+    Part(
+        "moves to distant places",
+        constants={f"{DEFAULTS}.elsewhere": 0.0},
+        entered=("models.sia.search:improve",),
+    ),
+    Part("repairs of a move", constants={f"{DEFAULTS}.try_repairs": 0}, entered=("models.sia.search:improve",)),
+    Part("several draws", constants={f"{DEFAULTS}.draws": 1}, entered=(f"{ELITE}.draw",)),
+    Part("elite search", (f"{TURNS}._heavy",), say_no, entered=(f"{ELITE}.run",)),
+    Part("searches that begin with the elite", constants={f"{DEFAULTS}.drawn": 1.0}, entered=(f"{ELITE}.run",)),
+    Part("last search", constants={f"{DEFAULTS}.failures_last": 0}, entered=(f"{ELITE}.run",)),
+    Part("annealing with penalties", ("models.sia.search:settle",), _not_annealed),
+    Part("prices of fairness", (f"{TIME_INDEXED}._exclude",)),
+    Part("schedules by backfilling, with fairness", (f"{TIME_INDEXED}._construct",)),
+)
+JOINT = {
+    "all orders": ("all orders of small parts", "all orders between cuts"),
+    "presolve and all orders": ("presolve", "all orders of small parts", "all orders between cuts"),
+    "presolve, orders, parts and groups": (
+        "presolve",
+        "all orders of small parts",
+        "all orders between cuts",
+        "parts proven one by one",
+        "groups of jobs",
+    ),
+    "parts one by one and groups": ("parts proven one by one", "groups of jobs"),
+    "extras of the elite search": ("searches that begin with the elite", "several draws", "last search"),
+    "annealing with penalties and elite": ("annealing with penalties", "searches that begin with the elite"),
+    "extras of a move": ("moves to distant places", "repairs of a move"),
+}
+"""Parts that may stand in for one another, left out together."""
+LOCAL_PARTS = (
+    Part("servers for the schedule without locality", ("models.sia.local_exact:pack",)),
+    Part("schedules near it", (f"{LOCAL}._near",)),
+    Part("bound without locality", (f"{LOCAL}._without_locality",), _finished),
+    Part(
+        "cuts with locality",
+        constants={"models.sia.local_exact:LOCAL_DEFAULTS.most_rounds": 1},
+        entered=(f"{LOCAL}._open_columns",),
+    ),
+    Part("model with servers", (f"{LOCAL}._placed",), _model_without_solution),
+    *(part for part in PARTS if part.name in {"presolve", "all orders of small parts", "all orders between cuts"}),
+)
+LOCAL_JOINT = {"presolve and all orders": JOINT["presolve and all orders"]}
+
+
+def _sets(seeds: int) -> dict[str, list[Instance[SiaOracle]]]:
+    base = VARIANTS["base"]
+    low, high = replace(base, load=(0.7, 0.7)), replace(base, load=(1.0, 1.0))
+    made: dict[str, Callable[[int], Instance[SiaOracle]]] = {
+        "half a day, load 0.7": lambda seed: synthetic(low, seed, days=0.5),
+        "half a day, load 1.0": lambda seed: synthetic(high, seed, days=0.5),
+        "a day": lambda seed: synthetic("base", seed, days=1.0),
+        "three days of 5-minute slots": lambda seed: synthetic("base", seed, slot_minutes=5.0),
+        "two days of 5-minute slots": lambda seed: synthetic("base", seed, days=2.0, slot_minutes=5.0),
+        "two days, load 1.0": lambda seed: synthetic(high, seed, days=2.0),
+        "a quarter of a day with fairness": lambda seed: synthetic("base", seed, days=0.25, fairness_weight=1.0),
+    }
+    return {name: [make(seed) for seed in range(101, 101 + seeds)] for name, make in made.items()}
+
+
+def _local_sets(seeds: int) -> dict[str, list[Instance[SiaLocalOracle]]]:
+    made = {
+        "a quarter of a day on servers": partial(on_servers, days=0.25),
+        "half a day on servers": partial(on_servers, days=0.5),
+    }
+    return {name: [make(seed=seed) for seed in range(101, 101 + seeds)] for name, make in made.items()}
+
+
+def ablation(
+    options: Options,
+    local: Annotated[bool, typer.Option("--local", help="Study the method with locality instead.")] = False,
+    quick: Quick = False,
+) -> Study:
+    """Leave parts out of the exact oracle, and compare proofs, gaps and CPU seconds."""
+    limit, seeds = limited(options, LIMIT_S), 1 if quick else 3
+    if local:
+        parts, joint = LOCAL_PARTS[:1] if quick else LOCAL_PARTS, {} if quick else LOCAL_JOINT
+        return left_out(LOCAL_EXACT, parts, _local_sets(seeds), limit, joint)
+    parts = PARTS[:1] if quick else PARTS
+    return left_out(EXACT, parts, _sets(seeds), limit, {} if quick else JOINT)
