@@ -62,21 +62,12 @@ PARTS = (
         constants={f"{DEFAULTS}.saving.counts.probed": 1 << 60},
         entered=(f"{COUNTS}._leaf",),
     ),
-    Part("dives", (f"{SAVING}._dive",)),
-    Part("parts that are packed anew", (f"{SEARCH}:repack",)),
     Part("integer programs over lists", (f"{SAVING}._list",)),
     Part("least cost as a bound", (f"{SAVING}._lower_otherwise",)),
     Part("derivation of a small optimum", ("models.derivation:settle_small",), _as_it_is),
 )
 JOINT = {
-    "dives and parts that are packed anew": ("dives", "parts that are packed anew"),
-    "numbers of instances, dives and packing anew": (
-        "numbers of instances",
-        "dives",
-        "parts that are packed anew",
-    ),
-    "sifting, dives and packing anew": ("sifting of all patterns", "dives", "parts that are packed anew"),
-    "all patterns, dives and packing anew": ("all patterns", "dives", "parts that are packed anew"),
+    "numbers of instances and integer programs": ("numbers of instances", "integer programs over lists"),
 }
 """Parts that may stand in for one another, left out together."""
 ROUND_PARTS = (

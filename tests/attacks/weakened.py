@@ -21,7 +21,6 @@ from instances.eva.arrays import Group, PackingArrays
 from models.aryl.list_schedules import ListSearch
 from models.core.rooms import Packed, Rooms
 from models.eva.branch_and_price.dive import ColumnDive
-from models.eva.saving.diving import Diving
 from models.kubernetes.contents import Contents
 from tests.attacks.brute import FAMILIES
 from tests.attacks.families import Tally, attack
@@ -69,8 +68,6 @@ def weakened() -> Iterator[None]:
         for where in ("models.eva.exact", "models.eva.net_saving", "models.eva.totals"):
             patch(where, "pack_greedily", one_each)
         patch(ColumnDive, "run", nothing)
-        patch(Diving, "packing", nothing)
-        patch("models.eva.saving.search", "repack", nothing)
         patch(Contents, "dive", nothing)
         patch("models.aryl.reclaim", "greedy_union", lambda sets, n_jobs, k: list(range(len(sets)))[-k:] if k else [])
         patch("models.aryl.reclaim", "anneal_jobs", lambda sets, size, n_jobs, start, *given: set(start))

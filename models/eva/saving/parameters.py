@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from instances.eva.arrays import PackingArrays
 from models.eva.counts import CountParameters
@@ -27,11 +27,6 @@ class SavingParameters:
     - `growth`: factor by which that grows; its root is taken where a list is too long, unless it is `least_growth`.
     - `listed`: most columns in a list.
     - `probe_nodes`: most nodes of an integer program over a list that cannot prove the optimum.
-    - `repack_above`: columns in a list above which the incumbent is first improved by packing parts of it anew.
-    - `repacked`: most tasks that are packed anew at a time, at first: `more` times as many where the best for them was
-      the same, but `most_repacked` at most, and `fewer` times where it was not found.
-    - `repackings`: how often at most, in `repack_share` of the time left; `patience`: how often in a row without gain,
-      `last_patience` where nothing else is left to be done within a time limit; `repack_seconds`: most seconds of one.
     """
 
     most_tasks: int = 256
@@ -51,21 +46,6 @@ class SavingParameters:
     least_growth: float = 1.1
     listed: int = 60_000
     probe_nodes: int = 300
-    repack_above: int = 20_000
-    repacked: int = 50
-    more: float = 1.02
-    fewer: float = 0.9
-    most_repacked: int = 150
-    repackings: int = 1_000
-    repack_share: float = 0.3
-    patience: int = 60
-    last_patience: int = 100
-    repack_seconds: float = 1.0
-
-    def of_part(self) -> SavingParameters:
-        """Those of a part of an instance that is packed anew: a good packing soon, proven or not."""
-        counts = replace(self.counts, nodes=200)
-        return replace(self, nodes=5_000, listing_nodes=200_000, counted=2_000, counts=counts, lists=1, programs=False)
 
 
 DEFAULTS = SavingParameters()

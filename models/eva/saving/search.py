@@ -10,7 +10,7 @@ at growing δ.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -19,15 +19,13 @@ from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray, IntArray
-from instances.eva.arrays import PackingArrays
 from instances.eva.reconfiguration_arrays import NEW, Placed
 from instances.result import Termination
 from models.bounds import real_bound
 from models.core.column_generation import ColumnGeneration, Relaxed
 from models.core.linear_program import LinearProgram
 from models.eva.counts import BestListed, CountBranching
-from models.eva.saving.columns import PackingMaster, SavingColumns, SavingDuals, SavingMaster
-from models.eva.saving.diving import Diving
+from models.eva.saving.columns import SavingColumns, SavingDuals, SavingMaster
 from models.eva.saving.parameters import SavingParameters, suits
 from models.eva.saving.pricing import SavingPricer
 from models.fine_units import FineUnits, coarse_unit
@@ -36,9 +34,7 @@ from models.highs import Solved, SolveFailed, solve_arrays
 LEAST_S = 0.05  # Seconds that an integer program has in any case.
 GENERATING = 0.5  # The share of the time limit that column generation has.
 PROBE_SHARE = 0.3  # The share of the time left that an integer program has which cannot prove the optimum.
-PART_GAP = 1e-6  # The gap at which a part that is packed anew is done.
 LIST_GAP = 1e-3  # The gap of an integer program that cannot prove the optimum, or that asked for where it is less.
-KEPT = 0.5  # The share of the incumbent's instances that stay when the others are packed anew by a dive.
 WHOLE = 1e-7  # A solution of the linear program this close to whole numbers is one.
 
 Improved = Callable[[list[Placed] | None, float | None], None]
@@ -85,8 +81,7 @@ class SavingSearch:
         self.value = self._value(self.columns, self.copies)
         self._begin(start)
         self.bound = self.lp_bound = self.dual_bound = arrays.scale * float(arrays.packing.price_alone)
-        self.rounds, self.listed, self.converged, self._timed_out, self._settled = 0, 0, False, False, False
-        self.random = np.random.default_rng(options.seed)
+        self.rounds, self.listed, self.converged, self._timed_out = 0, 0, False, False
         self.termination: Termination = "finished"
         self.reason: str | None = None
 
@@ -117,18 +112,12 @@ class SavingSearch:
         generation = Generation(self.master, pricer, first, self.options, self.clock, self.parameters)
         made = self._generated(generation, GENERATING)
         if self._timed_out:
-            self._dive(made.columns)
             made = self._generated(generation, 1 - PROBE_SHARE)
         if made.converged:
             self._close(made, pricer)
         else:
             self._lower_otherwise()
-            self._dive(made.columns)
-            self._dive(made.columns, again=True)
             self._integer(made.columns, final=False)
-        if self.parameters.programs and self.options.time_limit is not None and not self._settled:
-            while not self.closed and not self.clock.expired:
-                repack(self, self.clock, self.parameters.last_patience)
         if not self.closed:
             missing = (
                 "what is left may be rounding" if made.converged else "the linear program was not solved to the end"
@@ -147,23 +136,6 @@ class SavingSearch:
         self._lower(self.lp_bound)
         return made
 
-    def _dive(self, columns: SavingColumns, again: bool = False) -> None:
-        """Dive over some columns, or `again` and again, each time with half of the incumbent's instances kept."""
-        if not isinstance(self.master, PackingMaster) or self.closed:
-            return
-        every = SavingColumns.joined([columns, self.columns])
-        clock = self._share_of_time(PROBE_SHARE)
-        diving, kept, idle = Diving(self.master, every, clock), np.zeros(len(every.group), dtype=np.int64), 0
-        while idle < self.parameters.patience and not self.closed and not clock.expired:
-            if again:
-                kept = self.random.binomial(every.copies_of(self.columns, self.copies), KEPT)
-            found, before = diving.packing(kept), self.value
-            if found is not None:
-                self.offer(every, found)
-            if not again:
-                return
-            idle = 0 if self.value > before else idle + 1
-
     def offer(self, columns: SavingColumns, copies: IntArray, told: bool = True) -> None:
         """Make a solution the incumbent where that is better."""
         used = np.array([int(copies[columns.group == g].sum()) for g in range(len(self.many))])
@@ -176,12 +148,6 @@ class SavingSearch:
             self.columns, self.copies, self.value = columns.chosen(chosen), copies[chosen], value
             if told:
                 self.improved(self.placed, None)
-
-    def part(self, packing: PackingArrays, start: Sequence[Placed], seconds: float | None) -> SavingSearch:
-        """A search for a packing of a part of the tasks."""
-        options = replace(self.options, time_limit=seconds, gap=PART_GAP)
-        master, parameters = PackingMaster(packing), self.parameters.of_part()
-        return SavingSearch(master, start, options, Stopwatch(seconds), lambda placed, bound: None, parameters)
 
     def _share_of_time(self, share: float) -> Stopwatch:
         """A clock that has a share of the time left."""
@@ -205,13 +171,10 @@ class SavingSearch:
         x = np.rint(made.x)
         if np.abs(made.x - x).max(initial=0.0) < WHOLE:
             self.offer(made.columns.chosen(np.arange(len(x))), x.astype(np.int64))
-        if self.parameters.programs:
-            self._dive(made.columns)
         if not self.closed:
             self._count(made, pricer)
         if self.closed or not self.parameters.programs:
             return
-        self._dive(made.columns, again=True)
         self._integer(made.columns, final=False)
         self._list(made, pricer)
 
@@ -259,19 +222,12 @@ class SavingSearch:
         """List the columns that may still matter at growing δ, and find the best solution over them."""
         p = self.parameters
         delta, growth = max(p.first_share * abs(made.bound), self.noise), p.growth
-        last, limited, repacked = made.columns, self.options.time_limit is not None, False
+        last, limited = made.columns, self.options.time_limit is not None
         while not self.closed and not self.clock.expired:
             gap = self.dual_bound - self.value
             final = delta * growth >= gap or delta == 0
             tried = gap + self.noise if final else delta
             listed = pricer.within(made.duals, tried, self.parameters.listed)
-            long = growth <= p.least_growth if listed is None else len(listed.group) > p.repack_above
-            if long and not repacked:
-                repacked = True
-                repack(self, self._share_of_time(p.repack_share), p.patience)
-                if not self.closed:
-                    self._count(made, pricer)
-                continue
             if listed is None and growth > self.parameters.least_growth:
                 delta /= growth
                 growth **= 0.5
@@ -286,7 +242,7 @@ class SavingSearch:
             if solved.termination == "finished" and solved.bound is not None:
                 self._lower(max(solved.bound - self.moving_all, self.dual_bound - tried))
             if final:
-                self._settled, self.reason = solved.termination == "finished", solved.reason
+                self.reason = solved.reason
                 return
             delta *= growth
 
@@ -448,56 +404,3 @@ class Generation:
         entries = sparse.csc_array(master.entries(fresh))
         self.program.add(net / self.unit, entries.indptr[:-1], entries.indices, entries.data)
         return -bound, len(gains)
-
-
-def repack(search: SavingSearch, clock: Stopwatch, patience: int) -> None:
-    """Improve the incumbent of a search until it is good enough, a limit is reached or nothing is found any more.
-
-    For a packing alone: no instance exists. `patience`: how often in a row nothing better may be found.
-    """
-    p, effort = search.parameters, search.options.effort
-    most = p.repackings if effort is None else min(p.repackings, effort)
-    idle, tasks = 0, float(p.repacked)
-    for _ in range(most):
-        if search.closed or clock.expired or idle >= patience:
-            return
-        held = np.repeat(search.columns.on_it, search.copies, axis=0)
-        kinds = np.repeat(search.master.kind_of(search.columns), search.copies)
-        order = search.random.permutation(len(held))
-        order = order[held[order].sum(axis=1) <= tasks]
-        chosen = order[np.cumsum(held[order].sum(axis=1)) <= tasks]
-        before = search.value
-        proven = not len(chosen) or _repack_some(search, held, kinds, chosen, clock)
-        idle = 0 if search.value > before else idle + 1
-        if not proven:
-            tasks = max(tasks * p.fewer, p.repacked / 2)
-        elif idle:
-            tasks = min(tasks * p.more, p.most_repacked)
-
-
-def _repack_some(search: SavingSearch, held: IntArray, kinds: IntArray, chosen: IntArray, clock: Stopwatch) -> bool:
-    """Pack the tasks of some instances anew, of all instances that hold `held` (I, N) and are of types `kinds` (I,).
-
-    Whether the best for these tasks was proven.
-    """
-    packing = search.master.arrays.packing
-    count = held[chosen].sum(axis=0)
-    classes = np.flatnonzero(count)
-    place = {int(c): i for i, c in enumerate(classes)}
-    start: Sequence[Placed] = [
-        (NEW, int(kinds[i]), {place[int(c)]: int(held[i, c]) for c in np.flatnonzero(held[i])}, 1) for i in chosen
-    ]
-    limited = search.options.time_limit is not None
-    seconds = max(LEAST_S, min(search.parameters.repack_seconds, clock.remaining_s)) if limited else None
-    part = search.part(packing.only(classes, count[classes]), start, seconds)
-    before = part.value
-    part.run()
-    if part.value <= before + part.noise:
-        return part.closed
-    fresh = np.zeros((len(part.columns.group), packing.classes), dtype=np.int64)
-    fresh[:, classes] = part.columns.on_it
-    kept = np.delete(held, chosen, axis=0)
-    rows = np.vstack([kept, np.repeat(fresh, part.copies, axis=0)])
-    columns = SavingColumns.joined([SavingColumns.of(NEW, rows)])
-    search.offer(columns, columns.copies_of(SavingColumns.of(NEW, rows), np.ones(len(rows), dtype=np.int64)))
-    return part.closed

@@ -20,7 +20,6 @@ from models.eva.net_saving import few_patterns
 from models.eva.parameters import EvaExactParameters
 from models.eva.saving import search
 from models.eva.saving.columns import PackingMaster, SavingColumns, SavingDuals
-from models.eva.saving.diving import Diving
 from models.eva.saving.kernels import knapsack, with_surrogate
 from models.eva.saving.parameters import SavingParameters
 from models.eva.saving.pricing import SavingPricer
@@ -246,35 +245,6 @@ def test_where_no_class_is_searched_the_sum_of_resources_is_nothing():
     )
     assert need.shape == (0, 3)
     assert room.tolist() == [4, 0, 0]
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_a_dive_keeps_what_it_is_given_and_packs_every_task_once(seed: int):
-    master, pricer = prepared(small(seed))
-    count = master.arrays.packing.count
-    alone = SavingColumns.of(NEW, np.eye(len(count), dtype=np.int64))
-    made = Generation(master, pricer, alone, TIGHT, Stopwatch(), SavingParameters()).run()
-    diving, draw = Diving(master, made.columns, Stopwatch()), np.random.default_rng(seed)
-    kept = np.zeros(len(made.columns.group), dtype=np.int64)
-    for _ in range(4):
-        found = diving.packing(kept)
-        assert found is not None
-        assert (found >= kept).all()
-        assert (found @ made.columns.on_it == count).all()
-        assert float(master.net(made.columns) @ found) <= made.bound + master.noise()
-        kept = draw.binomial(found, 0.5)
-
-
-def test_a_dive_that_the_solver_ends_has_no_packing(monkeypatch: pytest.MonkeyPatch):
-    master, _ = prepared(small(0))
-    columns = SavingColumns.of(NEW, np.eye(master.arrays.packing.classes, dtype=np.int64))
-    diving = Diving(master, columns, Stopwatch())
-
-    def failing(*_: object, **__: object) -> bool:
-        raise SolveFailed("no")
-
-    monkeypatch.setattr(linear_program, "reoptimize", failing)
-    assert diving.packing(np.zeros(len(columns.group), dtype=np.int64)) is None
 
 
 def test_small_tasks_on_large_instances_are_solved_to_the_end():
