@@ -82,10 +82,9 @@ PARTS = (
     Part("all orders of small parts", (f"{PARTED}._enumerated",), say_no),
     Part("all orders between cuts", (f"{TURNS}._enumerate",)),
     Part("parts proven one by one", constants={f"{DEFAULTS}.part_starts": -1}, entered=(f"{PARTED}._proven",)),
-    Part("groups of jobs", ("models.sia.branching:branch_apart",)),
     Part("trees", ("models.sia.branching:branch",), _not_grown),
     Part("volume algorithm in the tree", ("models.sia.start_tree:StartTree._by_prices",), say_no),
-    Part("schedules from nodes", ("models.sia.branching:_draw", "models.sia.branching:GroupTree._draw")),
+    Part("schedules from nodes", ("models.sia.branching:_draw",)),
     Part("cuts", ("models.sia.cuts:separate",), _no_rows),
     Part(
         "early end of column generation",
@@ -111,14 +110,6 @@ PARTS = (
 JOINT = {
     "all orders": ("all orders of small parts", "all orders between cuts"),
     "presolve and all orders": ("presolve", "all orders of small parts", "all orders between cuts"),
-    "presolve, orders, parts and groups": (
-        "presolve",
-        "all orders of small parts",
-        "all orders between cuts",
-        "parts proven one by one",
-        "groups of jobs",
-    ),
-    "parts one by one and groups": ("parts proven one by one", "groups of jobs"),
     "extras of the elite search": ("searches that begin with the elite", "several draws", "last search"),
     "annealing with penalties and elite": ("annealing with penalties", "searches that begin with the elite"),
     "extras of a move": ("moves to distant places", "repairs of a move"),

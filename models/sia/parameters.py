@@ -59,7 +59,6 @@ class OracleParameters:
 
     - `moderate_candidates`: candidate starts up to which the tree begins without further turns.
     - `node_cuts`: most rounds of cuts at a node.
-    - `regroup_gain`: share of the open starts that trees of groups have to close for jobs to be grouped anew.
     - `proof_nodes`: most nodes of a certificate.
 
     Neighbourhood search:
@@ -156,7 +155,6 @@ class OracleParameters:
 
     moderate_candidates: int = 12_000
     node_cuts: int = 2
-    regroup_gain: float = 0.1
     proof_nodes: int = 4_000
 
     first_tries: int = 200

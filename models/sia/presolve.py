@@ -49,30 +49,22 @@ def alone(arrays: OracleArrays, chosen: IntArray, best: IntArray) -> tuple[Oracl
 
     The others are jobs with a single start, behind the chosen ones.
     """
-    _, own = beside(arrays, chosen, arrays.submit, arrays.cutoff)
-    return own, np.concatenate([best[chosen], own.cutoff[len(chosen) :]])
-
-
-def beside(arrays: OracleArrays, chosen: IntArray, first: IntArray, last: IntArray) -> tuple[IntArray, OracleArrays]:
-    """The jobs of a problem, and the problem: `chosen` (N,), and what others hold wherever in first..last they start.
-
-    The windows of the chosen jobs, which come first, end at `last` (J,).
-    """
-    held = arrays.duration - (last - first)  # steps that a job runs wherever it starts, from its last start on
-    begin, end = first[chosen].min(), (last + arrays.duration)[chosen].max()
-    other = (held > 0) & (last < end) & (last + held > begin)
+    submit, cutoff, duration = arrays.submit, arrays.cutoff, arrays.duration
+    held = duration - (cutoff - submit)  # steps that a job runs wherever it starts, from its cut-off on
+    begin, end = submit[chosen].min(), (cutoff + duration)[chosen].max()
+    other = (held > 0) & (cutoff < end) & (cutoff + held > begin)
     other[chosen] = False
     others = np.flatnonzero(other)
     jobs = np.concatenate([chosen, others])
     own = replace(
         arrays,
-        submit=np.concatenate([arrays.submit[chosen], last[others]]),
-        duration=np.concatenate([arrays.duration[chosen], held[others]]),
+        submit=np.concatenate([submit[chosen], cutoff[others]]),
+        duration=np.concatenate([duration[chosen], held[others]]),
         gpus=arrays.gpus[jobs],
-        cutoff=last[jobs],
+        cutoff=cutoff[jobs],
         origin=arrays.origin[jobs],
     )
-    return jobs, own
+    return own, np.concatenate([best[chosen], cutoff[others]])
 
 
 def _full(arrays: OracleArrays, cutoff: IntArray, moments: IntArray) -> Ranges:

@@ -66,22 +66,9 @@ class StartTree:
         return self.delay if bound is None else ceiling(bound)
 
     @property
-    def settled(self) -> bool:
-        """Whether the leaf of the least bound is one that cannot be branched on."""
-        return self.tree.settled
-
-    @property
     def enough(self) -> int:
         """The bound from which on no work is left, SCALE times."""
         return (self.target - 1) * SCALE + 1
-
-    def open_below(self, delay: int) -> BoolArray:
-        """The starts that are open in some leaf that may contain a schedule of less `delay`, in steps."""
-        found = np.zeros(len(self.columns.open), dtype=bool)
-        for node in self.tree.leaves:
-            if node.state is not None and node.bound <= (delay - 1) * SCALE:
-                found |= _unpacked(node.state.open, len(found))
-        return found
 
     def expand(self, delay: int, target: int, clock: Stopwatch, seen: Callable[[], None] = lambda: None) -> bool:
         """Branch on the leaf of the least bound; whether more can be done before the time is over.

@@ -6,12 +6,15 @@ from dataclasses import replace
 from itertools import count
 
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from instances import InputError, Options, check
 from instances.sia import Job, Pool, SiaOracle, five_jobs, synthetic
 from models.sia import build_literal, exact, literal, literal_windows, time_indexed
 from models.sia.parameters import DEFAULTS
-from tests.sia_cases import crowd
+from tests.sia_cases import crowd, made, oracles, schedules
+from tests.sia_optima import best_oracle
 
 LEAPS = count(0.0, 1e9)
 """A clock that leaps by thirty years at every look."""
@@ -204,3 +207,25 @@ def test_a_start_that_is_optimal_is_the_answer():
     best = exact(data)
     again = exact(data, start=best.solution)
     assert (again.status, again.objective) == ("optimal", best.objective)
+
+
+def test_the_tree_proves_three_days_of_five_minute_slots():
+    """An optimum that trees of groups and integer programs proved before."""
+    found = exact(synthetic("base", 17, slot_minutes=5.0).data)
+    assert found.info["nodes"] > 1
+    assert (found.status, found.objective, found.bound) == ("optimal", 287.0, 287.0)
+
+
+@settings(max_examples=30)
+@given(first=oracles(most_jobs=4, most_pools=2), second=oracles(most_jobs=4, most_pools=2), gap=st.integers(0, 12))
+def test_the_tree_proves_the_optimum_of_two_instances_one_after_the_other(first, second, gap):
+    pools = max(first.pools, second.pools, key=lambda pools: sum(pool.gpus for pool in pools))
+    sizes = [pool.gpus for pool in pools]
+    jobs = [
+        (pools[k % len(pools)].name, job.submit + shift, job.duration, min(job.gpus, sizes[k % len(pools)]))
+        for instance, shift in ((first, 0), (second, 12 + gap))
+        for k, job in enumerate(instance.jobs)
+    ]
+    data = made(*jobs, pools=tuple((pool.name, pool.gpus) for pool in pools))
+    assume(schedules(data) <= 500)
+    assert exact(data, parameters=NO_CUTS).objective == best_oracle(data)
