@@ -80,7 +80,6 @@ PARTS = (
     Part("windows that end behind full steps", ("models.sia.presolve:_behind_full_steps",), _same_cutoff),
     Part("division into parts", ("models.sia.presolve:_parts",), _one_part),
     Part("all orders of small parts", (f"{PARTED}._enumerated",), say_no),
-    Part("all orders between cuts", (f"{TURNS}._enumerate",)),
     Part("parts proven one by one", constants={f"{DEFAULTS}.part_starts": -1}, entered=(f"{PARTED}._proven",)),
     Part("trees", ("models.sia.branching:branch",), _not_grown),
     Part("volume algorithm in the tree", ("models.sia.start_tree:StartTree._by_prices",), say_no),
@@ -108,8 +107,7 @@ PARTS = (
     Part("schedules by backfilling, with fairness", (f"{TIME_INDEXED}._construct",)),
 )
 JOINT = {
-    "all orders": ("all orders of small parts", "all orders between cuts"),
-    "presolve and all orders": ("presolve", "all orders of small parts", "all orders between cuts"),
+    "presolve and all orders": ("presolve", "all orders of small parts"),
     "extras of the elite search": ("searches that begin with the elite", "several draws", "last search"),
     "annealing with penalties and elite": ("annealing with penalties", "searches that begin with the elite"),
     "extras of a move": ("moves to distant places", "repairs of a move"),
@@ -125,7 +123,7 @@ LOCAL_PARTS = (
         entered=(f"{LOCAL}._open_columns",),
     ),
     Part("model with servers", (f"{LOCAL}._placed",), _model_without_solution),
-    *(part for part in PARTS if part.name in {"presolve", "all orders of small parts", "all orders between cuts"}),
+    *(part for part in PARTS if part.name in JOINT["presolve and all orders"]),
 )
 LOCAL_JOINT = {"presolve and all orders": JOINT["presolve and all orders"]}
 

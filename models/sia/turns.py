@@ -17,7 +17,6 @@ import numpy as np
 from instances import Stopwatch
 from instances.arrays import BoolArray, FloatArray, IntArray
 from instances.result import Termination
-from models.sia.presolve import presolved
 from models.sia.proof import OracleProof
 from models.sia.relaxation import StartRelaxation
 from models.sia.rows import Rows
@@ -134,8 +133,6 @@ class CuttingTurns:
             proof.turns += 1
             before = proof.distance
             self._cut()
-            if not proof.closed:
-                self._enumerate()
             if proof.distance >= p.worth_searching:
                 self._search()
             gained = before - proof.distance > p.turn_gain * before and self._heavy()
@@ -186,27 +183,6 @@ class CuttingTurns:
         proof.raise_bound(relaxation.bound)
         rounds = int(proof.info.get("cut_rounds", 0)) + len(values)
         proof.info |= {"relaxation_with_cuts": relaxation.value, "cut_rounds": rounds}
-
-    def _enumerate(self) -> None:
-        """Prove the best schedule by all orders of the jobs of all parts of what is open, where these are few."""
-        proof, p = self.proof, self.parameters
-        if not self.relaxation.exclude(proof.delay):
-            return
-        opened = np.where(proof.columns.open, proof.columns.start, -1)
-        last = np.maximum(np.maximum.reduceat(opened, proof.columns.offset[:-1]), proof.best)
-        arrays, part, best = presolved(replace(proof.arrays, cutoff=last), proof.best)
-        if np.bincount(part + 1)[1:].max(initial=0) > p.order_jobs:
-            return
-        from models.sia.orders import best_order  # compiled at first use, which takes seconds
-
-        proven = True
-        for name in range(part.max() + 1):
-            chosen = np.flatnonzero(part == name)
-            best[chosen], all_ = best_order(arrays, chosen, best, p.order_looks)
-            proven = proven and all_
-        proof.offer(best)
-        if proven:
-            proof.raise_bound(proof.delay)
 
     def _search(self) -> None:
         """Improve schedules in the order of starts drawn from the relaxation, until searches fail in a row.
