@@ -16,8 +16,7 @@ LIMIT_S = 10.0
 SEARCH = "models.eva.column_generation.search"
 COLUMNS = f"{SEARCH}:ColumnSearch"
 TREE = "models.eva.branch_and_price.tree"
-ITEM_SEARCH = "models.eva.item_packing.search"
-ITEMS = f"{ITEM_SEARCH}:ItemSearch"
+ITEMS = "models.eva.item_packing.search"
 TOTALS = "models.eva.totals"
 DEFAULTS = "models.eva.parameters:DEFAULTS"
 
@@ -28,18 +27,15 @@ def _as_found(search: Any, found: Any) -> Any:
 
 
 PARTS = (
-    Part("surrogate relaxation", ("models.eva.exact:_by_totals",), say_yes),
+    Part("surrogate relaxation", ("models.eva.exact:_solve_surrogate",), say_yes),
     Part("first look at cheap multisets", (f"{TOTALS}:_MultisetSearch.look",), say_no),
     Part("repair of a packing", (f"{TOTALS}:_MultisetSearch._repair",)),
     Part("integer program for a multiset", (f"{TOTALS}:_MultisetSearch._decide",)),
     Part("proposals of HiGHS", (f"{TOTALS}:_MultisetSearch._proposed",), _as_found),
-    Part("listed patterns", ("models.eva.exact:solve_tree",)),
-    Part("tree that prices by search", ("models.eva.exact:solve_unlisted",)),
-    Part("packing task by task", ("models.eva.exact:suits",), say_no, entered=(f"{ITEM_SEARCH}:pack_items",)),
-    Part("steps of packing task by task", (f"{ITEMS}.step",), say_no),
-    Part("dives task by task", (f"{ITEMS}._dive",), say_no),
-    Part("enumerated patterns", (f"{ITEMS}._pool",)),
-    Part("numbers of instances one by one", (f"{ITEMS}._step_by_spend",), say_no),
+    Part("listed patterns", ("models.eva.trees:solve_tree",)),
+    Part("tree that prices by search", ("models.eva.trees:solve_unlisted",)),
+    Part("packing task by task", ("models.eva.exact:suits",), say_no, entered=(f"{ITEMS}:pack_items",)),
+    Part("tree of pairs", (f"{ITEMS}:branch",)),
     Part("resource bound", (f"{COLUMNS}.bound_by_resources",)),
     Part("bound by family", (f"{COLUMNS}.bound_by_family",)),
     Part("bound by type", (f"{COLUMNS}.bound_by_type",)),

@@ -11,7 +11,7 @@ from instances import Instance, Options, check, parse
 from instances.eva import EvaPacking, InstanceType, packing_arrays
 from instances.files import dump
 from models import eva as models
-from models.eva.exact import solve_columns
+from models.eva.columns import solve_columns
 from models.eva.parameters import EvaExactParameters
 from tests.eva_cases import best_packing, packings
 

@@ -101,6 +101,7 @@ class ColumnSearch:
         self.pool = ColumnPool(arrays)
         self.spread = ClassSpread.of(arrays, parameters)
         self.lp_value: float | None = None
+        self.lp_converged = False
         self.aggregate_rounds = self.dives = self.nodes = 0
         self.dives_end = False  # whether a dive has ended before its time
         self.limits: tuple[BranchDecision, ...] = ()  # the last spend at which the linear program is feasible
@@ -194,6 +195,7 @@ class ColumnSearch:
         tries = EXACT if near else ((self.parameters.smoothing, True), *EXACT)
         found = self.relaxation.run((), Goal(), clock, tries, self.prices.duals)
         self.lp_value = None if found.relaxed is None else found.relaxed.value
+        self.lp_converged = found.settled
         self.incumbent.raise_bound(found.bound)
 
     def bound_by_family(self, clock: Stopwatch) -> None:
@@ -307,6 +309,7 @@ class ColumnSearch:
             "columns": len(self.relaxation.program.columns),
             "iterations": self.relaxation.pricings,
             "lp_value": self.lp_value,
+            "lp_converged": self.lp_converged,
             "aggregate_rounds": self.aggregate_rounds,
             "dives": self.dives,
             "nodes": self.nodes,

@@ -212,7 +212,7 @@ def test_the_seconds_of_a_result_include_patterns_that_were_listed_in_vain(monke
         while not listing.expired:
             pass
 
-    method = importlib.import_module("models.eva.exact")
+    method = importlib.import_module("models.eva.trees")
     monkeypatch.setattr(method, "list_patterns", list_in_vain)
     with Stopwatch() as clock:
         result = exact(data, Options(time_limit=2.0))

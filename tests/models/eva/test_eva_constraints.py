@@ -18,9 +18,9 @@ from models.eva import exact, literal
 from models.eva.branch_and_price import tree
 from models.eva.certificate import certificate
 from models.eva.covering import solve_covering
-from models.eva.exact import solve_unlisted
 from models.eva.net_saving import saving_patterns
 from models.eva.parameters import DEFAULTS
+from models.eva.trees import solve_unlisted
 from models.eva.true_speed import most_true_saving
 from models.highs import SolveFailed
 from tests.branch_and_price_cases import listed

@@ -15,8 +15,8 @@ from instances.proofs.eva import prove_packing
 from models.eva import exact, literal
 from models.eva.certificate import certificate
 from models.eva.covering import solve_covering
-from models.eva.exact import solve_unlisted
 from models.eva.totals import solve_totals
+from models.eva.trees import solve_unlisted
 from models.eva.true_speed import most_true_saving
 from tests.branch_and_price_cases import listed
 from tests.eva_constrained_cases import FIELDS, best_by_enumeration, random_constrained

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from instances import Options, check
-from models.eva.exact import solve_columns
+from models.eva.columns import solve_columns
 from tests.models.eva.column_generation.test_column_generation import gapped_packing, medium_packing
 
 

@@ -7,7 +7,7 @@ import pytest
 from instances import Options, check
 from instances.eva import EvaPacking, InstanceType, Task, packing_arrays
 from models.eva.column_generation import ColumnGenerationParameters
-from models.eva.exact import solve_columns
+from models.eva.columns import solve_columns
 
 
 def packing(low: float, high: float, families: str) -> EvaPacking:

@@ -1,0 +1,89 @@
+"""Branch-and-price for the cost: over listed patterns, or over patterns that an exact search prices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from instances import Answer, Options, Report, Stopwatch
+from instances.eva import PackingArrays
+from instances.eva.arrays import Group
+from instances.options import ignore
+from models.eva.branch_and_price import BranchAndPriceParameters, branch_and_price, list_patterns
+from models.eva.branch_and_price.pricer import Pricer
+from models.eva.branch_and_price.pricers import SearchPricer
+from models.eva.configuration import Configuration, configuration, groups
+from models.eva.covering import in_usd
+from models.eva.parameters import DEFAULTS, EvaExactParameters
+
+LISTED, SEARCHED = "branch-and-price", "tree with whole-number duals"
+PROGRAM_NODES = 2  # nodes of a tree over patterns that are priced one by one before the first integer program over them
+
+
+def solve_tree(
+    arrays: PackingArrays,
+    options: Options,
+    report: Report = ignore,
+    start: Sequence[Group] | None = None,
+    parameters: EvaExactParameters = DEFAULTS,
+) -> Answer | None:
+    """Solve by branch-and-price over listed patterns; `None` where the patterns are too many to list.
+
+    - `arrays`: the instance.
+    - `options`: limits, gap, threads and seed.
+    - `report`: called with each new incumbent and each better bound.
+    - `start`: instances to begin from; the answer is never worse.
+    - `parameters`: the constants of the method, of which `branch_and_price` counts here.
+    """
+    with Stopwatch() as building:
+        pricer = list_patterns(arrays, parameters.branch_and_price)
+    if pricer is None:
+        return None
+    answer = _branched(arrays, pricer, options, report, start, parameters.branch_and_price, LISTED)
+    return replace(answer, build_s=building.cpu_s)
+
+
+def solve_unlisted(
+    arrays: PackingArrays,
+    options: Options,
+    report: Report = ignore,
+    start: Sequence[Group] | None = None,
+    parameters: EvaExactParameters = DEFAULTS,
+) -> Answer:
+    """Solve by branch-and-price where patterns are too many to list, which an exact search prices; see `solve_tree`.
+
+    It dives, and an integer program over the patterns that it has found so far gives further packings.
+    """
+    pricer = SearchPricer(arrays, Stopwatch(options.time_limit))
+    constants = replace(parameters.branch_and_price, program_nodes=PROGRAM_NODES)
+    return _branched(arrays, pricer, options, report, start, constants, SEARCHED)
+
+
+def _branched(
+    arrays: PackingArrays,
+    pricer: Pricer,
+    options: Options,
+    report: Report,
+    start: Sequence[Group] | None,
+    parameters: BranchAndPriceParameters,
+    method: str,
+) -> Answer:
+    """Solve by branch-and-price with a pricer."""
+
+    def told(found: Configuration | None, bound: int | None) -> None:
+        solution = None if found is None else arrays.solution(groups(found))
+        report(solution, None if bound is None else arrays.usd(bound))
+
+    with Stopwatch() as solving:
+        known, listen = configuration(start) if start else None, None if report is ignore else told
+        outcome = branch_and_price(arrays, pricer, options, listen, known, parameters=parameters)
+    return Answer(
+        solution=None if outcome.configuration is None else arrays.solution(groups(outcome.configuration)),
+        bound=None if outcome.termination == "infeasible" else arrays.usd(outcome.bound),
+        termination=outcome.termination,
+        reason=outcome.reason,
+        build_s=0.0,
+        solve_s=solving.cpu_s,
+        trace=in_usd(arrays, outcome.trace),
+        info={**outcome.info, "method": method, "bound_by": method},
+    )
