@@ -38,7 +38,7 @@ def blocks(title: str) -> list[str]:
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a copy of the project with the method, the field, the study and the command of the page."""
     folder = tmp_path_factory.mktemp("project")
-    skipped = shutil.ignore_patterns("__pycache__", "_build", "_made")
+    skipped = shutil.ignore_patterns("_build", "_made")
     for name in PARTS:
         source = ROOT / name
         if source.is_dir():
