@@ -13,6 +13,8 @@ from instances import Instance, Options
 from instances.eva import EvaPacking, caprara_toth, distinct_tasks, pod_requests, price_list, table_7
 
 LIMIT_S = 10.0
+HARD = (8, 21, 37)
+"""Seeds of draws of 200 tasks of Table 7 whose tree has more than 200 nodes."""
 SEARCH = "models.eva.column_generation.search"
 COLUMNS = f"{SEARCH}:ColumnSearch"
 TREE = "models.eva.branch_and_price.tree"
@@ -100,7 +102,8 @@ def _sets(seeds: int) -> dict[str, list[Instance[EvaPacking]]]:
         "Caprara-Toth 9, 100 items": partial(caprara_toth, 9, 100),
         "Caprara-Toth 9, 25 items, three types": partial(caprara_toth, 9, 25, types="three"),
     }
-    return {name: [make(seed) for seed in range(101, 101 + seeds)] for name, make in made.items()}
+    found = {name: [make(seed) for seed in range(101, 101 + seeds)] for name, make in made.items()}
+    return {"Table 7, hard draws": [table_7(200, seed) for seed in HARD[:seeds]], **found}
 
 
 def ablation(options: Options, quick: Quick = False) -> Study:

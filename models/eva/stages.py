@@ -30,13 +30,13 @@ class Stages:
 
     @property
     def known(self) -> Sequence[Group] | None:
-        """What the next method begins from."""
+        """The instances from which the next method begins."""
         solution = None if self.answer is None else self.answer.solution
         return self.start if solution is None else self.arrays.groups(solution)
 
     @property
     def go_on(self) -> bool:
-        """Whether another method has a turn: there is time, and none has closed the gap or seen that it cannot be."""
+        """Whether another method has its turn: time is left, the gap is open, and infeasibility is not proved."""
         if self.answer is None:
             return True
         ended = self.answer.termination == "finished" and self.answer.reason is None
@@ -44,18 +44,18 @@ class Stages:
 
     @property
     def has_time(self) -> bool:
-        """Whether time is what ends the methods: no constant of theirs may do so then."""
+        """Whether a time limit alone ends the methods, so that none may end by its own constants."""
         return self.options.time_limit is not None and self.options.effort is None
 
     @property
     def ended(self) -> Answer:
-        """The answer of all of them."""
+        """The answer of all methods together."""
         if self.answer is None:
             raise RuntimeError("column generation solves whatever is left")
         return self.answer
 
     def take(self, answer: Answer | None) -> Answer | None:
-        """Take the answer of a method, if it has one."""
+        """Merge the answer of a method, if it has one, and return it."""
         self.answer = merge_answers(self.answer, answer)
         return answer
 

@@ -17,7 +17,7 @@ from models.eva.covering import in_usd
 from models.eva.parameters import DEFAULTS, EvaExactParameters
 
 LISTED, SEARCHED = "branch-and-price", "tree with whole-number duals"
-PROGRAM_NODES = 2  # nodes of a tree over patterns that are priced one by one before the first integer program over them
+PROGRAM_NODES = 2  # nodes before the first integer program over the patterns, if a search prices these
 
 
 def solve_tree(
@@ -27,19 +27,19 @@ def solve_tree(
     start: Sequence[Group] | None = None,
     parameters: EvaExactParameters = DEFAULTS,
 ) -> Answer | None:
-    """Solve by branch-and-price over listed patterns; `None` where the patterns are too many to list.
+    """Solve by branch-and-price over listed patterns; return `None` if the patterns are too many to list.
 
     - `arrays`: the instance.
     - `options`: limits, gap, threads and seed.
     - `report`: called with each new incumbent and each better bound.
     - `start`: instances to begin from; the answer is never worse.
-    - `parameters`: the constants of the method, of which `branch_and_price` counts here.
+    - `parameters`: the constants of the method, of which the tree uses `branch_and_price`.
     """
     with Stopwatch() as building:
         pricer = list_patterns(arrays, parameters.branch_and_price)
     if pricer is None:
         return None
-    answer = _branched(arrays, pricer, options, report, start, parameters.branch_and_price, LISTED)
+    answer = _search_tree(arrays, pricer, options, report, start, parameters.branch_and_price, LISTED)
     return replace(answer, build_s=building.cpu_s)
 
 
@@ -50,16 +50,16 @@ def solve_unlisted(
     start: Sequence[Group] | None = None,
     parameters: EvaExactParameters = DEFAULTS,
 ) -> Answer:
-    """Solve by branch-and-price where patterns are too many to list, which an exact search prices; see `solve_tree`.
+    """Solve by branch-and-price whose patterns an exact search prices, because they are too many to list.
 
-    It dives, and an integer program over the patterns that it has found so far gives further packings.
+    Dives and integer programs over the patterns that are known give packings. Parameters are those of `solve_tree`.
     """
     pricer = SearchPricer(arrays, Stopwatch(options.time_limit))
     constants = replace(parameters.branch_and_price, program_nodes=PROGRAM_NODES)
-    return _branched(arrays, pricer, options, report, start, constants, SEARCHED)
+    return _search_tree(arrays, pricer, options, report, start, constants, SEARCHED)
 
 
-def _branched(
+def _search_tree(
     arrays: PackingArrays,
     pricer: Pricer,
     options: Options,
@@ -70,12 +70,12 @@ def _branched(
 ) -> Answer:
     """Solve by branch-and-price with a pricer."""
 
-    def told(found: Configuration | None, bound: int | None) -> None:
+    def report_in_usd(found: Configuration | None, bound: int | None) -> None:
         solution = None if found is None else arrays.solution(groups(found))
         report(solution, None if bound is None else arrays.usd(bound))
 
     with Stopwatch() as solving:
-        known, listen = configuration(start) if start else None, None if report is ignore else told
+        known, listen = configuration(start) if start else None, None if report is ignore else report_in_usd
         outcome = branch_and_price(arrays, pricer, options, listen, known, parameters=parameters)
     return Answer(
         solution=None if outcome.configuration is None else arrays.solution(groups(outcome.configuration)),

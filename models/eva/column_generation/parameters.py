@@ -50,7 +50,7 @@ class ColumnGenerationParameters:
 
     Integer program:
 
-    - `most_columns`: most columns of the integer program; if there are more, it is not solved.
+    - `most_columns`: most columns of the integer program, those of least reduced cost.
     - `program_nodes`: most nodes of its search.
 
     Tree of pairs, where tasks are packed one by one:

@@ -19,7 +19,7 @@ from models.eva.aggregate_bound import AggregateBound, PriceGroups, TypeCut, poo
 from models.eva.branch_and_price import branch_and_price, list_patterns
 from models.eva.branch_and_price.dive import ColumnDive
 from models.eva.branch_and_price.node_program import NodeProgram
-from models.eva.branch_and_price.pool import ColumnPool
+from models.eva.branch_and_price.pool import ColumnPool, pattern_rows
 from models.eva.branch_and_price.pricer import BranchAndPriceParameters, BranchDecision, Pricer, SumsOfPrices
 from models.eva.branch_and_price.relaxation import Goal, NodeRelaxation
 from models.eva.column_generation.greedy import ResourcePrices, pack_greedily, resource_cut, resource_prices, task_sizes
@@ -279,12 +279,17 @@ class ColumnSearch:
         return found is not None
 
     def integer_program(self, clock: Stopwatch) -> None:
-        """Solve an integer program over the columns so far, if they are few: first within the limits, then without."""
+        """Solve an integer program over the columns of least reduced cost: first within the limits, then without."""
         program, known = self.relaxation.program, self.incumbent.solution
-        if len(program.columns) > self.parameters.most_columns or known is None:
+        if known is None:
             return
+        program.set(())
+        relaxed = program.solve()
+        cost = program.prices(relaxed)[program.kind]
+        worth = pattern_rows(program.columns, self.arrays.classes) @ relaxed.cover
+        near = np.argsort((cost - worth) / np.maximum(cost, 1.0), kind="stable")[: self.parameters.most_columns]
         limits = replace(self.within(clock, None), effort=self.at_most(self.parameters.program_nodes))
-        patterns = Patterns(program.kind, program.on_it.astype(np.int64))
+        patterns = Patterns(program.kind[near], program.used(near).astype(np.int64))
         amount = {d.of[0]: d.amount for d in self.limits if d.kind == "instances"}
         most = tuple(amount.get(k) for k in range(len(self.arrays.price)))
         for numbers in dict.fromkeys((most, self.arrays.most)):
@@ -466,11 +471,14 @@ PHASES = (
     Phase(ruin, until=0.5, share=0.25),
     Phase(ColumnSearch.relax, until=0.6, many=True, exact=False),
     Phase(ColumnSearch.relax, until=0.6, many=False),
+    Phase(ColumnSearch.integer_program, share=0.3, many=False),
+    Phase(ColumnSearch.dive_to_bound, share=0.2, many=False),
+    Phase(ruin, share=0.1, many=False),
     Phase(bound_by_sharing, until=0.85, share=0.1, many=True),
-    Phase(ColumnSearch.dive_to_bound, until=0.85, share=0.1),
+    Phase(ColumnSearch.dive_to_bound, until=0.85, share=0.1, many=True),
     Phase(ruin_at_length),
-    Phase(ColumnSearch.bound_by_family, share=0.3),
-    Phase(ColumnSearch.bound_by_type),
+    Phase(ColumnSearch.bound_by_family, share=0.1),
+    Phase(ColumnSearch.bound_by_type, share=0.3),
     Phase(ColumnSearch.dive_to_bound, share=0.1),
     Phase(ColumnSearch.integer_program, share=0.25),
     Phase(ColumnSearch.dive_with_noise, share=0.25),
