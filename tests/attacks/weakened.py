@@ -21,6 +21,7 @@ from instances.eva.arrays import Group, PackingArrays
 from models.aryl.list_schedules import ListSearch
 from models.core.rooms import Packed, Rooms
 from models.eva.branch_and_price.dive import ColumnDive
+from models.eva.item_packing.pattern_dive import PoolDive
 from models.kubernetes.contents import Contents
 from tests.attacks.brute import FAMILIES
 from tests.attacks.families import Tally, attack
@@ -67,7 +68,8 @@ def weakened() -> Iterator[None]:
             patch(Rooms, name, losing(getattr(Rooms, name)))
         for where in ("models.eva.exact", "models.eva.net_saving", "models.eva.totals"):
             patch(where, "pack_greedily", one_each)
-        patch(ColumnDive, "run", nothing)
+        for dive in (ColumnDive, PoolDive):
+            patch(dive, "run", nothing)
         patch(Contents, "dive", nothing)
         patch("models.aryl.reclaim", "greedy_union", lambda sets, n_jobs, k: list(range(len(sets)))[-k:] if k else [])
         patch("models.aryl.reclaim", "anneal_jobs", lambda sets, size, n_jobs, start, *given: set(start))

@@ -20,7 +20,6 @@ from models.eva.configuration import Column, Configuration, missing, price
 from models.highs import OutOfTime
 
 TOO_DEAR = 1e-6  # what is left out, in a linear program below the ceiling, before its price is raised
-FINE = 1e-5  # Duals are optimal where they prove as much as the linear program is worth, less this share.
 SLACK = 1e-6  # A value of the linear program is compared with a whole number with so much room.
 POOLED_AT_ONCE = 1_000  # most columns of the pool that enter before the linear program is solved again
 PAYS = 1e-7  # of its price is what a column of other duals must save at those of the linear program
@@ -32,12 +31,10 @@ class Goal:
 
     - `bound`: at a bound that is so high; without one, at the value of the linear program rounded up.
     - `reach`: where the linear program is worth less than that bound.
-    - `polish`: not before the duals prove what the linear program is worth, whatever the bound.
     """
 
     bound: int | None = None
     reach: bool = False
-    polish: bool = False
 
 
 def most_pricings(options: Options) -> float:
@@ -127,7 +124,7 @@ class Bounded:
         self.proven: ProvenDuals | None = None
         self.bound, self.reached = 0, False
         self._relaxation, self._goal, self._clock = relaxation, goal, clock
-        self._first, self._best = relaxation.pricings, -inf
+        self._first = relaxation.pricings
         self._own, self._decisions, self._left = tuple(decisions), tuple(decisions), relaxation.arrays.count
         self._spent, self._taken = 0, bool(taken)
         if taken:
@@ -159,16 +156,13 @@ class Bounded:
         goal, done = self._goal, self._relaxation.pricings - self._first
         if goal.reach and goal.bound is not None:
             self.reached = self._spent + relaxed.value <= goal.bound - 1 + SLACK and relaxed.short <= SLACK
-        if goal.polish:
-            met = self._best >= (1 - FINE) * relaxed.value
-        else:
-            met = self.reached or self.bound >= self._needed(relaxed)
+        met = self.reached or self.bound >= self._needed(relaxed)
         return met or (done > 0 and (self._clock.expired or done >= self._relaxation.most))
 
     def price(self, relaxed: Relaxed, duals: FloatArray, exact: bool) -> tuple[float, int]:
         """See `Master`."""
         to, goal = self._relaxation, self._goal
-        aim = (1 - FINE) * relaxed.value if goal.polish else self._needed(relaxed) - 1 - self._spent
+        aim = self._needed(relaxed) - 1 - self._spent
         proven, new = self._priced(relaxed, duals, exact, aim if self._relaxation.lifts else 0.0)
         if proven.lifted and not new and not self._taken and not self.enough(relaxed, priced=True):
             # Rounded duals fall short of the aim by a hair: now the patterns are looked for that leave it.
@@ -194,7 +188,6 @@ class Bounded:
             aim,
             self._left,
         )
-        self._best = max(self._best, _value(proven))
         bound = to.round_up(self._spent + proven.bound)
         if self.proven is None or bound >= self.bound:
             self.bound, self.proven = bound, proven

@@ -26,6 +26,9 @@ class ItemParameters:
     - `weight_rounds`: steps of the line search for such weights.
     - `quick_nodes`: nodes of the search for a good pattern with a given item.
     - `proof_nodes`: nodes of the search that proves a bound.
+    - `enumerated`: most patterns that are listed.
+    - `pool_dives`: most dives over them; `pool_tries`, `pool_nodes`: patterns of a task that are tried in such a dive,
+      and most linear programs of it; `pool_noise`: standard deviation of the noise in all of them but the first.
     - `columns`: the constants of column generation over single tasks.
     """
 
@@ -38,6 +41,11 @@ class ItemParameters:
     weight_rounds: int = 12
     quick_nodes: int = 150
     proof_nodes: int = 5_000_000
+    enumerated: int = 20_000
+    pool_dives: int = 100
+    pool_tries: int = 3
+    pool_nodes: int = 150
+    pool_noise: float = 0.1
     columns: ColumnGenerationParameters = COLUMNS
 
 

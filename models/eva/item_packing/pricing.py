@@ -50,6 +50,24 @@ class ItemPricer:
         columns.sort(key=lambda c: (-c[0], c[1].type, c[1].pattern))
         return Priced(tuple(bound), list(dict.fromkeys(column for _, column in columns)))
 
+    def every(self, prices: PatternPrices, least: tuple[int, ...], limit: int) -> list[Column] | None:
+        """All patterns of each type k worth at least `least[k]`; `None` where they are more than `limit`."""
+        columns: list[Column] = []
+        for k, worth in enumerate(least):
+            if not self.useful[k]:
+                continue
+            items, members = self._items(prices, k, every=True)
+            room = max(1, limit - len(columns))
+            packed = np.empty((room, len(members)), dtype=np.int64)
+            length, values = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+            found, complete_, _ = search(
+                items, -1, worth - 1, False, self.parameters.proof_nodes, packed, length, values
+            )
+            if not complete_:
+                return None
+            columns += [self._column(k, members, packed[i, : length[i]]) for i in range(found)]
+        return columns
+
     def _price_type(
         self, prices: PatternPrices, k: int, target: int, columns_each: int, exact: bool
     ) -> tuple[int, list[tuple[int, Column]]]:
@@ -76,7 +94,7 @@ class ItemPricer:
             bound = max([best, 0] + [value for value, _ in found])
         return bound, found
 
-    def _items(self, prices: PatternPrices, k: int) -> tuple[Items, list[tuple[int, ...]]]:
+    def _items(self, prices: PatternPrices, k: int, every: bool = False) -> tuple[Items, list[tuple[int, ...]]]:
         """The items of a search on type k, with the classes that each stands for: what is together is one item."""
         arrays, family = self.arrays, int(self.arrays.family[k])
         value, demand = prices.value[k], arrays.demand[family]
@@ -86,7 +104,7 @@ class ItemPricer:
         size = np.array([demand[list(g)].sum(axis=0) for g in groups], dtype=np.int64)
         apart = {(min(of_class[a], of_class[b]), max(of_class[a], of_class[b])) for a, b in prices.apart}
         room = arrays.capacity[k]
-        usable = (size <= room).all(axis=1) & (worth > 0)
+        usable = (size <= room).all(axis=1) & ((worth > 0) | every)
         usable[[a for a, b in apart if a == b]] = False
         kept = np.flatnonzero(usable)
         share = size[kept] / np.maximum(room, 1)

@@ -6,11 +6,14 @@ from dataclasses import replace
 
 from instances import Options, Stopwatch
 from instances.eva.arrays import PackingArrays
+from models.core.column_generation import cheap_first
 from models.core.outcome import Outcome
 from models.eva.branch_and_price import branch_and_price
+from models.eva.branch_and_price.relaxation import Goal
 from models.eva.column_generation.search import ColumnSearch, Phase, Report, run_phases
 from models.eva.configuration import Configuration
 from models.eva.item_packing.parameters import DEFAULTS, ItemParameters
+from models.eva.item_packing.pattern_dive import PoolDive, enumerate_patterns
 from models.eva.item_packing.pricing import ItemPricer
 from models.eva.item_packing.single_tasks import SingleTasks, best_fit
 
@@ -19,6 +22,25 @@ def pack_by_best_fit(search: ColumnSearch, clock: Stopwatch) -> None:
     """Pack by best fit decreasing, in several orders."""
     for packing in best_fit(search.arrays):
         search.offer(packing)
+
+
+def dive_over_patterns(search: ColumnSearch, clock: Stopwatch) -> None:
+    """Dive over the patterns that a packing at the bound can have, if these are few and of one type."""
+    if len(search.arrays.price) > 1:
+        return
+    assert isinstance(search.pricer, ItemPricer)
+    parameters, goal = search.pricer.parameters, search.least
+    found = search.relaxation.run((), Goal(), clock, cheap_first(parameters.columns.smoothing))
+    duals = [] if found.center is None else [found.center]
+    columns = enumerate_patterns(search.arrays, search.pricer, duals, goal, parameters.enumerated)
+    dive = PoolDive(search.arrays, columns, goal, search.options) if columns else None
+    for turn in range(search.at_most(parameters.pool_dives) if dive else 0):
+        if search.over or clock.expired:
+            return
+        noise = parameters.pool_noise if turn else 0.0
+        packing = dive.run(parameters.pool_tries, search.at_most(parameters.pool_nodes), noise, clock) if dive else None
+        if packing is not None:
+            search.offer(packing)
 
 
 def branch(search: ColumnSearch, clock: Stopwatch) -> None:
@@ -42,6 +64,7 @@ PHASES = (
     Phase(pack_by_best_fit, always=True),
     Phase(ColumnSearch.relax, share=0.4),
     Phase(ColumnSearch.bound_by_type, share=0.4),
+    Phase(dive_over_patterns, share=0.3),
     Phase(ColumnSearch.dive_to_bound, share=0.6),
     Phase(branch),
 )

@@ -75,3 +75,20 @@ def test_a_search_cut_short_still_bounds(seed):
     for exact in (True, False):
         bound = pricer.price(prices, 5, exact).bound
         assert all(bound[k] >= max(worths(arrays, prices, k).values()) for k in range(3))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_pattern_above_a_worth_is_listed(seed):
+    arrays, prices = drawn(seed)
+    least = tuple(t // 2 for t in prices.target)
+    expected = {
+        c for k in range(3) for c, worth in worths(arrays, prices, k).items() if worth >= least[k] and c.pattern
+    }
+    found = ItemPricer(arrays).every(prices, least, 10_000)
+    assert set(found) == expected
+    assert len(found) == len(expected)
+
+
+def test_too_many_patterns_are_not_listed():
+    arrays, prices = drawn(1)
+    assert ItemPricer(arrays).every(prices, (0, 0, 0), 3) is None
