@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.harness.ablation import Part, left_out
 from experiments.harness.experiment import Quick, Study, limited
+from experiments.output.ablation import MethodPart, left_out
 from instances import Instance, Options
 from instances.aryl import elastic_jobs, loaned_servers, spread_jobs
 
@@ -77,56 +77,58 @@ def _first_servers(data: Any, program: Any) -> list[str]:
 
 
 PARTS = (
-    Part("greedy choice of servers", (f"{ANNEALING}:greedy_union",), _first_sets),
-    Part("linear relaxation", (f"{SEARCH}._relax",)),
-    Part("short annealing", constants={f"{DEFAULTS}.reclaim.short.moves": 1}, entered=(f"{SEARCH}._anneal_jobs",)),
-    Part("long annealing", (f"{SEARCH}._anneal",)),
-    Part("annealing of jobs", (f"{ANNEALING}:anneal_jobs",), _start_jobs, entered=(f"{SEARCH}._anneal",)),
-    Part("second long annealing", constants={f"{DEFAULTS}.reclaim.long_runs": 1}, entered=(f"{SEARCH}._anneal",)),
-    Part("tree before the spectral bound", constants={f"{DEFAULTS}.reclaim.few_nodes": 0}, entered=BRANCH),
-    Part("spectral bound", (f"{SEARCH}._spectral",)),
-    Part(
+    MethodPart("greedy choice of servers", (f"{ANNEALING}:greedy_union",), _first_sets),
+    MethodPart("linear relaxation", (f"{SEARCH}._relax",)),
+    MethodPart(
+        "short annealing", constants={f"{DEFAULTS}.reclaim.short.moves": 1}, entered=(f"{SEARCH}._anneal_jobs",)
+    ),
+    MethodPart("long annealing", (f"{SEARCH}._anneal",)),
+    MethodPart("annealing of jobs", (f"{ANNEALING}:anneal_jobs",), _start_jobs, entered=(f"{SEARCH}._anneal",)),
+    MethodPart("second long annealing", constants={f"{DEFAULTS}.reclaim.long_runs": 1}, entered=(f"{SEARCH}._anneal",)),
+    MethodPart("tree before the spectral bound", constants={f"{DEFAULTS}.reclaim.few_nodes": 0}, entered=BRANCH),
+    MethodPart("spectral bound", (f"{SEARCH}._spectral",)),
+    MethodPart(
         "fine steps of the spectral bound", constants={"models.aryl.reclaim:FINE": ()}, entered=(f"{SEARCH}._spectral",)
     ),
-    Part("tree over closures", BRANCH),
-    Part("strong branching", constants={f"{CLOSURES}.tries": 1, f"{CLOSURES}.reliable": 1}, entered=BRANCH),
-    Part("mean gains in strong branching", constants={f"{CLOSURES}.reliable": 10**9}, entered=BRANCH),
-    Part("more than three prices at a node", constants={f"{CLOSURES}.rounds": 3}, entered=BRANCH),
-    Part("search over priority orders", ("models.aryl.list_schedules:ListSearch.best",), _first_schedule),
-    Part("limits of intervals", (f"{LIMITS}:tightened",), _as_it_is),
-    Part("limits of places", (f"{LIMITS}:_LimitSearch._places",)),
-    Part("limits of lengths", (f"{LIMITS}:_LimitSearch._lengths",)),
-    Part("limits of workers", (f"{LIMITS}:_LimitSearch._workers",)),
-    Part(
+    MethodPart("tree over closures", BRANCH),
+    MethodPart("strong branching", constants={f"{CLOSURES}.tries": 1, f"{CLOSURES}.reliable": 1}, entered=BRANCH),
+    MethodPart("mean gains in strong branching", constants={f"{CLOSURES}.reliable": 10**9}, entered=BRANCH),
+    MethodPart("more than three prices at a node", constants={f"{CLOSURES}.rounds": 3}, entered=BRANCH),
+    MethodPart("search over priority orders", ("models.aryl.list_schedules:ListSearch.best",), _first_schedule),
+    MethodPart("limits of intervals", (f"{LIMITS}:tightened",), _as_it_is),
+    MethodPart("limits of places", (f"{LIMITS}:_LimitSearch._places",)),
+    MethodPart("limits of lengths", (f"{LIMITS}:_LimitSearch._lengths",)),
+    MethodPart("limits of workers", (f"{LIMITS}:_LimitSearch._workers",)),
+    MethodPart(
         "more than one round of limits",
         constants={f"{DEFAULTS}.mean_jct.limits.rounds": 1},
         entered=(f"{LIMITS}:tightened",),
     ),
-    Part("bounds on completions", (f"{EVENTS}._earliest",), _no_bound),
-    Part("places ruled out by the start", (f"{EVENTS}._at_least",), _no_bound),
-    Part("completions told apart while GPUs are short", (f"{EVENTS}._all_fit",), _after_all),
-    Part(
+    MethodPart("bounds on completions", (f"{EVENTS}._earliest",), _no_bound),
+    MethodPart("places ruled out by the start", (f"{EVENTS}._at_least",), _no_bound),
+    MethodPart("completions told apart while GPUs are short", (f"{EVENTS}._all_fit",), _after_all),
+    MethodPart(
         "settings of HiGHS",
         constants={
             "models.aryl.mean_jct:SETTINGS": {"mip_feasibility_tolerance": 1e-7, "primal_feasibility_tolerance": 1e-7}
         },
         entered=(f"{EVENTS}.model",),
     ),
-    Part("jobs decided by the linear relaxation", (f"{KNAPSACK}:_undecided",), _all_items),
-    Part("price of a GPU", (f"{KNAPSACK}:linear_bound",), _free_gpus),
-    Part("first choice of items", (f"{KNAPSACK}:_fill",), _base_demand),
-    Part(
+    MethodPart("jobs decided by the linear relaxation", (f"{KNAPSACK}:_undecided",), _all_items),
+    MethodPart("price of a GPU", (f"{KNAPSACK}:linear_bound",), _free_gpus),
+    MethodPart("first choice of items", (f"{KNAPSACK}:_fill",), _base_demand),
+    MethodPart(
         "dynamic programming",
         constants={f"{DEFAULTS}.knapsack.cells": 0},
         entered=(f"{KNAPSACK}:_by_dynamic_programming",),
     ),
-    Part(
+    MethodPart(
         "knapsack by HiGHS",
         constants={f"{DEFAULTS}.knapsack.cells": 10**12, f"{DEFAULTS}.knapsack.steps": 10**12},
         entered=(f"{KNAPSACK}:_by_highs",),
     ),
-    Part("first choice of losses", (f"{LOSS}:easiest_first",), _first_servers),
-    Part("losses in whole units", constants={f"{LOSS}:LARGEST_WHOLE": 0}, entered=(f"{LOSS}:solve_loss",)),
+    MethodPart("first choice of losses", (f"{LOSS}:easiest_first",), _first_servers),
+    MethodPart("losses in whole units", constants={f"{LOSS}:LARGEST_WHOLE": 0}, entered=(f"{LOSS}:solve_loss",)),
 )
 JOINT = {
     "linear relaxation and short annealing": ("linear relaxation", "short annealing"),

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from experiments.boa.benchmark import EXACT
-from experiments.harness.ablation import Part, copied, left_out
 from experiments.harness.experiment import Quick, Study, limited
+from experiments.output.ablation import MethodPart, copied, left_out
 from instances import Instance, Options
 from instances.boa import BoaAllocation, Epoch, JobClass, Speedup, least_budget, newtrace, random_allocation
 from models.boa.real_widths.branching import RunBranching
@@ -60,24 +60,28 @@ def _nothing_beyond(runs: Any, paid: Any, width: Any) -> Any:
 
 
 PARTS = (
-    Part("gap closing", CLOSE, _no_labels),
-    Part(
+    MethodPart("gap closing", CLOSE, _no_labels),
+    MethodPart(
         "truncated probes",
         constants={f"{GAP}:DEFAULTS.probe_labels": 10**8, f"{GAP}:DEFAULTS.probe_policies": 10**8},
         entered=CLOSE,
     ),
-    Part("limits that grow", constants={f"{GAP}:DEFAULTS.growth": 1e12}, entered=CLOSE),
-    Part("many multipliers at once", constants={f"{PATHS}:CELLS_AT_ONCE": 1}, entered=(f"{PATHS}:PathDual.maximise",)),
-    Part("branching on changes of width", (f"{BRANCHING}:RunBranching.branch",), _no_children),
-    Part(
+    MethodPart("limits that grow", constants={f"{GAP}:DEFAULTS.growth": 1e12}, entered=CLOSE),
+    MethodPart(
+        "many multipliers at once", constants={f"{PATHS}:CELLS_AT_ONCE": 1}, entered=(f"{PATHS}:PathDual.maximise",)
+    ),
+    MethodPart("branching on changes of width", (f"{BRANCHING}:RunBranching.branch",), _no_children),
+    MethodPart(
         "bounds that are good enough",
         (f"{BRANCHING}:RunBranching.maximise",),
         _to_the_maximum,
         entered=(f"{BRANCHING}:RunBranching.branch",),
     ),
-    Part("multiplier of the parent", (f"{DUAL}.maximise",), _from_far, entered=(f"{BRANCHING}:RunBranching.branch",)),
-    Part("widths between those known", (f"{RUNS}:lengths",), _from_all_widths),
-    Part("bound far beyond the best width", (f"{RUNS}:_least_beyond",), _nothing_beyond),
+    MethodPart(
+        "multiplier of the parent", (f"{DUAL}.maximise",), _from_far, entered=(f"{BRANCHING}:RunBranching.branch",)
+    ),
+    MethodPart("widths between those known", (f"{RUNS}:lengths",), _from_all_widths),
+    MethodPart("bound far beyond the best width", (f"{RUNS}:_least_beyond",), _nothing_beyond),
 )
 JOINT = {
     "start and end of the dual of a node": ("bounds that are good enough", "multiplier of the parent"),

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from experiments.eva.benchmark import EXACT
-from experiments.harness.ablation import Part, left_out, say_no, say_yes
 from experiments.harness.experiment import Quick, Study, limited
+from experiments.output.ablation import MethodPart, left_out, say_no, say_yes
 from instances import Instance, Options
 from instances.eva import EvaPacking, caprara_toth, distinct_tasks, pod_requests, price_list, table_7
 
@@ -29,40 +29,40 @@ def _as_found(search: Any, found: Any) -> Any:
 
 
 PARTS = (
-    Part("surrogate relaxation", ("models.eva.exact:_solve_surrogate",), say_yes),
-    Part("first look at cheap multisets", (f"{TOTALS}:_MultisetSearch.look",), say_no),
-    Part("repair of a packing", (f"{TOTALS}:_MultisetSearch._repair",)),
-    Part("integer program for a multiset", (f"{TOTALS}:_MultisetSearch._decide",)),
-    Part("proposals of HiGHS", (f"{TOTALS}:_MultisetSearch._proposed",), _as_found),
-    Part("listed patterns", ("models.eva.trees:solve_tree",)),
-    Part("tree that prices by search", ("models.eva.trees:solve_unlisted",)),
-    Part("packing task by task", ("models.eva.exact:suits",), say_no, entered=(f"{ITEMS}:pack_items",)),
-    Part("tree of pairs", (f"{ITEMS}:branch",)),
-    Part("resource bound", (f"{COLUMNS}.bound_by_resources",)),
-    Part("bound by family", (f"{COLUMNS}.bound_by_family",)),
-    Part("bound by type", (f"{COLUMNS}.bound_by_type",)),
-    Part("bound by pooling", (f"{SEARCH}:bound_by_pooling",)),
-    Part("bound by sharing", (f"{SEARCH}:bound_by_sharing",)),
-    Part("dives to the bound", (f"{COLUMNS}.dive_to_bound",)),
-    Part("dives with noise", (f"{COLUMNS}.dive_with_noise",)),
-    Part("integer program over columns", (f"{COLUMNS}.integer_program",)),
-    Part("ruin and recreate from single tasks", (f"{SEARCH}:ruin_alone",)),
-    Part("long ruin and recreate", (f"{SEARCH}:ruin_at_length",)),
-    Part("short ruin and recreate", (f"{SEARCH}:ruin",)),
-    Part("integer program in the tree", (f"{TREE}:_solve_over_columns",)),
-    Part("dives in the tree", (f"{TREE}:BranchAndPrice._dive",)),
-    Part(
+    MethodPart("surrogate relaxation", ("models.eva.exact:_solve_surrogate",), say_yes),
+    MethodPart("first look at cheap multisets", (f"{TOTALS}:_MultisetSearch.look",), say_no),
+    MethodPart("repair of a packing", (f"{TOTALS}:_MultisetSearch._repair",)),
+    MethodPart("integer program for a multiset", (f"{TOTALS}:_MultisetSearch._decide",)),
+    MethodPart("proposals of HiGHS", (f"{TOTALS}:_MultisetSearch._proposed",), _as_found),
+    MethodPart("listed patterns", ("models.eva.trees:solve_tree",)),
+    MethodPart("tree that prices by search", ("models.eva.trees:solve_unlisted",)),
+    MethodPart("packing task by task", ("models.eva.exact:suits",), say_no, entered=(f"{ITEMS}:pack_items",)),
+    MethodPart("tree of pairs", (f"{ITEMS}:branch",)),
+    MethodPart("resource bound", (f"{COLUMNS}.bound_by_resources",)),
+    MethodPart("bound by family", (f"{COLUMNS}.bound_by_family",)),
+    MethodPart("bound by type", (f"{COLUMNS}.bound_by_type",)),
+    MethodPart("bound by pooling", (f"{SEARCH}:bound_by_pooling",)),
+    MethodPart("bound by sharing", (f"{SEARCH}:bound_by_sharing",)),
+    MethodPart("dives to the bound", (f"{COLUMNS}.dive_to_bound",)),
+    MethodPart("dives with noise", (f"{COLUMNS}.dive_with_noise",)),
+    MethodPart("integer program over columns", (f"{COLUMNS}.integer_program",)),
+    MethodPart("ruin and recreate from single tasks", (f"{SEARCH}:ruin_alone",)),
+    MethodPart("long ruin and recreate", (f"{SEARCH}:ruin_at_length",)),
+    MethodPart("short ruin and recreate", (f"{SEARCH}:ruin",)),
+    MethodPart("integer program in the tree", (f"{TREE}:_solve_over_columns",)),
+    MethodPart("dives in the tree", (f"{TREE}:BranchAndPrice._dive",)),
+    MethodPart(
         "restarts of the tree",
         constants={f"{DEFAULTS}.branch_and_price.restarts": 0},
         entered=(f"{TREE}:BranchAndPrice._begin_anew",),
     ),
-    Part(
+    MethodPart(
         "strong branching",
         constants={f"{DEFAULTS}.branch_and_price.reliable": 0},
         entered=("models.eva.branch_and_price.branching:strong_branching",),
     ),
-    Part("patterns ruled out by the root", (f"{TREE}:BranchAndPrice._shrink",)),
-    Part(
+    MethodPart("patterns ruled out by the root", (f"{TREE}:BranchAndPrice._shrink",)),
+    MethodPart(
         "smoothing of duals",
         constants={f"{DEFAULTS}.column_generation.smoothing": 0.0},
         entered=(f"{COLUMNS}.relax",),

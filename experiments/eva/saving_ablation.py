@@ -10,8 +10,8 @@ import numpy as np
 import typer
 
 from experiments.eva.benchmark import EXACT
-from experiments.harness.ablation import Part, left_out, say_no
 from experiments.harness.experiment import Quick, Study, limited
+from experiments.output.ablation import MethodPart, left_out, say_no
 from instances import Answer, Instance, Options
 from instances.eva import EvaPacking, random_round, random_workloads, table_7
 from instances.eva.reconfiguration import EvaReconfiguration
@@ -48,38 +48,42 @@ def _as_it_is(data: Any, answer: Answer, *_: Any) -> Answer:
 
 
 PARTS = (
-    Part("all patterns first", constants={f"{DEFAULTS}.first_saving_patterns": 0}, entered=(f"{NET_SAVING}:_solve",)),
-    Part(
+    MethodPart(
+        "all patterns first", constants={f"{DEFAULTS}.first_saving_patterns": 0}, entered=(f"{NET_SAVING}:_solve",)
+    ),
+    MethodPart(
         "all patterns",
         constants={f"{DEFAULTS}.first_saving_patterns": 0, f"{DEFAULTS}.saving_patterns": 0},
         entered=(f"{NET_SAVING}:_solve",),
     ),
-    Part("sifting of all patterns", (f"{NET_SAVING}:_solve",), _at_once),
-    Part("column generation", ("models.eva.saving.parameters:suits",), say_no, entered=(f"{NET_SAVING}:_generated",)),
-    Part("numbers of instances", (f"{SAVING}._count",)),
-    Part(
+    MethodPart("sifting of all patterns", (f"{NET_SAVING}:_solve",), _at_once),
+    MethodPart(
+        "column generation", ("models.eva.saving.parameters:suits",), say_no, entered=(f"{NET_SAVING}:_generated",)
+    ),
+    MethodPart("numbers of instances", (f"{SAVING}._count",)),
+    MethodPart(
         "short list before a long one",
         constants={f"{DEFAULTS}.saving.counts.probed": 1 << 60},
         entered=(f"{COUNTS}._leaf",),
     ),
-    Part("integer programs over lists", (f"{SAVING}._list",)),
-    Part("least cost as a bound", (f"{SAVING}._lower_otherwise",)),
-    Part("derivation of a small optimum", ("models.derivation:settle_small",), _as_it_is),
+    MethodPart("integer programs over lists", (f"{SAVING}._list",)),
+    MethodPart("least cost as a bound", (f"{SAVING}._lower_otherwise",)),
+    MethodPart("derivation of a small optimum", ("models.derivation:settle_small",), _as_it_is),
 )
 JOINT = {
     "numbers of instances and integer programs": ("numbers of instances", "integer programs over lists"),
 }
 """Parts that may stand in for one another, left out together."""
 ROUND_PARTS = (
-    Part("numbers of instances in a round", (f"{ROUND}._counted",), say_no),
-    Part("integer program over a list", (f"{SAVING}._integer",), _nothing_solved),
-    Part("longer lists", (f"{ROUND}._longer",)),
-    Part(
+    MethodPart("numbers of instances in a round", (f"{ROUND}._counted",), say_no),
+    MethodPart("integer program over a list", (f"{SAVING}._integer",), _nothing_solved),
+    MethodPart("longer lists", (f"{ROUND}._longer",)),
+    MethodPart(
         "short list before a long one",
         constants={"models.eva.saving.parameters:ROUND.counts.probed": 1 << 60},
         entered=(f"{COUNTS}._leaf",),
     ),
-    Part("derivation of a small optimum", ("models.derivation:settle_small",), _as_it_is),
+    MethodPart("derivation of a small optimum", ("models.derivation:settle_small",), _as_it_is),
 )
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.harness.ablation import Part, copied, left_out, say_no, say_yes
 from experiments.harness.experiment import Quick, Study, limited
+from experiments.output.ablation import MethodPart, copied, left_out, say_no, say_yes
 from instances import Instance, Options
 from instances.kubernetes import NodeConsolidation, random_cluster, shrunk_cluster
 from instances.kubernetes.consolidation_generators import Source
@@ -57,27 +57,27 @@ def _only_by_node(search: Any, totals: Any, share: float, continuous: bool, kept
 
 
 PARTS = (
-    Part("packing of what waits", (f"{PLACEMENT}._from_now",), _pack_anew),
-    Part("repair of a packing", ("models.core.rooms:Rooms.by_ejection",), _as_packed),
-    Part("weighted totals", ("models.kubernetes.certificate:totals_short_of",)),
-    Part("program over contents", (f"{PLACEMENT}._bound",), say_no),
-    Part("dives", (f"{PLACEMENT}._dive",)),
-    Part("more than one dive", constants={"models.kubernetes.exact:DIVES": 1}, entered=(f"{PLACEMENT}._dive",)),
-    Part("pricing in dives", constants={f"{CONTENTS}:DIVE_ROUNDS": 0}, entered=(f"{CONTENTS}:Contents.dive",)),
-    Part("smoothing of duals", constants={f"{CONTENTS}:SMOOTHING": 0.0}, entered=(f"{CONTENTS}:Contents.run",)),
-    Part("denominators of duals", (f"{CONTENTS}:_denominator",)),
-    Part("mixes of resources", (f"{CONTENTS}:_mixes",), _equal_mix),
-    Part("programs over some nodes", (f"{PLACEMENT}._complete",)),
-    Part("program over all nodes", (f"{PLACEMENT}._program",), say_yes),
-    Part("packing of all pods anew", (f"{SEARCH}._any_moves",)),
-    Part("packing into nodes kept and rented", (f"{SEARCH}._pack",)),
-    Part("further nodes for what is left over", (f"{SEARCH}._further",)),
-    Part("program of totals", (f"{SEARCH}._program",), _only_by_node),
-    Part("sets of drained nodes", (f"{SEARCH}._by_sets",), entered=("models.kubernetes.drained:drained_sets",)),
-    Part("programs of single sets", constants={f"{CONSOLIDATION}:FEW_SETS": 0}, entered=(f"{SEARCH}._least_of",)),
-    Part("neighbours of plans", (f"{SEARCH}._near",), entered=(f"{CONSOLIDATION}:Steps.from_",)),
-    Part("program with a room for each node", (f"{SEARCH}._by_node",)),
-    Part("limits by the best plan", (f"{CONSOLIDATION}:_limits",), _all_limits),
+    MethodPart("packing of what waits", (f"{PLACEMENT}._from_now",), _pack_anew),
+    MethodPart("repair of a packing", ("models.core.rooms:Rooms.by_ejection",), _as_packed),
+    MethodPart("weighted totals", ("models.kubernetes.certificate:totals_short_of",)),
+    MethodPart("program over contents", (f"{PLACEMENT}._bound",), say_no),
+    MethodPart("dives", (f"{PLACEMENT}._dive",)),
+    MethodPart("more than one dive", constants={"models.kubernetes.exact:DIVES": 1}, entered=(f"{PLACEMENT}._dive",)),
+    MethodPart("pricing in dives", constants={f"{CONTENTS}:DIVE_ROUNDS": 0}, entered=(f"{CONTENTS}:Contents.dive",)),
+    MethodPart("smoothing of duals", constants={f"{CONTENTS}:SMOOTHING": 0.0}, entered=(f"{CONTENTS}:Contents.run",)),
+    MethodPart("denominators of duals", (f"{CONTENTS}:_denominator",)),
+    MethodPart("mixes of resources", (f"{CONTENTS}:_mixes",), _equal_mix),
+    MethodPart("programs over some nodes", (f"{PLACEMENT}._complete",)),
+    MethodPart("program over all nodes", (f"{PLACEMENT}._program",), say_yes),
+    MethodPart("packing of all pods anew", (f"{SEARCH}._any_moves",)),
+    MethodPart("packing into nodes kept and rented", (f"{SEARCH}._pack",)),
+    MethodPart("further nodes for what is left over", (f"{SEARCH}._further",)),
+    MethodPart("program of totals", (f"{SEARCH}._program",), _only_by_node),
+    MethodPart("sets of drained nodes", (f"{SEARCH}._by_sets",), entered=("models.kubernetes.drained:drained_sets",)),
+    MethodPart("programs of single sets", constants={f"{CONSOLIDATION}:FEW_SETS": 0}, entered=(f"{SEARCH}._least_of",)),
+    MethodPart("neighbours of plans", (f"{SEARCH}._near",), entered=(f"{CONSOLIDATION}:Steps.from_",)),
+    MethodPart("program with a room for each node", (f"{SEARCH}._by_node",)),
+    MethodPart("limits by the best plan", (f"{CONSOLIDATION}:_limits",), _all_limits),
 )
 JOINT = {
     "sets and neighbours": ("sets of drained nodes", "neighbours of plans"),

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from experiments.harness.ablation import Part, left_out, say_no
 from experiments.harness.experiment import Quick, Study, limited
+from experiments.output.ablation import MethodPart, left_out, say_no
 from experiments.sia.benchmark import EXACT
 from experiments.sia.draw import on_servers
 from instances import Instance, Options
@@ -76,35 +76,35 @@ def _model_without_solution(*_: Any) -> tuple[str, None]:
 
 
 PARTS = (
-    Part("presolve", ("models.sia.presolve:presolved",), _only_shorter_windows),
-    Part("windows that end behind full steps", ("models.sia.presolve:_behind_full_steps",), _same_cutoff),
-    Part("division into parts", ("models.sia.presolve:_parts",), _one_part),
-    Part("all orders of small parts", (f"{PARTED}._enumerated",), say_no),
-    Part("parts proven one by one", constants={f"{DEFAULTS}.part_starts": -1}, entered=(f"{PARTED}._proven",)),
-    Part("trees", ("models.sia.branching:branch",), _not_grown),
-    Part("volume algorithm in the tree", ("models.sia.start_tree:StartTree._by_prices",), say_no),
-    Part("schedules from nodes", ("models.sia.branching:_draw",)),
-    Part("cuts", ("models.sia.cuts:separate",), _no_rows),
-    Part(
+    MethodPart("presolve", ("models.sia.presolve:presolved",), _only_shorter_windows),
+    MethodPart("windows that end behind full steps", ("models.sia.presolve:_behind_full_steps",), _same_cutoff),
+    MethodPart("division into parts", ("models.sia.presolve:_parts",), _one_part),
+    MethodPart("all orders of small parts", (f"{PARTED}._enumerated",), say_no),
+    MethodPart("parts proven one by one", constants={f"{DEFAULTS}.part_starts": -1}, entered=(f"{PARTED}._proven",)),
+    MethodPart("trees", ("models.sia.branching:branch",), _not_grown),
+    MethodPart("volume algorithm in the tree", ("models.sia.start_tree:StartTree._by_prices",), say_no),
+    MethodPart("schedules from nodes", ("models.sia.branching:_draw",)),
+    MethodPart("cuts", ("models.sia.cuts:separate",), _no_rows),
+    MethodPart(
         "early end of column generation",
         constants={f"{DEFAULTS}.bound_accuracy": 0.0},
         entered=("models.sia.relaxation:StartRelaxation.converge",),
     ),
-    Part("several turns", constants={f"{DEFAULTS}.turn_gain": 1.0}, entered=(f"{TURNS}._search",)),
-    Part("neighbourhood search", ("models.sia.search:improve",), _not_improved),
-    Part(
+    MethodPart("several turns", constants={f"{DEFAULTS}.turn_gain": 1.0}, entered=(f"{TURNS}._search",)),
+    MethodPart("neighbourhood search", ("models.sia.search:improve",), _not_improved),
+    MethodPart(
         "moves to distant places",
         constants={f"{DEFAULTS}.elsewhere": 0.0},
         entered=("models.sia.search:improve",),
     ),
-    Part("repairs of a move", constants={f"{DEFAULTS}.try_repairs": 0}, entered=("models.sia.search:improve",)),
-    Part("several draws", constants={f"{DEFAULTS}.draws": 1}, entered=(f"{ELITE}.draw",)),
-    Part("elite search", (f"{TURNS}._heavy",), say_no, entered=(f"{ELITE}.run",)),
-    Part("searches that begin with the elite", constants={f"{DEFAULTS}.drawn": 1.0}, entered=(f"{ELITE}.run",)),
-    Part("last search", constants={f"{DEFAULTS}.failures_last": 0}, entered=(f"{ELITE}.run",)),
-    Part("annealing with penalties", ("models.sia.search:settle",), _not_annealed),
-    Part("prices of fairness", (f"{TIME_INDEXED}._exclude",)),
-    Part("schedules by backfilling, with fairness", (f"{TIME_INDEXED}._construct",)),
+    MethodPart("repairs of a move", constants={f"{DEFAULTS}.try_repairs": 0}, entered=("models.sia.search:improve",)),
+    MethodPart("several draws", constants={f"{DEFAULTS}.draws": 1}, entered=(f"{ELITE}.draw",)),
+    MethodPart("elite search", (f"{TURNS}._heavy",), say_no, entered=(f"{ELITE}.run",)),
+    MethodPart("searches that begin with the elite", constants={f"{DEFAULTS}.drawn": 1.0}, entered=(f"{ELITE}.run",)),
+    MethodPart("last search", constants={f"{DEFAULTS}.failures_last": 0}, entered=(f"{ELITE}.run",)),
+    MethodPart("annealing with penalties", ("models.sia.search:settle",), _not_annealed),
+    MethodPart("prices of fairness", (f"{TIME_INDEXED}._exclude",)),
+    MethodPart("schedules by backfilling, with fairness", (f"{TIME_INDEXED}._construct",)),
 )
 JOINT = {
     "presolve and all orders": ("presolve", "all orders of small parts"),
@@ -114,15 +114,15 @@ JOINT = {
 }
 """Parts that may stand in for one another, left out together."""
 LOCAL_PARTS = (
-    Part("servers for the schedule without locality", ("models.sia.local_exact:pack",)),
-    Part("schedules near it", (f"{LOCAL}._near",)),
-    Part("bound without locality", (f"{LOCAL}._without_locality",), _finished),
-    Part(
+    MethodPart("servers for the schedule without locality", ("models.sia.local_exact:pack",)),
+    MethodPart("schedules near it", (f"{LOCAL}._near",)),
+    MethodPart("bound without locality", (f"{LOCAL}._without_locality",), _finished),
+    MethodPart(
         "cuts with locality",
         constants={"models.sia.local_exact:LOCAL_DEFAULTS.most_rounds": 1},
         entered=(f"{LOCAL}._open_columns",),
     ),
-    Part("model with servers", (f"{LOCAL}._placed",), _model_without_solution),
+    MethodPart("model with servers", (f"{LOCAL}._placed",), _model_without_solution),
     *(part for part in PARTS if part.name in JOINT["presolve and all orders"]),
 )
 LOCAL_JOINT = {"presolve and all orders": JOINT["presolve and all orders"]}

@@ -11,10 +11,10 @@ from experiments.aryl import ablation as aryl_ablation
 from experiments.boa import ablation as boa_ablation
 from experiments.eva import saving_ablation
 from experiments.eva.ablation import EXACT, JOINT, PARTS
-from experiments.harness.ablation import Part, left_out, say_no
 from experiments.harness.runner import run_all
 from experiments.harness.staged import following
 from experiments.kubernetes import ablation as kubernetes_ablation
+from experiments.output.ablation import MethodPart, left_out, say_no
 from experiments.sia import ablation as sia_ablation
 from experiments.sia.draw import on_servers
 from instances import Options
@@ -26,13 +26,13 @@ from instances.sia import synthetic
 from models.eva.exact import suits
 from models.eva.parameters import DEFAULTS
 
-ITEMS = Part(
+ITEMS = MethodPart(
     "task by task", ("models.eva.exact:suits",), say_no, entered=("models.eva.item_packing.search:pack_items",)
 )
 TREE = "models.eva.parameters:DEFAULTS.branch_and_price"
-RESTARTS = Part("restarts", constants={f"{TREE}.restarts": 0}, entered=("models.eva.exact:_solve_cost",))
-DIVES = Part("dives", constants={f"{TREE}.dive_steps": 0}, entered=("models.eva.exact:_solve_cost",))
-NEVER = Part("never", ("models.eva.exact:_lacks_room",), entered=("models.eva.net_saving:solve_net_saving",))
+RESTARTS = MethodPart("restarts", constants={f"{TREE}.restarts": 0}, entered=("models.eva.exact:_solve_cost",))
+DIVES = MethodPart("dives", constants={f"{TREE}.dive_steps": 0}, entered=("models.eva.exact:_solve_cost",))
+NEVER = MethodPart("never", ("models.eva.exact:_lacks_room",), entered=("models.eva.net_saving:solve_net_saving",))
 
 
 def outcomes_of(study):

@@ -50,7 +50,7 @@ def say_yes(*_: Any, **__: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Part:
+class MethodPart:
     """A part of an exact method that a study can leave out.
 
     - `name`: as the table has it.
@@ -130,8 +130,8 @@ def _counting(function: FunctionType, name: str, counts: Counter[str]) -> Callab
 class AblationRun(Run):
     """A run without the parts `without`, which counts how often it enters the parts `counted`."""
 
-    without: tuple[Part, ...] = ()
-    counted: tuple[Part, ...] = ()
+    without: tuple[MethodPart, ...] = ()
+    counted: tuple[MethodPart, ...] = ()
 
     def label(self) -> tuple[str, str]:
         left_out = ", ".join(part.name for part in self.without)
@@ -209,7 +209,7 @@ def _geometric(ratios: Sequence[float]) -> float:
 
 def left_out(
     exact: str | Mapping[str, str],
-    parts: Sequence[Part],
+    parts: Sequence[MethodPart],
     sets: Mapping[str, Sequence[Instance[Any]]],
     options: Options,
     joint: Mapping[str, Sequence[str]] | None = None,
@@ -230,7 +230,7 @@ def left_out(
         raise ValueError(f"joint: no part is named {sorted(unknown)[0]!r}")
 
     def task(
-        each: Instance[Any], name: str, counted: tuple[Part, ...] = (), without: tuple[Part, ...] = ()
+        each: Instance[Any], name: str, counted: tuple[MethodPart, ...] = (), without: tuple[MethodPart, ...] = ()
     ) -> AblationRun:
         method = exact if isinstance(exact, str) else exact[each.problem]
         entry = Entry(method.rpartition(":")[2].replace("_", "-"), method)
