@@ -26,7 +26,7 @@ from models.eva.parameters import EvaExactParameters
 from tests.models.eva.item_packing.test_packing import TREE_ONLY, odd_cycles
 
 LIMIT = Options(time_limit=1e6)
-SHORT = 10  # linear programs whose time ends at once, after the first that does
+SHORT = 20  # linear programs whose time ends at once, after the first that does: those of a few stages, not of a search
 
 
 class EndingTime:
