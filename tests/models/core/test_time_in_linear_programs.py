@@ -26,11 +26,11 @@ from models.eva.parameters import EvaExactParameters
 from tests.models.eva.item_packing.test_packing import TREE_ONLY, odd_cycles
 
 LIMIT = Options(time_limit=1e6)
-SHORT = 20  # linear programs whose time ends at once, after the first that does: those of a few stages, not of a search
+SHORT = 6  # linear programs whose time ends at once, after the first that does
 
 
 class EndingTime:
-    """A clock that jumps beyond every limit in the `last`-th linear program; HiGHS has no time for what follows.
+    """A clock that jumps beyond every limit in the `last`-th linear program; what follows takes all its time in vain.
 
     `runs`: linear programs in all, `late` those after the end, `free` those of them that no limit was given for.
     """
@@ -47,10 +47,12 @@ class EndingTime:
         """Solve a linear program, or end it for its time."""
         self.runs += 1
         if self.runs >= self.last:
-            self.jump = 1e7
+            self.jump = self.jump or 1e7
             self.late += 1
             self.free += seconds == float("inf")
-            seconds = min(seconds, 0.0) if seconds < float("inf") else seconds
+            if seconds < float("inf"):  # a linear program that ends for its time has taken all of it
+                self.jump += max(0.0, seconds)
+                seconds = min(seconds, 0.0)
         return self._rerun(h, seconds)
 
 
