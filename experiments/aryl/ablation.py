@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.harness.experiment import Quick, Study, limited
-from experiments.output.ablation import MethodPart, left_out
+from experiments.harness.experiment import Quick, Study
+from experiments.output.ablation import MethodPart, ablate
 from instances import Instance, Options
 from instances.aryl import elastic_jobs, loaned_servers, spread_jobs
 
@@ -146,33 +146,30 @@ def _mean_jct(jobs: int, seed: int, **more: Any) -> Instance[Any]:
     return elastic_jobs(jobs, seed, objective="mean-jct", **more)
 
 
-def _sets(seeds: int) -> dict[str, list[Instance[Any]]]:
-    made: dict[str, Callable[[int], Instance[Any]]] = {
-        "12 of 60 servers, spread": lambda seed: spread_jobs(60, 60, seed, 12),
-        "40 of 200 servers, spread": lambda seed: spread_jobs(200, 200, seed, 40),
-        "60 of 300 servers, spread": lambda seed: spread_jobs(300, 300, seed, 60),
-        "180 of 600 servers, random": lambda seed: loaned_servers(600, 1.0, seed, 180),
-        "180 of 600 servers, 90% random": lambda seed: loaned_servers(600, 0.9, seed, 180),
-        "120 of 600 servers, 20% random": lambda seed: loaned_servers(600, 0.2, seed, 120),
-        "120 of 400 servers, 35% random": lambda seed: loaned_servers(400, 0.35, seed, 120),
-        "60 of 600 servers, random": lambda seed: loaned_servers(600, 1.0, seed, 60),
-        "40 of 200 servers, spread on 2": lambda seed: spread_jobs(200, 267, seed, 40, most=2),
-        "mean JCT, 8 jobs": partial(_mean_jct, 8, elastic_share=0.75),
-        "mean JCT, 10 jobs, load 0.6": partial(_mean_jct, 10),
-        "mean JCT, 10 jobs, load 0.9, loss 10%": partial(_mean_jct, 10, load=0.9, scaling_loss=0.1),
-        "knapsack, 200 jobs": partial(elastic_jobs, 200),
-        "knapsack, 2,000 jobs, workers of 3, 5, 7": partial(
-            elastic_jobs, 2_000, spare_gpus=3_544, gpus_per_worker=(3, 5, 7)
-        ),
-        "lost GPU-hours, 60 of 200": lambda seed: loaned_servers(
-            200, 0.7, seed, 60, elastic_share=0.36, objective="lost-gpu-hours"
-        ),
-        "elastic jobs, 60 of 200": lambda seed: loaned_servers(200, 0.7, seed, 60, elastic_share=0.36),
-    }
-    return {name: [make(seed) for seed in range(101, 101 + seeds)] for name, make in made.items()}
+DRAWS: dict[str, Callable[..., Instance[Any]]] = {
+    "12 of 60 servers, spread": lambda seed: spread_jobs(60, 60, seed, 12),
+    "40 of 200 servers, spread": lambda seed: spread_jobs(200, 200, seed, 40),
+    "60 of 300 servers, spread": lambda seed: spread_jobs(300, 300, seed, 60),
+    "180 of 600 servers, random": lambda seed: loaned_servers(600, 1.0, seed, 180),
+    "180 of 600 servers, 90% random": lambda seed: loaned_servers(600, 0.9, seed, 180),
+    "120 of 600 servers, 20% random": lambda seed: loaned_servers(600, 0.2, seed, 120),
+    "120 of 400 servers, 35% random": lambda seed: loaned_servers(400, 0.35, seed, 120),
+    "60 of 600 servers, random": lambda seed: loaned_servers(600, 1.0, seed, 60),
+    "40 of 200 servers, spread on 2": lambda seed: spread_jobs(200, 267, seed, 40, most=2),
+    "mean JCT, 8 jobs": partial(_mean_jct, 8, elastic_share=0.75),
+    "mean JCT, 10 jobs, load 0.6": partial(_mean_jct, 10),
+    "mean JCT, 10 jobs, load 0.9, loss 10%": partial(_mean_jct, 10, load=0.9, scaling_loss=0.1),
+    "knapsack, 200 jobs": partial(elastic_jobs, 200),
+    "knapsack, 2,000 jobs, workers of 3, 5, 7": partial(
+        elastic_jobs, 2_000, spare_gpus=3_544, gpus_per_worker=(3, 5, 7)
+    ),
+    "lost GPU-hours, 60 of 200": lambda seed: loaned_servers(
+        200, 0.7, seed, 60, elastic_share=0.36, objective="lost-gpu-hours"
+    ),
+    "elastic jobs, 60 of 200": lambda seed: loaned_servers(200, 0.7, seed, 60, elastic_share=0.36),
+}
 
 
 def ablation(options: Options, quick: Quick = False) -> Study:
     """Leave parts out of the exact methods, and compare proofs, gaps and CPU seconds."""
-    parts = PARTS[:1] if quick else PARTS
-    return left_out(EXACT, parts, _sets(1 if quick else 3), limited(options, LIMIT_S), {} if quick else JOINT)
+    return ablate(EXACT, PARTS, DRAWS, options, JOINT, quick)

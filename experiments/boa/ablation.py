@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from experiments.boa.benchmark import EXACT
-from experiments.harness.experiment import Quick, Study, limited
-from experiments.output.ablation import MethodPart, copied, left_out
+from experiments.harness.experiment import Quick, Study
+from experiments.output.ablation import MethodPart, ablate, copy_function
 from instances import Instance, Options
 from instances.boa import BoaAllocation, Epoch, JobClass, Speedup, least_budget, newtrace, random_allocation
 from models.boa.real_widths.branching import RunBranching
@@ -23,8 +23,8 @@ PATHS = "models.boa.rescaling.path_dual"
 BRANCHING = "models.boa.real_widths.branching"
 RUNS = "models.boa.real_widths.runs"
 DUAL = "models.boa.real_widths.run_dual:RunDual"
-maximise_node, maximise = copied(RunBranching.maximise), copied(RunDual.maximise)
-find_lengths = copied(lengths)
+maximise_node, maximise = copy_function(RunBranching.maximise), copy_function(RunDual.maximise)
+find_lengths = copy_function(lengths)
 
 
 def _no_labels(*_: Any) -> int:
@@ -125,20 +125,17 @@ def _formulas(classes: int, epochs: int, seed: int) -> Instance[BoaAllocation]:
     return Instance.of(data, f"formulas-{classes}-{epochs}-{seed}")
 
 
-def _sets(seeds: int) -> dict[str, list[Instance[BoaAllocation]]]:
-    made: dict[str, Callable[[int], Instance[BoaAllocation]]] = {
-        "3 classes, 30 epochs, long rescaling, tight": lambda seed: _random(3, 30, 1.0, 1.2, seed),
-        "5 classes, 200 epochs": lambda seed: _random(5, 200, 0.1, 2.0, seed),
-        "50 classes, 60 epochs": lambda seed: _random(50, 60, 0.1, 2.0, seed),
-        "newTrace, real widths, tight": lambda seed: _real(newtrace(1.05 + 0.05 * (seed - 101))),
-        "real widths, 1 class, 8 epochs, tight": lambda seed: _real(_random(1, 8, 1.0, 1.05, seed)),
-        "real widths, 3 classes, 20 epochs": lambda seed: _real(_random(3, 20, 0.3, 1.5, seed, 32)),
-        "real widths, formulas, 4 classes, 8 epochs": lambda seed: _formulas(4, 8, seed),
-    }
-    return {name: [make(seed) for seed in range(101, 101 + seeds)] for name, make in made.items()}
+DRAWS: dict[str, Callable[..., Instance[BoaAllocation]]] = {
+    "3 classes, 30 epochs, long rescaling, tight": lambda seed: _random(3, 30, 1.0, 1.2, seed),
+    "5 classes, 200 epochs": lambda seed: _random(5, 200, 0.1, 2.0, seed),
+    "50 classes, 60 epochs": lambda seed: _random(50, 60, 0.1, 2.0, seed),
+    "newTrace, real widths, tight": lambda seed: _real(newtrace(1.05 + 0.05 * (seed - 101))),
+    "real widths, 1 class, 8 epochs, tight": lambda seed: _real(_random(1, 8, 1.0, 1.05, seed)),
+    "real widths, 3 classes, 20 epochs": lambda seed: _real(_random(3, 20, 0.3, 1.5, seed, 32)),
+    "real widths, formulas, 4 classes, 8 epochs": lambda seed: _formulas(4, 8, seed),
+}
 
 
 def ablation(options: Options, quick: Quick = False) -> Study:
     """Leave parts out of the exact methods, and compare proofs, gaps and CPU seconds."""
-    parts = PARTS[:1] if quick else PARTS
-    return left_out(EXACT, parts, _sets(1 if quick else 3), limited(options, LIMIT_S), {} if quick else JOINT)
+    return ablate(EXACT, PARTS, DRAWS, options, JOINT, quick)

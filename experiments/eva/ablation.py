@@ -7,12 +7,11 @@ from functools import partial
 from typing import Any
 
 from experiments.eva.benchmark import EXACT
-from experiments.harness.experiment import Quick, Study, limited
-from experiments.output.ablation import MethodPart, left_out, say_no, say_yes
+from experiments.harness.experiment import Quick, Study
+from experiments.output.ablation import FIRST_SEED, MethodPart, ablate, say_no, say_yes
 from instances import Instance, Options
 from instances.eva import EvaPacking, caprara_toth, distinct_tasks, pod_requests, price_list, table_7
 
-LIMIT_S = 10.0
 HARD = (8, 21, 37)
 """Seeds of draws of 200 tasks of Table 7 whose tree has more than 200 nodes."""
 SEARCH = "models.eva.column_generation.search"
@@ -24,7 +23,7 @@ DEFAULTS = "models.eva.parameters:DEFAULTS"
 
 
 def _as_found(search: Any, found: Any) -> Any:
-    """Stand in for what HiGHS proposes beside the multisets that were found."""
+    """Stand in for the proposals of HiGHS: return the multisets that were found."""
     return found
 
 
@@ -88,25 +87,22 @@ JOINT = {
 """Parts that may stand in for one another, left out together."""
 
 
-def _sets(seeds: int) -> dict[str, list[Instance[EvaPacking]]]:
-    made: dict[str, Callable[[int], Instance[EvaPacking]]] = {
-        "Table 7, 200 tasks": partial(table_7, 200),
-        "EKS, 200 pods": partial(price_list, 200),
-        "drawn prices, 1,000 pods": partial(price_list, 1_000, cloud="drawn"),
-        "60 distinct pods": partial(pod_requests, 60),
-        "200 distinct pods": partial(pod_requests, 200),
-        "40 distinct tasks": partial(distinct_tasks, 40),
-        "160 distinct tasks": partial(distinct_tasks, 160),
-        "1,000 distinct tasks": partial(distinct_tasks, 1_000),
-        "Caprara-Toth 7, 50 items": partial(caprara_toth, 7, 50),
-        "Caprara-Toth 9, 100 items": partial(caprara_toth, 9, 100),
-        "Caprara-Toth 9, 25 items, three types": partial(caprara_toth, 9, 25, types="three"),
-    }
-    found = {name: [make(seed) for seed in range(101, 101 + seeds)] for name, make in made.items()}
-    return {"Table 7, hard draws": [table_7(200, seed) for seed in HARD[:seeds]], **found}
+DRAWS: dict[str, Callable[..., Instance[EvaPacking]]] = {
+    "Table 7, hard draws": lambda seed: table_7(200, HARD[seed - FIRST_SEED]),
+    "Table 7, 200 tasks": partial(table_7, 200),
+    "EKS, 200 pods": partial(price_list, 200),
+    "drawn prices, 1,000 pods": partial(price_list, 1_000, cloud="drawn"),
+    "60 distinct pods": partial(pod_requests, 60),
+    "200 distinct pods": partial(pod_requests, 200),
+    "40 distinct tasks": partial(distinct_tasks, 40),
+    "160 distinct tasks": partial(distinct_tasks, 160),
+    "1,000 distinct tasks": partial(distinct_tasks, 1_000),
+    "Caprara-Toth 7, 50 items": partial(caprara_toth, 7, 50),
+    "Caprara-Toth 9, 100 items": partial(caprara_toth, 9, 100),
+    "Caprara-Toth 9, 25 items, three types": partial(caprara_toth, 9, 25, types="three"),
+}
 
 
 def ablation(options: Options, quick: Quick = False) -> Study:
     """Leave parts out of the exact packing, and compare proofs, gaps and CPU seconds."""
-    parts = PARTS[-2:] if quick else PARTS
-    return left_out(EXACT, parts, _sets(1 if quick else 3), limited(options, LIMIT_S), {} if quick else JOINT)
+    return ablate(EXACT, PARTS, DRAWS, options, JOINT, quick)

@@ -10,13 +10,12 @@ import numpy as np
 import typer
 
 from experiments.eva.benchmark import EXACT
-from experiments.harness.experiment import Quick, Study, limited
-from experiments.output.ablation import MethodPart, left_out, say_no
+from experiments.harness.experiment import Quick, Study
+from experiments.output.ablation import MethodPart, ablate, say_no
 from instances import Answer, Instance, Options
 from instances.eva import EvaPacking, random_round, random_workloads, table_7
 from instances.eva.reconfiguration import EvaReconfiguration
 
-LIMIT_S = 10.0
 EXACT_ROUND = "models.eva.reconfiguration:exact_reconfiguration"
 DEFAULTS = "models.eva.parameters:DEFAULTS"
 NET_SAVING = "models.eva.net_saving"
@@ -87,26 +86,22 @@ ROUND_PARTS = (
 )
 
 
-def _sets(seeds: int) -> dict[str, list[Instance[EvaPacking]]]:
-    made: dict[str, Callable[[int], Instance[EvaPacking]]] = {
-        "Table 7, 100 tasks": partial(table_7, 100, objective="net-saving"),
-        "40 tasks of 20 workloads": partial(random_workloads, 40, 20),
-        "100 tasks of 20 workloads": partial(random_workloads, 100, 20),
-        "60 tasks of 40 workloads, throughput from 0.8": partial(random_workloads, 60, 40, least_throughput=0.8),
-        "120 tasks of 60 workloads": partial(random_workloads, 120, 60),
-        "60 tasks of 30 workloads, throughput from 0.9": partial(random_workloads, 60, 30, least_throughput=0.9),
-    }
-    return {name: [make(seed) for seed in range(101, 101 + seeds)] for name, make in made.items()}
+DRAWS: dict[str, Callable[..., Instance[EvaPacking]]] = {
+    "Table 7, 100 tasks": partial(table_7, 100, objective="net-saving"),
+    "40 tasks of 20 workloads": partial(random_workloads, 40, 20),
+    "100 tasks of 20 workloads": partial(random_workloads, 100, 20),
+    "60 tasks of 40 workloads, throughput from 0.8": partial(random_workloads, 60, 40, least_throughput=0.8),
+    "120 tasks of 60 workloads": partial(random_workloads, 120, 60),
+    "60 tasks of 30 workloads, throughput from 0.9": partial(random_workloads, 60, 30, least_throughput=0.9),
+}
 
 
-def _round_sets(seeds: int) -> dict[str, list[Instance[EvaReconfiguration]]]:
-    made: dict[str, Callable[[int], Instance[EvaReconfiguration]]] = {
-        "round of 15 tasks": partial(random_round, 15),
-        "round of 60 tasks": partial(random_round, 60),
-        "round of 60 tasks, jobs of 2": partial(random_round, 60, tasks_per_job=2),
-        "round of 150 tasks": partial(random_round, 150),
-    }
-    return {name: [make(seed) for seed in range(101, 101 + seeds)] for name, make in made.items()}
+ROUND_DRAWS: dict[str, Callable[..., Instance[EvaReconfiguration]]] = {
+    "round of 15 tasks": partial(random_round, 15),
+    "round of 60 tasks": partial(random_round, 60),
+    "round of 60 tasks, jobs of 2": partial(random_round, 60, tasks_per_job=2),
+    "round of 150 tasks": partial(random_round, 150),
+}
 
 
 def ablation(
@@ -115,7 +110,6 @@ def ablation(
     quick: Quick = False,
 ) -> Study:
     """Leave parts out of the exact method for the net saving, and compare proofs, gaps and CPU seconds."""
-    limit, seeds = limited(options, LIMIT_S), 1 if quick else 3
     if rounds:
-        return left_out(EXACT_ROUND, ROUND_PARTS[:1] if quick else ROUND_PARTS, _round_sets(seeds), limit)
-    return left_out(EXACT, PARTS[:1] if quick else PARTS, _sets(seeds), limit, {} if quick else JOINT)
+        return ablate(EXACT_ROUND, ROUND_PARTS, ROUND_DRAWS, options, quick=quick)
+    return ablate(EXACT, PARTS, DRAWS, options, JOINT, quick)

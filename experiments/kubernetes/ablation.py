@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.harness.experiment import Quick, Study, limited
-from experiments.output.ablation import MethodPart, copied, left_out, say_no, say_yes
+from experiments.harness.experiment import Quick, Study
+from experiments.output.ablation import MethodPart, ablate, copy_function, say_no, say_yes
 from instances import Instance, Options
 from instances.kubernetes import NodeConsolidation, random_cluster, shrunk_cluster
 from instances.kubernetes.consolidation_generators import Source
@@ -25,7 +25,7 @@ PLACEMENT = "models.kubernetes.exact:_PlacementSearch"
 CONTENTS = "models.kubernetes.contents"
 CONSOLIDATION = "models.kubernetes.consolidation"
 SEARCH = f"{CONSOLIDATION}:_ConsolidationSearch"
-solve_program = copied(_ConsolidationSearch._program)
+solve_program = copy_function(_ConsolidationSearch._program)
 
 
 def _pack_anew(search: Any) -> Any:
@@ -104,26 +104,23 @@ def _dear_evictions(pods: int, cloud: Source, seed: int, **fields: Any) -> Insta
     return _changed(shrunk_cluster(pods, seed, cloud=cloud), "dear", eviction_usd_per_hour=0.005, **fields)
 
 
-def _sets(seeds: int) -> dict[str, list[Instance[Any]]]:
-    made: dict[str, Callable[..., Instance[Any]]] = {
-        "20 nodes, load 1": partial(random_cluster, 20, load=1.0),
-        "8 nodes, load 1": partial(random_cluster, 8, load=1.0),
-        "12 nodes, pods drawn, load 0.99": partial(random_cluster, 12, load=0.99, planted=False),
-        "20 nodes, pods drawn, load 1": partial(random_cluster, 20, load=1.0, planted=False),
-        "40 nodes, load 0.97": partial(random_cluster, 40, load=0.97),
-        "40 pods of GKE, dear evictions": partial(_dear_evictions, 40, "gke"),
-        "100 pods of AKS, dear evictions": partial(_dear_evictions, 100, "aks"),
-        "40 pods of Table 7, dear evictions": partial(_dear_evictions, 40, "table-7"),
-        "100 pods of Karpenter, dear evictions": partial(_dear_evictions, 100, "karpenter"),
-        "40 pods of EKS moved one by one, dear evictions": partial(_dear_evictions, 40, "eks", moves="pods"),
-        "200 pods, 20 evictions": partial(_few_evictions, 200, 20),
-        "100 pods, any evictions": partial(shrunk_cluster, 100),
-        "60 pods of Karpenter, any evictions": partial(shrunk_cluster, 60, cloud="karpenter"),
-    }
-    return {name: [make(seed=seed) for seed in range(101, 101 + seeds)] for name, make in made.items()}
+DRAWS: dict[str, Callable[..., Instance[Any]]] = {
+    "20 nodes, load 1": partial(random_cluster, 20, load=1.0),
+    "8 nodes, load 1": partial(random_cluster, 8, load=1.0),
+    "12 nodes, pods drawn, load 0.99": partial(random_cluster, 12, load=0.99, planted=False),
+    "20 nodes, pods drawn, load 1": partial(random_cluster, 20, load=1.0, planted=False),
+    "40 nodes, load 0.97": partial(random_cluster, 40, load=0.97),
+    "40 pods of GKE, dear evictions": partial(_dear_evictions, 40, "gke"),
+    "100 pods of AKS, dear evictions": partial(_dear_evictions, 100, "aks"),
+    "40 pods of Table 7, dear evictions": partial(_dear_evictions, 40, "table-7"),
+    "100 pods of Karpenter, dear evictions": partial(_dear_evictions, 100, "karpenter"),
+    "40 pods of EKS moved one by one, dear evictions": partial(_dear_evictions, 40, "eks", moves="pods"),
+    "200 pods, 20 evictions": partial(_few_evictions, 200, 20),
+    "100 pods, any evictions": partial(shrunk_cluster, 100),
+    "60 pods of Karpenter, any evictions": partial(shrunk_cluster, 60, cloud="karpenter"),
+}
 
 
 def ablation(options: Options, quick: Quick = False) -> Study:
     """Leave parts out of the exact methods, and compare proofs, gaps and CPU seconds."""
-    parts = PARTS[:1] if quick else PARTS
-    return left_out(EXACT, parts, _sets(1 if quick else 3), limited(options, LIMIT_S), {} if quick else JOINT)
+    return ablate(EXACT, PARTS, DRAWS, options, JOINT, quick)

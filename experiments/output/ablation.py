@@ -2,7 +2,7 @@
 
 A part is switched off in the process of a run only; the method itself has no switch. The first stage of a study runs
 the whole method on all sets and counts how often each run enters each part. The second stage leaves a part out on the
-sets of which a run enters it: a set that never does says nothing about the part.
+sets of which a run enters it, for the other sets say nothing about the part.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from types import FunctionType
 from typing import Any
 
 from experiments.harness.entry import Entry
-from experiments.harness.experiment import TextTable
+from experiments.harness.experiment import TextTable, limited
 from experiments.harness.run import Run, Unchecked
 from experiments.harness.sample import Sample
 from experiments.harness.staged import StagedStudy, Stages, after
@@ -31,8 +31,10 @@ WIDER, LEAST_GAP = 1.1, 1e-6
 """It is also worth them if the mean gap grows by this factor, to more than this."""
 LEAST_S = 0.02
 """Runs that take fewer CPU seconds count as if they took these."""
-SETS = 3
-"""A part is left out on the sets in which most runs enter it, at most this number; the sets named first, of equals."""
+SETS, SEEDS, FIRST_SEED = 3, 3, 101
+"""A part is left out on at most so many sets, those in which most runs enter it. A set has so many seeds."""
+LIMIT_S = 10.0
+"""CPU seconds of a run, if no limit is asked for."""
 
 
 def do_nothing(*_: Any, **__: Any) -> None:
@@ -77,11 +79,11 @@ class MethodPart:
         """Count the calls by which a run enters the part from now on, in this process."""
         for target in self.entered or self.functions:
             function = _function(target)
-            _redirect(function, _counting(copied(function), self.name, counts))
+            _redirect(function, _count_calls(copy_function(function), self.name, counts))
 
 
 def _owner(target: str) -> tuple[Any, str]:
-    """Return what holds the last name of `module:name.name`, and the last name."""
+    """Return the owner of the last name of `module:name.name`, and this name."""
     module, _, path = target.partition(":")
     owner: Any = importlib.import_module(module)
     *names, last = path.split(".")
@@ -99,8 +101,8 @@ def _function(target: str) -> FunctionType:
     return found
 
 
-def copied(function: Any) -> Any:
-    """Return a function that does what another one does now, whatever is called in its place later."""
+def copy_function(function: Any) -> Any:
+    """Copy a function, so that the copy stays as it is when the function is redirected."""
     made = FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
     )
@@ -118,7 +120,9 @@ def _redirect(function: FunctionType, to: Callable[..., Any]) -> None:
     function.__code__ = eval(f"lambda *given, **named: {name}(*given, **named)").__code__
 
 
-def _counting(function: FunctionType, name: str, counts: Counter[str]) -> Callable[..., Any]:
+def _count_calls(function: FunctionType, name: str, counts: Counter[str]) -> Callable[..., Any]:
+    """Return a function that counts a call of a part and then calls another function."""
+
     def counted(*given: Any, **named: Any) -> Any:
         counts[name] += 1
         return function(*given, **named)
@@ -153,7 +157,7 @@ class AblationRun(Run):
 
 @dataclass(frozen=True)
 class Ablation:
-    """What leaving parts out costs on a set: results `whole` and `without`, instance by instance."""
+    """The results on a set with all parts, `whole`, and `without` some, instance by instance."""
 
     name: str
     instance_set: str
@@ -163,7 +167,7 @@ class Ablation:
 
     @property
     def proven(self) -> tuple[int, int]:
-        """How many are proven, with and without the parts."""
+        """The number of proven instances, with and without the parts."""
         whole, without = (sum(r.status == "optimal" for r in results) for results in (self.whole, self.without))
         return whole, without
 
@@ -181,7 +185,7 @@ class Ablation:
 
     @property
     def worth(self) -> str:
-        """What the parts are worth: proofs, a gap, or a factor of time; "nothing" if none of these."""
+        """Proofs, a gap or a factor of time that the parts are worth; "nothing" if none of these."""
         slower, (proven, left), (gap, wider) = _geometric(self.ratios), self.proven, self.gaps
         said = [f"{proven - left} proofs"] if left < proven else []
         said += ["gap"] if wider > max(LEAST_GAP, WIDER * gap) else []
@@ -207,27 +211,34 @@ def _geometric(ratios: Sequence[float]) -> float:
     return exp(fmean(log(ratio) for ratio in ratios))
 
 
-def left_out(
+def ablate(
     exact: str | Mapping[str, str],
     parts: Sequence[MethodPart],
-    sets: Mapping[str, Sequence[Instance[Any]]],
+    draws: Mapping[str, Callable[..., Instance[Any]]],
     options: Options,
     joint: Mapping[str, Sequence[str]] | None = None,
+    quick: bool = False,
 ) -> StagedStudy:
     """Return the study that leaves parts out of an exact method, each alone and some together.
 
     - `exact`: the method, `module:function`, or one for each problem of the sets.
     - `parts`: its parts.
-    - `sets`: instances by the names of their sets.
+    - `draws`: functions that draw an instance from a `seed`, by the names of their sets.
     - `options`: of every run.
     - `joint`: names of parts that are left out together, by the name of the row.
+    - `quick`: whether the first part and one seed suffice.
 
-    Raises ValueError where `joint` names a part that is not there.
+    Raises ValueError if `joint` names a part that does not exist.
     """
     known = {part.name: part for part in parts}
     together = {part.name: (part.name,) for part in parts} | {name: tuple(of) for name, of in (joint or {}).items()}
     if unknown := {name for names in together.values() for name in names} - set(known):
         raise ValueError(f"joint: no part is named {sorted(unknown)[0]!r}")
+    if quick:
+        together = dict([next(iter(together.items()))])
+    options = limited(options, LIMIT_S)
+    seeds = range(FIRST_SEED, FIRST_SEED + (1 if quick else SEEDS))
+    sets = {name: [draw(seed=seed) for seed in seeds] for name, draw in draws.items()}
 
     def task(
         each: Instance[Any], name: str, counted: tuple[MethodPart, ...] = (), without: tuple[MethodPart, ...] = ()
@@ -239,7 +250,7 @@ def left_out(
     all_runs = [task(each, name, counted=tuple(parts)) for name in sets for each in sets[name]]
 
     def entered(results: Sequence[Result]) -> dict[tuple[str, str], int]:
-        """In how many runs of a set all of the parts of a row are entered, where any is."""
+        """Count, for each row and set, the runs that enter all parts of the row."""
         found = Counter[tuple[str, str]]()
         for run, result in zip(all_runs, results, strict=True):
             for row, names in together.items():

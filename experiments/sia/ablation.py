@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from experiments.harness.experiment import Quick, Study, limited
-from experiments.output.ablation import MethodPart, left_out, say_no
+from experiments.harness.experiment import Quick, Study
+from experiments.output.ablation import MethodPart, ablate, say_no
 from experiments.sia.benchmark import EXACT
 from experiments.sia.draw import on_servers
 from instances import Instance, Options
@@ -19,7 +19,6 @@ from instances.arrays import IntArray
 from instances.sia import VARIANTS, SiaLocalOracle, SiaOracle, synthetic
 from instances.sia.arrays import OracleArrays
 
-LIMIT_S = 10.0
 LOCAL_EXACT = "models.sia:local_exact"
 DEFAULTS = "models.sia.parameters:DEFAULTS"
 PARTED = "models.sia.exact:PartedProof"
@@ -128,27 +127,23 @@ LOCAL_PARTS = (
 LOCAL_JOINT = {"presolve and all orders": JOINT["presolve and all orders"]}
 
 
-def _sets(seeds: int) -> dict[str, list[Instance[SiaOracle]]]:
-    base = VARIANTS["base"]
-    low, high = replace(base, load=(0.7, 0.7)), replace(base, load=(1.0, 1.0))
-    made: dict[str, Callable[[int], Instance[SiaOracle]]] = {
-        "half a day, load 0.7": lambda seed: synthetic(low, seed, days=0.5),
-        "half a day, load 1.0": lambda seed: synthetic(high, seed, days=0.5),
-        "a day": lambda seed: synthetic("base", seed, days=1.0),
-        "three days of 5-minute slots": lambda seed: synthetic("base", seed, slot_minutes=5.0),
-        "two days of 5-minute slots": lambda seed: synthetic("base", seed, days=2.0, slot_minutes=5.0),
-        "two days, load 1.0": lambda seed: synthetic(high, seed, days=2.0),
-        "a quarter of a day with fairness": lambda seed: synthetic("base", seed, days=0.25, fairness_weight=1.0),
-    }
-    return {name: [make(seed) for seed in range(101, 101 + seeds)] for name, make in made.items()}
+base = VARIANTS["base"]
+low, high = replace(base, load=(0.7, 0.7)), replace(base, load=(1.0, 1.0))
+DRAWS: dict[str, Callable[..., Instance[SiaOracle]]] = {
+    "half a day, load 0.7": lambda seed: synthetic(low, seed, days=0.5),
+    "half a day, load 1.0": lambda seed: synthetic(high, seed, days=0.5),
+    "a day": lambda seed: synthetic("base", seed, days=1.0),
+    "three days of 5-minute slots": lambda seed: synthetic("base", seed, slot_minutes=5.0),
+    "two days of 5-minute slots": lambda seed: synthetic("base", seed, days=2.0, slot_minutes=5.0),
+    "two days, load 1.0": lambda seed: synthetic(high, seed, days=2.0),
+    "a quarter of a day with fairness": lambda seed: synthetic("base", seed, days=0.25, fairness_weight=1.0),
+}
 
 
-def _local_sets(seeds: int) -> dict[str, list[Instance[SiaLocalOracle]]]:
-    made = {
-        "a quarter of a day on servers": partial(on_servers, days=0.25),
-        "half a day on servers": partial(on_servers, days=0.5),
-    }
-    return {name: [make(seed=seed) for seed in range(101, 101 + seeds)] for name, make in made.items()}
+LOCAL_DRAWS: dict[str, Callable[..., Instance[SiaLocalOracle]]] = {
+    "a quarter of a day on servers": partial(on_servers, days=0.25),
+    "half a day on servers": partial(on_servers, days=0.5),
+}
 
 
 def ablation(
@@ -157,9 +152,6 @@ def ablation(
     quick: Quick = False,
 ) -> Study:
     """Leave parts out of the exact oracle, and compare proofs, gaps and CPU seconds."""
-    limit, seeds = limited(options, LIMIT_S), 1 if quick else 3
     if local:
-        parts, joint = LOCAL_PARTS[:1] if quick else LOCAL_PARTS, {} if quick else LOCAL_JOINT
-        return left_out(LOCAL_EXACT, parts, _local_sets(seeds), limit, joint)
-    parts = PARTS[:1] if quick else PARTS
-    return left_out(EXACT, parts, _sets(seeds), limit, {} if quick else JOINT)
+        return ablate(LOCAL_EXACT, LOCAL_PARTS, LOCAL_DRAWS, options, LOCAL_JOINT, quick)
+    return ablate(EXACT, PARTS, DRAWS, options, JOINT, quick)

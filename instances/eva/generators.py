@@ -182,14 +182,14 @@ def random_workloads(n: int, workloads: int, seed: int, *, least_throughput: flo
 
 
 GPUS_OF_TASKS = ((0, 1, 2, 4, 8), (35, 40, 13, 8, 4))
-"""GPUs of a task, and how many of a hundred tasks have so many."""
+"""Numbers of GPUs of a task, and the percentage of tasks with each."""
 
 
 def distinct_tasks(n: int, seed: int) -> Instance[EvaPacking]:
-    """A random instance of `n` tasks, hardly two of equal demand, on the EC2 types of Table 7, for the least cost.
+    """Draw `n` tasks, almost all of different demand, to be packed on the EC2 types of Table 7 at the least cost.
 
-    CPUs are log-normal around 7 for each GPU, or around 7 without one, memory is log-normal around 4 GB for each CPU. A
-    task that fits no type is drawn again.
+    The CPUs of a task are log-normal around 7 per GPU, or around 7 without a GPU. Memory is log-normal around 4 GB per
+    CPU. A task that fits no type is drawn again.
 
     - `n`: number of tasks, at least 1.
     - `seed`: seed of the draw.

@@ -158,7 +158,7 @@ def _many_on_each(arrays: PackingArrays, parameters: EvaExactParameters) -> bool
 
 
 def _solve_surrogate(stages: Stages, report: Report, parameters: EvaExactParameters) -> bool:
-    """Solve the surrogate relaxation; return whether another stage has its turn."""
+    """Solve the surrogate relaxation; return whether another stage follows."""
     from models.eva.totals import solve_totals  # its compiler takes a while to load
 
     stages.take(solve_totals(stages.arrays, stages.left, report, stages.known, parameters.totals))
@@ -187,11 +187,11 @@ def _generate(stages: Stages, report: Report, parameters: EvaExactParameters) ->
 def _least_cost(
     data: EvaPacking, options: Options, parameters: EvaExactParameters, seconds: float | None
 ) -> float | None:
-    """A lower bound in USD/h on the cost of a packing of the same tasks, from so many seconds of work."""
+    """Return a lower bound in USD/h on the cost of a packing of the same tasks, within a number of seconds."""
     arrays = packing_arrays(data.model_copy(update={"objective": "cost"}))
     return _solve_cost(arrays, replace(options, time_limit=seconds), ignore, None, parameters).bound
 
 
 def _within(options: Options, nodes: int | None) -> Options:
-    """The options with an effort of at most so many nodes."""
+    """Return the options with an effort of at most this number of nodes."""
     return replace(options, effort=min((n for n in (nodes, options.effort) if n is not None), default=None))

@@ -36,7 +36,7 @@ class Stages:
 
     @property
     def go_on(self) -> bool:
-        """Whether another method has its turn: time is left, the gap is open, and infeasibility is not proved."""
+        """Whether another method may follow: time is left, the gap is open, and infeasibility is not proved."""
         if self.answer is None:
             return True
         ended = self.answer.termination == "finished" and self.answer.reason is None
@@ -44,7 +44,7 @@ class Stages:
 
     @property
     def has_time(self) -> bool:
-        """Whether a time limit alone ends the methods, so that none may end by its own constants."""
+        """Whether a time limit alone ends the methods, and not their own constants."""
         return self.options.time_limit is not None and self.options.effort is None
 
     @property

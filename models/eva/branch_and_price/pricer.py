@@ -217,8 +217,8 @@ class BranchAndPriceParameters:
 
     Incumbents:
 
-    - `discrepancies`, `dive_steps`: how often a dive may turn away from the largest column, in as many steps from its
-      begin, and most steps of a dive.
+    - `discrepancies`: how often a dive may take another column than the largest, in its first steps, as many.
+    - `dive_steps`: limit on the steps of a dive.
     - `dive_every`: nodes between dives in the tree.
     - `program_nodes`: nodes before the first integer program over the columns, and four times as many before each next
       one; 0 for none.

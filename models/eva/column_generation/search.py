@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -69,15 +69,6 @@ MORE_COLUMNS = "no more columns were tried"
 Report = Callable[[Configuration | None, int | None], None]
 
 
-class ColumnPricer(Pricer, Protocol):
-    """Pricing in column generation."""
-
-    @property
-    def exact(self) -> bool:
-        """Whether the prices take account of all resources."""
-        ...
-
-
 class ColumnSearch:
     """The state of a solve: incumbent, linear program with its columns, and cuts so far.
 
@@ -90,14 +81,14 @@ class ColumnSearch:
         options: Options,
         report: Report | None,
         parameters: ColumnGenerationParameters,
-        pricer: ColumnPricer | None = None,
+        pricer: Pricer | None = None,
     ) -> None:
         self.arrays, self.options, self.parameters = arrays, options, parameters
         self.clock = Stopwatch(options.time_limit)
         self.incumbent: Incumbent[Configuration, int] = Incumbent(
             "minimize", self.clock, report, gap=options.gap, bound=0
         )
-        self.pricer: ColumnPricer = TablePricer(arrays, parameters) if pricer is None else pricer
+        self.pricer: Pricer = TablePricer(arrays, parameters) if pricer is None else pricer
         self.pool = ColumnPool(arrays)
         self.spread = ClassSpread.of(arrays, parameters)
         self.lp_value: float | None = None
@@ -108,6 +99,11 @@ class ColumnSearch:
         self.prices: ResourcePrices
         self.ruin: Ruin | None = None
         self.shares: ShareSearch | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether tables price all resources exactly, which is quick enough for each step of a dive."""
+        return isinstance(self.pricer, TablePricer) and self.pricer.exact
 
     @property
     def over(self) -> bool:
@@ -191,7 +187,7 @@ class ColumnSearch:
     def relax(self, clock: Stopwatch) -> None:
         """Solve the linear relaxation by column generation."""
         # The pool leaves few columns to find, which exact tables find at the duals of the linear program.
-        near = self.pool.columns and self.pricer.exact
+        near = self.pool.columns and self.exact
         tries = EXACT if near else ((self.parameters.smoothing, True), *EXACT)
         found = self.relaxation.run((), Goal(), clock, tries, self.prices.duals)
         self.lp_value = None if found.relaxed is None else found.relaxed.value
@@ -270,7 +266,7 @@ class ColumnSearch:
         if self.over or clock.expired:
             return False
         self.dives += 1
-        tries = EXACT if self.pricer.exact else ((0.0, False),)
+        tries = EXACT if self.exact else ((0.0, False),)
         dive = ColumnDive(self.relaxation, goal, limits, clock, self.options.seed + self.dives, tries)
         found = dive.run(p.discrepancies, p.dive_depth, self.at_most(p.dive_steps), noise)
         self.dives_end |= found is not None or not clock.expired
@@ -441,7 +437,7 @@ class Phase:
 
     def wanted(self, search: ColumnSearch) -> bool:
         """Whether the phase is for this search, and may be taken now."""
-        if self.many not in (None, search.spread.many) or self.exact not in (None, search.pricer.exact):
+        if self.many not in (None, search.spread.many) or self.exact not in (None, search.exact):
             return False
         return self.always or not search.over
 

@@ -31,25 +31,25 @@ def even_duals(arrays: PackingArrays) -> FloatArray:
 def enumerate_patterns(
     arrays: PackingArrays,
     pricer: ItemPricer,
-    duals: list[FloatArray],
+    duals: FloatArray | None,
     goal: int,
     limit: int,
 ) -> list[Column] | None:
     """Return the patterns that a packing of cost `goal` at most can have; `None` if they are more than `limit`.
 
-    At feasible duals pi a packing costs `sum_c pi_c` and the reduced costs of its patterns, none of which is negative:
-    no pattern of a reduced cost above `goal - sum_c pi_c` is in it. The duals are first rounded to whole numbers, and
-    shrunk until they are feasible; of several, those that add up to most are taken, the first of equals.
+    At feasible duals pi a packing costs `sum_c pi_c` plus the reduced costs of its patterns, none of which is negative.
+    So it has no pattern of a reduced cost above `goal - sum_c pi_c`. The duals are rounded to integers and shrunk until
+    they are feasible. Of the duals given and of `even_duals`, those of the larger sum are used.
 
     - `arrays`: the instance, of classes of one task each.
     - `pricer`: pricing.
-    - `duals`: duals (N,), in price units, to choose from.
+    - `duals`: duals (N,) in price units, if any are known.
     - `goal`: the cost, in price units.
     - `limit`: most patterns.
     """
     cost = arrays.price.tolist()
     best: tuple[Fraction, PatternPrices, int] | None = None
-    for trial in [even_duals(arrays), *duals]:
+    for trial in [even_duals(arrays)] + ([] if duals is None else [duals]):
         scale = pricer.scale(trial[None, :], arrays.price.astype(float))
         values = np.rint(np.maximum(trial, 0.0) * scale).astype(np.int64)
         target = tuple(p * scale for p in cost)
@@ -69,10 +69,10 @@ def enumerate_patterns(
 
 
 class PoolDive:
-    """A depth-first search for a packing that consists of listed patterns, the task with fewest patterns left first.
+    """A depth-first search for a packing of listed patterns, the task with the fewest patterns left first.
 
-    The linear program over the patterns left ends a line that cannot reach the goal. Of the patterns of a task, few are
-    tried, the largest in the linear program first.
+    The search goes back if the linear program over the patterns left cannot reach the goal. Of the patterns of a task,
+    it tries few, those of the largest value in the linear program first.
 
     - `arrays`: the instance, of classes of one task each.
     - `columns`: the patterns.

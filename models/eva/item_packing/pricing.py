@@ -26,7 +26,6 @@ class ItemPricer:
     pairs = True
     holdings = False
     dominated = False
-    exact = False  # a dive prices by a cheap search
 
     def __init__(self, arrays: PackingArrays, parameters: ItemParameters = DEFAULTS) -> None:
         self.arrays, self.parameters = arrays, parameters

@@ -25,26 +25,27 @@ def pack_by_best_fit(search: ColumnSearch, clock: Stopwatch) -> None:
 
 
 def dive_over_patterns(search: ColumnSearch, clock: Stopwatch) -> None:
-    """Dive over the patterns that a packing at the bound can have, if these are few and of one type."""
+    """Dive over the patterns that a packing at the bound can have, if they are few and there is one type."""
     if len(search.arrays.price) > 1:
         return
     assert isinstance(search.pricer, ItemPricer)
-    parameters, goal = search.pricer.parameters, search.least
-    found = search.relaxation.run((), Goal(), clock, cheap_first(parameters.columns.smoothing))
-    duals = [] if found.center is None else [found.center]
+    parameters, goal, tries = search.pricer.parameters, search.least, cheap_first(search.parameters.smoothing)
+    duals = search.relaxation.run((), Goal(), clock, tries, search.prices.duals).center
     columns = enumerate_patterns(search.arrays, search.pricer, duals, goal, parameters.enumerated)
-    dive = PoolDive(search.arrays, columns, goal, search.options) if columns else None
-    for turn in range(search.at_most(parameters.pool_dives) if dive else 0):
-        if search.over or clock.expired:
-            return
-        noise = parameters.pool_noise if turn else 0.0
-        packing = dive.run(parameters.pool_tries, search.at_most(parameters.pool_nodes), noise, clock) if dive else None
+    if not columns:
+        return
+    dive = PoolDive(search.arrays, columns, goal, search.options)
+    for turn in range(search.at_most(parameters.pool_dives)):
+        noise, nodes = parameters.pool_noise if turn else 0.0, search.at_most(parameters.pool_nodes)
+        packing = dive.run(parameters.pool_tries, nodes, noise, clock)
         if packing is not None:
             search.offer(packing)
+        if search.over or clock.expired:
+            return
 
 
 def branch(search: ColumnSearch, clock: Stopwatch) -> None:
-    """Branch from the incumbent and the bound, until both meet."""
+    """Search a tree from the incumbent and the bound on, until both meet."""
     limit = None if search.options.time_limit is None else clock.remaining_s
     options = replace(search.options, time_limit=limit, effort=search.at_most(search.parameters.tree_nodes))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections import Counter
+from functools import partial
 
 import pytest
 
@@ -14,7 +15,7 @@ from experiments.eva.ablation import EXACT, JOINT, PARTS
 from experiments.harness.runner import run_all
 from experiments.harness.staged import following
 from experiments.kubernetes import ablation as kubernetes_ablation
-from experiments.output.ablation import MethodPart, left_out, say_no
+from experiments.output.ablation import SEEDS, MethodPart, ablate, say_no
 from experiments.sia import ablation as sia_ablation
 from experiments.sia.draw import on_servers
 from instances import Options
@@ -43,25 +44,25 @@ def outcomes_of(study):
 
 
 def test_runs_without_a_part_differ_and_the_part_stays_in_this_process():
-    sets = {"items": [caprara_toth(1, 25, 1)], "table": [table_3()]}
-    study = left_out(EXACT, [ITEMS, RESTARTS, NEVER], sets, Options(time_limit=20.0))
+    draws = {"items": partial(caprara_toth, 1, 25), "table": lambda seed: table_3()}
+    study = ablate(EXACT, [ITEMS, RESTARTS, NEVER], draws, Options(time_limit=20.0))
     found = outcomes_of(study)
-    whole, without = found[0], found[2]
+    whole, without = found[0], found[2 * SEEDS]
     assert whole.info["entered"]["task by task"] == 1
     assert whole.info["bound_by"] != without.info["bound_by"]
     assert whole.objective == without.objective
     table, said = study.tables(found)
     assert [row[:3] for row in table.rows] == [
-        ["task by task", "items", "1/1"],
-        ["restarts", "items", "1/1"],
-        ["restarts", "table", "1/1"],
+        ["task by task", "items", "3/3"],
+        ["restarts", "items", "3/3"],
+        ["restarts", "table", "3/3"],
     ]
     assert said == "No run enters: never."
-    assert study.values(found)["task by task, items: proven"] == "1 to 1"
+    assert study.values(found)["task by task, items: proven"] == "3 to 3"
     assert suits.__code__.co_name == "suits"
 
 
-def test_constants_that_are_left_out_together_all_change():
+def test_constants_that_are_ablate_together_all_change():
     before = DEFAULTS.branch_and_price
     assert (before.restarts, before.dive_steps) != (0, 0)
     try:
@@ -79,15 +80,15 @@ def test_every_part_of_eva_exists_and_can_be_counted():
     assert len(set(names)) == len(names)
     assert {name for of in JOINT.values() for name in of} <= set(names)
     with pytest.raises(ValueError, match="no part is named 'ghost'"):
-        left_out(EXACT, PARTS, {}, Options(), {"all": ["ghost"]})
-    study = left_out(EXACT, PARTS, {"table": [table_3()]}, Options(time_limit=20.0))
+        ablate(EXACT, PARTS, {}, Options(), {"all": ["ghost"]})
+    study = ablate(EXACT, PARTS, {"table": lambda seed: table_3()}, Options(time_limit=20.0), quick=True)
     (result,) = [outcome for _, outcome in run_all(study.tasks)]
     assert result.status == "optimal"
     assert Counter(result.info["entered"])["surrogate relaxation"] + Counter(result.info["entered"])["listed patterns"]
 
 
 def test_parts_that_enter_the_same_function_are_both_counted():
-    study = left_out(EXACT, [RESTARTS, DIVES], {"table": [table_3()]}, Options(time_limit=20.0))
+    study = ablate(EXACT, [RESTARTS, DIVES], {"table": lambda seed: table_3()}, Options(time_limit=20.0), quick=True)
     (result,) = [outcome for _, outcome in run_all(study.tasks)]
     assert result.info["entered"] == {"restarts": 1, "dives": 1}
 
@@ -124,7 +125,7 @@ OTHERS = [
 @pytest.mark.parametrize(("exact", "parts", "joint", "instance", "entered"), OTHERS)
 def test_every_part_of_other_methods_exists_and_can_be_counted(exact, parts, joint, instance, entered):
     assert len({part.name for part in parts}) == len(parts)
-    study = left_out(exact, parts, {"one": [instance]}, Options(time_limit=20.0), joint)
+    study = ablate(exact, parts, {"one": lambda seed: instance}, Options(time_limit=20.0), joint, quick=True)
     (result,) = [outcome for _, outcome in run_all(study.tasks)]
     assert result.status == "optimal"
     assert result.info["entered"][entered] > 0
