@@ -187,7 +187,7 @@ class Ablation:
     def worth(self) -> str:
         """Proofs, a gap or a factor of time that the parts are worth; "nothing" if none of these."""
         slower, (proven, left), (gap, wider) = _geometric(self.ratios), self.proven, self.gaps
-        said = [f"{proven - left} proofs"] if left < proven else []
+        said = [] if left >= proven else ["1 proof" if proven - left == 1 else f"{proven - left} proofs"]
         said += ["gap"] if wider > max(LEAST_GAP, WIDER * gap) else []
         said += ["time"] if slower >= SLOWER else []
         return ", ".join(said) or "nothing"
