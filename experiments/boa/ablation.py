@@ -14,7 +14,7 @@ from instances import Instance, Options
 from instances.boa import BoaAllocation, Epoch, JobClass, Speedup, least_budget, newtrace, random_allocation
 from models.boa.real_widths.branching import RunBranching
 from models.boa.real_widths.run_dual import RunDual
-from models.boa.real_widths.runs import lengths
+from models.boa.real_widths.runs import evaluate_runs
 
 LIMIT_S = 6.0
 GAP = "models.boa.rescaling.gap_closing"
@@ -24,7 +24,7 @@ BRANCHING = "models.boa.real_widths.branching"
 RUNS = "models.boa.real_widths.runs"
 DUAL = "models.boa.real_widths.run_dual:RunDual"
 maximise_node, maximise = copy_function(RunBranching.maximise), copy_function(RunDual.maximise)
-find_lengths = copy_function(lengths)
+find_lengths = copy_function(evaluate_runs)
 
 
 def _no_labels(*_: Any) -> int:
@@ -80,8 +80,8 @@ PARTS = (
     MethodPart(
         "multiplier of the parent", (f"{DUAL}.maximise",), _from_far, entered=(f"{BRANCHING}:RunBranching.branch",)
     ),
-    MethodPart("widths between those known", (f"{RUNS}:lengths",), _from_all_widths),
-    MethodPart("bound far beyond the best width", (f"{RUNS}:_least_beyond",), _nothing_beyond),
+    MethodPart("widths between those known", (f"{RUNS}:evaluate_runs",), _from_all_widths),
+    MethodPart("bound far beyond the best width", (f"{RUNS}:_bound_lengths_beyond",), _nothing_beyond),
 )
 JOINT = {
     "start and end of the dual of a node": ("bounds that are good enough", "multiplier of the parent"),

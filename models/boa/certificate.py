@@ -1,4 +1,4 @@
-"""Certificates of BOA's allocation: the prices that the fast method ends with, and what they prove."""
+"""Certificates of BOA's allocation: the multipliers at which the exact method ends, and the bounds they prove."""
 
 from __future__ import annotations
 
@@ -20,52 +20,62 @@ from models.boa.convex.curves import curves
 from models.boa.real_widths.branching import RunTree
 from models.boa.rescaling.micp import prepare
 
-BITS = 46  # the objective and the budget have about so many bits in units
-SCALE = 10  # bits of the weight of a unit of time
-PRICE = 60  # bits of the price of a convex problem behind its point
+BITS = 46  # bits of the objective and of the budget in units, at most, so that sums fit into 64 bits
+SCALE_BITS = 10  # bits of the weight of a unit of time, which keep the rounding of the multiplier small
+PRICE_BITS = 60  # binary places of the multiplier of a convex problem, more than a float has
 
 
 def certificate(data: BoaAllocation, solution: Solution | None, bound: float, options: Options) -> Certificate:
-    """A proof of `bound`, or of the best bound that is in reach. Raises NoCertificate where there is none."""
+    """Return a certificate of `bound`, or of the best bound that can be proven.
+
+    - `solution`: the best known solution, whose time limits the search for the optimum in integer units.
+    - `bound`: lower bound on the mean completion time, hours.
+    - `options`: time limit.
+
+    Raises NoCertificate if no bound can be proven.
+    """
     if data.real:
-        return _runs(data, bound, options)
+        return _prove_runs(data, bound, options)
     objective = None if solution is None else check(data, solution).objective
-    return _convex(data) if data.convex else _units(data, bound if objective is None else objective)
+    return _prove_convex(data) if data.convex else _prove_units(data, bound if objective is None else objective)
 
 
-def _written(data: BoaAllocation, content: dict[str, Any], bound: Fraction, how: str) -> Certificate:
+def _write(data: BoaAllocation, content: dict[str, Any], bound: Fraction, how: str) -> Certificate:
     head = {"gapwise_certificate": VERSION, "problem": data.problem, "instance": digest(data)}
     return Certificate("json", json.dumps(head | content, indent=1) + "\n", bound, how)
 
 
-def _convex(data: BoaAllocation) -> Certificate:
-    """The Lagrangian at the better price of the two that the search ends between."""
+def _prove_convex(data: BoaAllocation) -> Certificate:
+    """Return the Lagrangian bound at the better of the two multipliers between which the search ends."""
     mix = solve_convex(ConvexDual(curves(data)), data.budget)
-    best = max((lagrangian(data, price), price) for price in map(_rounded, {mix.over.mu, mix.within.mu}))
+    best = max((lagrangian(data, price), price) for price in map(_round_multiplier, {mix.over.mu, mix.within.mu}))
     content = {"kind": "lagrangian", "price": str(best[1]), "bound": str(best[0])}
-    return _written(data, content, best[0], "Lagrangian at a rational price of the budget")
+    return _write(data, content, best[0], "Lagrangian at a rational price of the budget")
 
 
-def _runs(data: BoaAllocation, bound: float, options: Options) -> Certificate:
-    """The tree over where the widths change, grown until it proves `bound` or time is out."""
+def _prove_runs(data: BoaAllocation, bound: float, options: Options) -> Certificate:
+    """Return a tree of branching on width changes, grown until it proves `bound` or the time limit is reached."""
     tree = RunTree(data, bound, options)
-    proof = RunProof(kind="runs", bound=str(tree.proved), nodes=tuple(tree.stated()))
+    proof = RunProof(kind="runs", bound=str(tree.proved), nodes=tuple(tree.certificate_nodes()))
     how = f"Lagrangians of runs, {len(tree.leaves)} {'leaf' if len(tree.leaves) == 1 else 'leaves'}"
-    return _written(data, proof.model_dump(exclude_none=True), tree.proved, how)
+    return _write(data, proof.model_dump(exclude_none=True), tree.proved, how)
 
 
-def _rounded(price: float) -> Fraction:
-    """A price with `PRICE` bits behind the point, or as many as it needs to have some."""
-    bits = PRICE + max(0, -math.frexp(price)[1])
+def _round_multiplier(price: float) -> Fraction:
+    """Return a multiplier as a fraction with `PRICE_BITS` binary places, or more if it is small."""
+    bits = PRICE_BITS + max(0, -math.frexp(price)[1])
     return Fraction(round(Fraction(price) * 2**bits), 2**bits)
 
 
-def _units(data: BoaAllocation, latest: float) -> Certificate:
-    """The optimum in units where it is found by search among policies up to `latest`, else the Lagrangian in units."""
+def _prove_units(data: BoaAllocation, latest: float) -> Certificate:
+    """Return the optimum in integer units if a search among policies up to `latest` hours finds it.
+
+    Otherwise return the Lagrangian bound in integer units.
+    """
     dual = prepare(data).dual
     dual.maximise(planned(data.budget))
     price = dual.best(data.budget)[0].mu
-    network = _network(data, latest, price)
+    network = _build_network(data, latest, price)
     units = network.units
     length = shortest(network)
     found = None
@@ -84,16 +94,16 @@ def _units(data: BoaAllocation, latest: float) -> Certificate:
         "closed": closed,
     }
     how = "optimum in whole units" if closed else "Lagrangian in whole units"
-    return _written(data, content, Fraction(value) / 2**units.time, how)
+    return _write(data, content, Fraction(value) / 2**units.time, how)
 
 
-def _network(data: BoaAllocation, time: float, price: float) -> UnitNetwork:
-    """The network in the finest units in which an objective of the size of `time` can be added up."""
+def _build_network(data: BoaAllocation, time: float, price: float) -> UnitNetwork:
+    """Return the network in the finest units in which objectives of the size of `time` can be added exactly."""
     for bits in range(BITS, 0, -3):
         time_bits, cost_bits = bits - math.frexp(time)[1], bits - math.frexp(proven(data.budget))[1]
-        weight = round(price * 2.0 ** (time_bits - cost_bits + SCALE))
+        weight = round(price * 2.0 ** (time_bits - cost_bits + SCALE_BITS))
         try:
-            return unit_network(data, Units(time_bits, cost_bits, 2**SCALE, weight))
+            return unit_network(data, Units(time_bits, cost_bits, 2**SCALE_BITS, weight))
         except CheckFailed:
             continue
     raise NoCertificate("times and costs are too far apart for whole units")

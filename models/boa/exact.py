@@ -1,4 +1,4 @@
-"""The fast exact method of `boa-allocation`, by the formulation that the instance asks for."""
+"""The exact method of `boa-allocation`; the instance determines the formulation."""
 
 from __future__ import annotations
 
@@ -15,27 +15,31 @@ from models.boa.rescaling.micp import prepare, solve_micp
 
 @method("exact", honours=frozenset({"time_limit", "gap"}))
 def exact(data: BoaAllocation, options: Options, report: Report, start: Solution | None = None) -> Answer:
-    """Solve a `boa-allocation` instance to proven optimality, or as far as the time limit allows.
+    """Solve a `boa-allocation` instance to proven optimality, or until the time limit.
 
-    Without rescaling times and with continuous widths, or shares of several GPU types: the convex problem, through its
-    optimality conditions. With both, the mixed-integer convex problem: branch and bound over where widths change.
-    Otherwise the mixed-integer problem over whole widths: Lagrangian bound and enumeration of the paths within the gap.
-    Nothing worse than `start`, a solution to begin from, is returned.
+    The instance determines one of three problems:
 
-    `info["hull_deviation"]`: the most by which the hull exceeds a measured table, as a share. Raises InputError
-    where the instance has no optimum or is too large.
+    - without rescaling times, and with continuous widths or fractions on several GPU types: the convex problem, solved
+      by a search for the multiplier of the budget;
+    - with rescaling times and continuous widths: branch and bound on the epochs at which the width changes;
+    - with integer widths: a Lagrangian bound, and an enumeration of the paths within the gap.
+
+    - `start`: a solution to begin from. The answer is never worse.
+
+    `info["hull_deviation"]` is the largest relative excess of the hull over a measured table. Raises InputError if the
+    instance has no optimum or is too large.
     """
     if data.real:
         with Stopwatch() as building:
             dual = RunDual(data)
-        known = None if start is None else check(data, start).objective
-        answer = replace(solve_real(data, dual, options, report, known), build_s=building.cpu_s)
+        start_objective = None if start is None else check(data, start).objective
+        answer = replace(solve_real(data, dual, options, report, start_objective), build_s=building.cpu_s)
     elif data.convex:
         answer = exact_convex(data, options, report)
     else:
         with Stopwatch(options.time_limit) as building:
             prepared = prepare(data)
         left = building.limit_left_s
-        rest = replace(options, time_limit=left)
-        answer = replace(solve_micp(prepared, data.budget, rest, report, start), build_s=building.cpu_s)
+        remaining_options = replace(options, time_limit=left)
+        answer = replace(solve_micp(prepared, data.budget, remaining_options, report, start), build_s=building.cpu_s)
     return replace(answer, info={**answer.info, "hull_deviation": max(hull_deviation(data).values())})

@@ -88,7 +88,7 @@ def frontier(data: BoaAllocation) -> Frontier:
         def solve_convex(budget: float, options: Options) -> Answer:
             return convex_answer(with_budget(data, budget), dual, options)
 
-        return Frontier(data, solve_convex, dual.at(0.0).cost)
+        return Frontier(data, solve_convex, dual.evaluate(0.0).cost)
     prepared = prepare(data)
 
     def solve(budget: float, options: Options) -> Answer:
@@ -114,7 +114,7 @@ def fastest_budget(data: BoaAllocation) -> float:
     if data.real:
         return RunDual(data).fastest_cost
     if data.convex:
-        return ConvexDual(curves(data)).at(0.0).cost
+        return ConvexDual(curves(data)).evaluate(0.0).cost
     curves_of = (epoch.speedup.on(t.name) for c in data.classes for epoch in c.epochs for t in data.gpu_types)
     if data.max_width is None and any(curve.amdahl or curve.power for curve in curves_of):
         return math.inf

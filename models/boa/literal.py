@@ -1,6 +1,6 @@
-"""The papers' formulations, each given unchanged to a general solver: `literal`.
+"""The papers' formulations, each solved unchanged by a general solver: `literal`.
 
-Pyomo and cvxpy take a second to import, which nobody but a caller of these functions should wait for.
+Pyomo and cvxpy take about a second to import, so they are imported inside functions.
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ if TYPE_CHECKING:
 
 @method("exact")
 def literal(data: BoaAllocation, options: Options, report: Report, start: Solution | None = None) -> Answer:
-    """Solve the paper's formulation with a general solver. Nothing worse than `start` is returned.
+    """Solve the paper's formulation with a general solver.
 
-    The convex problem as a cone program in cvxpy by Clarabel, or as a linear program by HiGHS where every speedup is a
-    table or widths are whole; the problem with rescaling (Lemma 4.8) in Pyomo by HiGHS.
+    - Convex problem: a cone program in cvxpy, solved by Clarabel. If all speedups are tables or widths are integer, a
+      linear program, solved by HiGHS.
+    - Problem with rescaling (Lemma 4.8): a mixed-integer program in Pyomo, solved by HiGHS.
+
+    The answer is never worse than `start`. Raises InputError for real widths with rescaling times.
     """
     if data.only_exact:
         raise InputError(f"data.widths: {data.only_exact}")
@@ -36,17 +39,17 @@ def literal(data: BoaAllocation, options: Options, report: Report, start: Soluti
 
 
 def build_literal(data: BoaAllocation) -> ConcreteModel:
-    """The Pyomo model of Lemma 4.8. Raises InputError where the instance asks for another problem."""
+    """Build the Pyomo model of Lemma 4.8; raises InputError if the instance asks for another problem."""
     from models.boa.rescaling.milp import build_milp
 
     return build_milp(data)
 
 
 def read_literal(data: BoaAllocation, model: ConcreteModel) -> Result:
-    """What a solver of your own has found for `build_literal(data)`, with rows of your own or without.
+    """Return the result for the values of a `model` from `build_literal(data)` that any solver has solved.
 
-    It has passed the checker, or is `violates` with what it breaks. Raises InputError for a model without values, and
-    for values that are no solution.
+    The model may have additional constraints. The checker judges the solution; if it is infeasible, the status is
+    `violates`. Raises InputError if the model has no values, or they do not form a solution.
     """
     from models.boa.rescaling.milp import read_policy
     from models.literal import read_model
@@ -55,11 +58,11 @@ def read_literal(data: BoaAllocation, model: ConcreteModel) -> Result:
 
 
 def literal_names(data: BoaAllocation) -> Mapping[str, Callable[..., Mapping[str, Any]]]:
-    """What the indices of each variable of `build_literal(data)` stand for."""
+    """Return a description of the indices of each variable of `build_literal(data)`."""
     a = width_arrays(data)
 
-    def run(i: int, j: int, s: int) -> dict[str, Any]:
+    def describe(i: int, j: int, s: int) -> dict[str, Any]:
         gpus = {"type": data.gpu_types[int(a.type[s])].name, "width": int(a.width[s])}
         return {"class": data.classes[i].name, "epoch": j} | gpus
 
-    return {"width": run, "change": run}
+    return {"width": describe, "change": describe}

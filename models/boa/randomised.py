@@ -1,8 +1,8 @@
 """The randomised policy: each job of a class draws one of two paths, and the budget is used up.
 
-The policy attains the Lagrangian bound over all whole widths, so no policy with fixed probabilities does better. Lemma
-4.3, by which mixing never helps, does not carry over to whole widths and rescaling times. The randomised policy is no
-policy of the exact problem.
+The policy attains the Lagrangian bound over all integer widths, so no policy with fixed probabilities does better.
+Lemma 4.3, by which mixing never helps, does not carry over to integer widths and rescaling times. The randomised policy
+is not a feasible policy of the exact problem.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from models.boa.rescaling.path_dual import affordable, unaffordable
 
 @method("heuristic", ANY)
 def randomised(data: BoaAllocation) -> Answer:
-    """The best policy that may mix paths within a class; the deterministic optimum where the problem is convex.
+    """Return the best policy that may mix paths within a class; if the problem is convex, the deterministic optimum.
 
-    `info["lagrangian_bound"]` is the bound that it attains, hours. Raises InputError.
+    `info["lagrangian_bound"]` is the bound that the policy attains, hours. Raises InputError for several GPU types, and
+    for real widths with rescaling times.
     """
     if data.only_exact:
         raise InputError(f"data.widths: {data.only_exact}")
@@ -37,19 +38,21 @@ def randomised(data: BoaAllocation) -> Answer:
 
 
 def mix(p: Prepared, budget: float) -> tuple[dict[str, object], float]:
-    """The randomised policy for `budget` in JSON form, and the Lagrangian bound, hours."""
-    most = planned(budget)
-    over, inside = p.dual.maximise(most)
-    slow_paths = affordable(p.net, inside.mu, most)
-    spent = fsum(q.cost for q in slow_paths)
-    fast_paths = unaffordable(p.net, over.mu, most) if over is not inside else slow_paths
+    """Return the randomised policy for `budget` in JSON form, and the Lagrangian bound, hours."""
+    limit = planned(budget)
+    over, inside = p.dual.maximise(limit)
+    slow_paths = affordable(p.net, inside.mu, limit)
+    cost = fsum(q.cost for q in slow_paths)
+    fast_paths = unaffordable(p.net, over.mu, limit) if over is not inside else slow_paths
     paths = {}
     for job_class, slow, fast in zip(p.data.classes, slow_paths, fast_paths, strict=True):
         extra = fast.cost - slow.cost
-        share = min(1.0, (most - spent) / extra) if extra > 0 and spent < most else 0.0
-        spent += share * extra
-        parts = [(1 - share, slow), (share, fast)]
+        share = min(1.0, (limit - cost) / extra) if extra > 0 and cost < limit else 0.0
+        cost += share * extra
+        draws = [(1 - share, slow), (share, fast)]
         paths[job_class.name] = [
-            {"probability": part, "widths": p.arrays.width[q.choices].tolist()} for part, q in parts if part > 0
+            {"probability": probability, "widths": p.arrays.width[q.choices].tolist()}
+            for probability, q in draws
+            if probability > 0
         ]
     return {"paths": paths}, p.dual.best(budget)[1]

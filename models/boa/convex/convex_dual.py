@@ -1,9 +1,9 @@
-"""Problems (1)/(6) and (7) through optimality conditions: a multiplier for the budget, closed forms for the rest.
+"""Problems (1)/(6) and (7) by a search for the multiplier of the budget, with closed forms for the rest.
 
-At a price μ of the budget every curve has a best point of its own: closed forms on formulas, slopes of segments on
-tables. At the right multiplier the best points of the epochs use up the budget. Where the cost jumps there, as it does
-at a segment of a table or where an epoch changes its GPU type, the points just under and just over the jump are mixed,
-and the mix becomes a policy in JSON form that keeps the budget.
+At a multiplier μ of the budget every curve has its own best point: a closed form for formulas, a comparison of slopes
+for tables. At the optimal multiplier the best points of the epochs use up the budget. The cost may jump at this
+multiplier, at a segment of a table or if an epoch changes its GPU type. Then the points just below and just above the
+jump are mixed, and the mix is converted to a policy in JSON form that satisfies the budget.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from instances.boa import BoaAllocation, planned, proven
 from instances.boa.speedup import amdahl_time, power_time
 from instances.options import ignore
 from models.boa.convex.curves import AMDAHL, POWER, TABLE, Curves, cost_at, curves, width_at
+from models.boa.multiplier import Bracketing, bracket, height, narrow
 
-# The rounding is relative: more than that of floats amounts to in a time or a cost and in sums of them.
-ROUNDING = 1e-13
-CELLS = 1_000_000  # So many numbers at most are worked out at a time.
-LARGE = 1e200  # Beside a multiplier this large, time counts for nothing.
+ROUNDING = 1e-13  # relative; above the rounding error of a time or a cost, and of sums of these
+CELLS = 1_000_000  # table entries that a bound evaluates at a time, which limits memory
+LARGE = 1e200  # a multiplier at which only the cost matters
 
 
 @dataclass(frozen=True)
 class BestPoints:
-    """The best points of the epochs at a multiplier.
+    """The best points of the n epochs at a multiplier.
 
     - `mu`: the multiplier μ of the budget.
     - `type`, `width` (n,): GPU type and number of GPUs of each epoch.
@@ -46,23 +46,23 @@ class BestPoints:
     cost: float
 
     def dual(self, budget: float) -> float:
-        """The Lagrangian L(μ)."""
-        return self.time + self.mu * (self.cost - budget)
+        """Return the Lagrangian L(μ)."""
+        return height(self, self.mu, budget)
 
 
 class ConvexDual:
-    """The dual function L(μ) = min time + μ (cost - budget) of the curves `c`, and the choices that attain L."""
+    """The dual function L(μ) = min time + μ (cost - budget) of the curves `c`, and the points that attain it."""
 
     def __init__(self, c: Curves) -> None:
         self.c = c
-        self._of = [np.flatnonzero(c.kind == kind) for kind in (AMDAHL, POWER, TABLE)]
-        amdahl, power, table = self._of
+        self._indices = [np.flatnonzero(c.kind == kind) for kind in (AMDAHL, POWER, TABLE)]
+        amdahl, power, table = self._indices
         value_for_cost = c.value / c.price
         p, a = c.parameter[amdahl], c.parameter[power]
         with np.errstate(divide="ignore", invalid="ignore"):
             self._amdahl = np.sqrt(np.where(p > 0, value_for_cost[amdahl] * p / (1 - p), 0.0))
             self._power = np.where(a > 0, value_for_cost[power] * a / (1 - a), 0.0)
-            z = 1 / np.ascontiguousarray(c.speed.T)  # A row holds one width, along which the slopes are counted.
+            z = 1 / np.ascontiguousarray(c.speed.T)  # one row per width, so that a sum counts slopes fast
             gain, loss = z[:-1] - z[1:], np.diff(z * np.arange(1.0, len(z) + 1)[:, None], axis=0)
             slope = gain / loss
         slope[(loss <= 0) & (gain > 0)] = np.inf
@@ -75,28 +75,32 @@ class ConvexDual:
         self._plain = len(self._row) == len(c.speed) and bool((self._row == np.arange(len(self._row))).all())
 
     def _points(self, mu: float) -> tuple[FloatArray, FloatArray]:
-        """The best width and time z of every curve at multiplier `mu`, both (N,)."""
+        """Return the best width and time z of every curve at multiplier `mu`, both (N,)."""
         c = self.c
-        amdahl, power, table = self._of
+        amdahl, power, table = self._indices
         width, z = np.empty(len(c.value)), np.empty(len(c.value))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if len(amdahl):
                 k = np.where(self._amdahl > 0, self._amdahl / np.sqrt(mu), 0.0)
-                width[amdahl], z[amdahl] = self._settled(amdahl, k, mu)
+                width[amdahl], z[amdahl] = self._clip_widths(amdahl, k, mu)
             if len(power):
                 k = np.where(self._power > 0, self._power / mu, 0.0)
-                width[power], z[power] = self._settled(power, k, mu)
+                width[power], z[power] = self._clip_widths(power, k, mu)
         if len(table):
             steps = self._slope if self._plain else self._slope[:, self._row]
-            at = (steps > mu / self._value_for_cost).sum(0, dtype=np.int32)
-            width[table], z[table] = at + 1.0, self._z[at, self._row]
+            steps_taken = (steps > mu / self._value_for_cost).sum(0, dtype=np.int32)
+            width[table], z[table] = steps_taken + 1.0, self._z[steps_taken, self._row]
         return width, z
 
-    def _settled(self, of: IntArray, width: FloatArray, mu: float) -> tuple[FloatArray, FloatArray]:
-        """Best widths of the curves `of`, all Amdahl's or all powers, cut to the limits, and the times z there.
+    def _clip_widths(self, of: IntArray, width: FloatArray, mu: float) -> tuple[FloatArray, FloatArray]:
+        """Clip the best widths of formulas to their limits, round them if required, and return widths and times z.
 
-        Where widths are whole the better of the two on either side: the length falls up to the best width and rises
-        from there on.
+        The length falls up to the best width and rises beyond it. So the better of the two adjacent integers is the
+        best integer.
+
+        - `of` (m,): indices of the curves, all Amdahl's or all powers.
+        - `width` (m,): best real widths.
+        - `mu`: the multiplier.
         """
         c = self.c
         width = np.minimum(np.maximum(width, 1.0), c.last[of])
@@ -109,8 +113,8 @@ class ConvexDual:
         up = gain > loss
         return np.where(up, above, below), np.where(up, z_above, z)
 
-    def at(self, mu: float) -> BestPoints:
-        """The best point of every epoch at multiplier `mu` >= 0."""
+    def evaluate(self, mu: float) -> BestPoints:
+        """Return the best point of every epoch at multiplier `mu` >= 0."""
         c = self.c
         width, z = self._points(mu)
         with np.errstate(invalid="ignore", over="ignore"):
@@ -124,16 +128,16 @@ class ConvexDual:
         return BestPoints(mu, best, width, times, costs, float(times.sum()), float(costs.sum()))
 
     def _time(self, of: IntArray, width: FloatArray) -> FloatArray:
-        """Times z = 1/s at `width` (m,) of the curves `of` (m,), which are all Amdahl's or all powers."""
+        """Return the times z = 1/s at `width` (m,) of the curves `of` (m,), which are all Amdahl's or all powers."""
         time = amdahl_time if self.c.kind[of[0]] == AMDAHL else power_time
         return time(self.c.parameter[of], width)
 
     def bound(self, mu: float, budget: float) -> float:
-        """The Lagrangian bound L(μ) on every policy that keeps `budget`, less what rounding can have added.
+        """Return the Lagrangian bound L(μ) on every policy within `budget`, less the largest possible rounding error.
 
-        Tables are read at every width: slopes that differ by rounding alone may be out of order.
+        Tables are evaluated at every width, because slopes that differ by rounding only may be out of order.
         """
-        c, table = self.c, self._of[TABLE]
+        c, table = self.c, self._indices[TABLE]
         width, z = self._points(mu)
         length = c.value * z
         if mu > 0:
@@ -144,16 +148,16 @@ class ConvexDual:
                 part = table[begin : begin + step]
                 z_of = self._z[:, self._row[begin : begin + step]]
                 length[part] = (z_of * (c.value[part] + mu * c.price[part] * width_of_row)).min(0)
-        least, paid = float(length.reshape(-1, c.types).min(1).sum()), mu * budget
-        return max(0.0, least - paid - ROUNDING * (least + paid))
+        min_length, budget_charge = float(length.reshape(-1, c.types).min(1).sum()), mu * budget
+        return max(0.0, min_length - budget_charge - ROUNDING * (min_length + budget_charge))
 
     def widest(self, mu: float) -> float:
-        """The widest of the best points of the formulas at multiplier `mu`; every table has an end of its own."""
+        """Return the largest best width of the formulas at multiplier `mu`; tables are excluded."""
         formulas = self.c.kind != TABLE
         return float(self._points(mu)[0][formulas].max(initial=1.0))
 
     def check_bounded(self) -> None:
-        """Raise InputError where a curve speeds up without limit at no more cost, and no width ends it."""
+        """Raise InputError if a speedup is linear and no maximum width limits it."""
         linear = (self.c.kind != TABLE) & (self.c.parameter == 1) & np.isinf(self.c.last)
         if linear.any():
             raise InputError("max_width: must be given where a speedup is linear (amdahl 1 or power 1)")
@@ -163,9 +167,9 @@ class ConvexDual:
 class Mix:
     """A mix of two choices, and a bound on all policies within the budget.
 
-    - `over`, `within`: a choice over the budget, and a choice within.
-    - `share`: weight of the choice over the budget; the other has the rest.
-    - `bound`: mean completion time, hours, that no policy beats.
+    - `over`, `within`: a choice that exceeds the budget, and a choice within it.
+    - `share`: weight of `over`; `within` has the weight 1 - `share`.
+    - `bound`: lower bound on the mean completion time of all policies, hours.
     """
 
     over: BestPoints
@@ -175,14 +179,14 @@ class Mix:
 
     @property
     def time(self) -> float:
-        """Mean completion time, hours."""
+        """Return the mean completion time of the mix, hours."""
         return self.share * self.over.time + (1 - self.share) * self.within.time
 
 
 def _keep_to_hull(slope: FloatArray, z: FloatArray, on_hull: BoolArray) -> None:
-    """Give all steps (K - 1, rows) between two widths that can be run at the slope of the line through these.
+    """Replace the slopes (K - 1, rows) between two adjacent allowed widths by the slope of the line through these two.
 
-    Rounding alone would tell them apart, and the best point would be a width in between.
+    Otherwise the slopes differ by rounding, and the best point might be a width in between, which is not allowed.
     """
     for row in np.flatnonzero(~on_hull.all(axis=1)):
         corners = np.flatnonzero(on_hull[row])
@@ -192,15 +196,17 @@ def _keep_to_hull(slope: FloatArray, z: FloatArray, on_hull: BoolArray) -> None:
         slope[corners[-1] :, row] = 0.0
 
 
-MOVES = 400  # Widths move towards those of the within choice at most so often.
-REPAIRS = 60  # Shares are repaired at most so often before the cheapest policy is taken.
-SMALLEST_SHARE = 1e-9  # A share below this counts as 0.
+MAX_MOVES = 400  # then the choice within the budget is taken; each move closes 101% of a linear excess
+MAX_REPAIRS = 60  # then the cheapest policy is taken; each repair closes 101% of a linear excess
+SMALLEST_SHARE = 1e-9  # smaller fractions are noise of a solver, and are set to 0
 
 
-def widths(c: Curves, mix: Mix, keeps: float) -> FloatArray:
-    """The widths (n,) of a mix on a single GPU type: where the two choices differ, the width of the mixed time.
+def mixed_widths(c: Curves, mix: Mix, limit: float) -> FloatArray:
+    """Return the widths (n,) of a mix on a single GPU type.
 
-    What rounding costs when a width is found from a time is paid for by moving towards the within choice.
+    If the two choices of an epoch differ, its width is the one with the mixed time. A width that is computed from a
+    time has a rounding error. If the budget is exceeded because of it, the widths move towards those of the choice
+    within the budget.
     """
     k = mix.within.width.copy()
     mixed = np.flatnonzero(mix.over.width != mix.within.width)
@@ -208,22 +214,22 @@ def widths(c: Curves, mix: Mix, keeps: float) -> FloatArray:
         z = (mix.share * mix.over.times[n] + (1 - mix.share) * mix.within.times[n]) / c.value[n]
         k[n] = min(max(width_at(c, int(n), z), mix.within.width[n]), mix.over.width[n])
     rest = mix.within.cost - float(mix.within.costs[mixed].sum())
-    for _ in range(MOVES):
+    for _ in range(MAX_MOVES):
         spent = rest + sum(cost_at(c, int(n), k[n]) for n in mixed)
-        if spent <= keeps:
+        if spent <= limit:
             return k
-        k = k + min(1.0, 1.01 * (spent - keeps) / max(spent - mix.within.cost, spent * 1e-300)) * (mix.within.width - k)
+        k = k + min(1.0, 1.01 * (spent - limit) / max(spent - mix.within.cost, spent * 1e-300)) * (mix.within.width - k)
     return mix.within.width.copy()
 
 
-def by_class(data: BoaAllocation, values: FloatArray) -> dict[str, list[float]]:
-    """Values of all epochs (n,) as lists by class."""
+def split_by_class(data: BoaAllocation, values: FloatArray) -> dict[str, list[float]]:
+    """Return the values (n,) of all epochs as one list per class."""
     ends = np.cumsum([len(c.epochs) for c in data.classes])[:-1]
     return {c.name: part.tolist() for c, part in zip(data.classes, np.split(values, ends), strict=True)}
 
 
-def assignment(data: BoaAllocation, mix: Mix) -> Solution:
-    """The mix as shares of the jobs of each epoch on (type, width)."""
+def write_mix(data: BoaAllocation, mix: Mix) -> Solution:
+    """Return the mix as fractions of the jobs of each epoch on (type, width), in JSON form."""
     options = []
     for n in range(len(mix.within.width)):
         parts: dict[tuple[int, float], float] = {}
@@ -242,27 +248,29 @@ def assignment(data: BoaAllocation, mix: Mix) -> Solution:
     return {"assignment": {c.name: [next(rows) for _ in c.epochs] for c in data.classes}}
 
 
-def repaired(
+def repair_budget(
     data: BoaAllocation, c: Curves, share: FloatArray, z: FloatArray, cheapest: BestPoints
 ) -> tuple[FloatArray, FloatArray]:
-    """Shares and widths (N,) within the budget: a solver's last digits are paid for by mixing in the cheapest policy.
+    """Return fractions and widths (N,) within the budget, close to those of a solver.
+
+    If the solver exceeds the budget within its tolerance, the cheapest policy is mixed in.
 
     - `data`, `c`: the instance, and the curves of the instance.
-    - `share` (N,): share of the jobs of an epoch on each GPU type.
-    - `z` (N,): time of a run, relative to width 1.
-    - `cheapest`: the choice of least cost.
+    - `share` (N,): fraction of the jobs of an epoch on each GPU type.
+    - `z` (N,): time at the width that the solver chose, relative to width 1.
+    - `cheapest`: the choice of minimum cost.
     """
     first, last = c.ends()
     z = np.clip(z, last, first)
-    keeps, chosen = planned(data.budget), np.arange(c.epochs) * c.types + cheapest.type
-    for _ in range(REPAIRS):
+    limit, chosen = planned(data.budget), np.arange(c.epochs) * c.types + cheapest.type
+    for _ in range(MAX_REPAIRS):
         used = np.flatnonzero(share > 0)
         width = np.ones(len(share))
         width[used] = [width_at(c, int(i), z[i]) for i in used]
         spent = sum(share[i] * cost_at(c, int(i), width[i]) for i in used)
-        if spent <= keeps:
+        if spent <= limit:
             return share, width
-        part = min(1.0, 1.01 * (spent - keeps) / max(spent - cheapest.cost, spent - keeps))
+        part = min(1.0, 1.01 * (spent - limit) / max(spent - cheapest.cost, spent - limit))
         time = (1 - part) * share * z
         share = (1 - part) * share
         time[chosen] += part * cheapest.times / c.value[chosen]
@@ -273,10 +281,10 @@ def repaired(
     return share, width
 
 
-def policy(data: BoaAllocation, c: Curves, share: FloatArray, width: FloatArray) -> Solution:
-    """The solution in JSON form with shares and widths (N,)."""
+def write_policy(data: BoaAllocation, c: Curves, share: FloatArray, width: FloatArray) -> Solution:
+    """Return the solution in JSON form with fractions and widths (N,)."""
     if not data.heterogeneous:
-        return {"widths": by_class(data, width)}
+        return {"widths": split_by_class(data, width)}
     rows = iter(np.stack([share, width], axis=-1).reshape(c.epochs, c.types, 2))
     names = [t.name for t in data.gpu_types]
 
@@ -290,58 +298,60 @@ def policy(data: BoaAllocation, c: Curves, share: FloatArray, width: FloatArray)
     return {"assignment": {job_class.name: [options() for _ in job_class.epochs] for job_class in data.classes}}
 
 
-TOLERANCE = 1e-13  # The search ends at this relative duality gap.
-ROUNDS = 400  # The search ends after so many multipliers, whatever the gap.
+TOLERANCE = 1e-13  # relative duality gap at which the search stops, near the rounding error
+MAX_ROUNDS = 400  # then the search stops at any gap
+BRACKETING = Bracketing(64.0, 1e-280, 1e280)  # close to the limits of floating-point numbers
 
 
 def solve_convex(dual: ConvexDual, budget: float, clock: Stopwatch | None = None) -> Mix:
-    """The optimal mix for `budget`, and the Lagrangian bound; `clock` ends the search early."""
-    keeps = planned(budget)
-    fastest = dual.at(0.0)
-    if fastest.cost <= keeps:
-        return Mix(fastest, fastest, 1.0, dual.bound(0.0, proven(budget)))
-    tried = [slow := dual.at(LARGE)]
+    """Return the optimal mix for `budget`, and its Lagrangian bound.
 
-    def at(mu: float) -> BestPoints:
-        tried.append(dual.at(mu))
+    - `dual`: dual of the curves of an instance.
+    - `budget`: GPUs or currency per hour.
+    - `clock`: ends the search early.
+    """
+    limit = planned(budget)
+    fastest = dual.evaluate(0.0)
+    if fastest.cost <= limit:
+        return Mix(fastest, fastest, 1.0, dual.bound(0.0, proven(budget)))
+    tried = [cheapest := dual.evaluate(LARGE)]
+
+    def evaluate(mu: float, *_: BestPoints | None) -> BestPoints:
+        tried.append(dual.evaluate(mu))
         return tried[-1]
 
-    over = within = at(slow.time / budget)
-    while over.cost <= keeps and over.mu > 1e-280:
-        within, over = over, at(over.mu / 64)
-    while within.cost > keeps and within.mu < 1e280:
-        over, within = within, at(within.mu * 64)
-    if within.cost > keeps:
-        within = over = slow
-    for step in range(ROUNDS):
-        mix = _mix(over, within, keeps)
-        if mix.time - mix.bound <= TOLERANCE * mix.time or (clock is not None and clock.expired):
-            break
-        mu = (within.time - over.time) / (over.cost - within.cost)
-        if step % 3 == 2 or not over.mu < mu < within.mu:
-            mu = np.sqrt(over.mu * within.mu)
-        if not over.mu < mu < within.mu:
-            break
-        here = at(mu)
-        over, within = (here, within) if here.cost > keeps else (over, here)
-    best = max(tried, key=lambda choice: _safe(choice, proven(budget)))
-    return replace(_mix(over, within, keeps), bound=dual.bound(best.mu, proven(budget)))
+    def is_converged(over: BestPoints, within: BestPoints) -> bool:
+        mix = _mix(over, within, limit)
+        return mix.time - mix.bound <= TOLERANCE * mix.time or (clock is not None and clock.expired)
+
+    over, within = bracket(evaluate, evaluate(cheapest.time / budget), limit, BRACKETING)
+    if within.cost > limit:
+        over = within = cheapest
+    over, within = narrow(evaluate, over, within, limit, MAX_ROUNDS, 3, is_converged)
+    best = max(tried, key=lambda choice: _safe_dual(choice, proven(budget)))
+    return replace(_mix(over, within, limit), bound=dual.bound(best.mu, proven(budget)))
 
 
-def _mix(over: BestPoints, within: BestPoints, keeps: float) -> Mix:
-    """The mix of two choices that uses up the budget `keeps`, and the better bound of the two."""
+def _mix(over: BestPoints, within: BestPoints, limit: float) -> Mix:
+    """Return the mix of two choices that uses up the budget `limit`, and the better bound of the two."""
     extra = over.cost - within.cost
-    share = min(1.0, max(0.0, (keeps - within.cost) / extra)) if extra > 0 else 0.0
-    return Mix(over, within, share, max(over.dual(keeps), within.dual(keeps)))
+    share = min(1.0, max(0.0, (limit - within.cost) / extra)) if extra > 0 else 0.0
+    return Mix(over, within, share, max(over.dual(limit), within.dual(limit)))
 
 
-def _safe(choice: BestPoints, budget: float) -> float:
-    """The dual value L(μ) less what rounding can have added, but for the rounding in the choice itself."""
+def _safe_dual(choice: BestPoints, budget: float) -> float:
+    """Return the dual value L(μ) less its rounding error, without the rounding error of the choice itself."""
     return choice.dual(budget) - ROUNDING * (choice.time + 2 * choice.mu * budget)
 
 
 def exact_convex(data: BoaAllocation, options: Options, report: Report = ignore) -> Answer:
-    """An optimal policy without rescaling times, with continuous widths or GPU types mixed."""
+    """Solve the convex problem: no rescaling times, and continuous widths or a mix of GPU types.
+
+    - `options`: the time limit.
+    - `report`: called once with the policy and the bound.
+
+    Raises InputError if no width limits a linear speedup.
+    """
     with Stopwatch() as building:
         dual = ConvexDual(curves(data))
         dual.check_bounded()
@@ -351,13 +361,13 @@ def exact_convex(data: BoaAllocation, options: Options, report: Report = ignore)
 
 
 def convex_answer(data: BoaAllocation, dual: ConvexDual, options: Options) -> Answer:
-    """The optimum for the budget of `data`, with the dual of the curves of `data`."""
+    """Return the optimum for the budget of `data`; `dual` is the dual of the curves of `data`."""
     with Stopwatch(options.time_limit) as clock:
         mix = solve_convex(dual, data.budget, clock)
         if data.heterogeneous:
-            solution = assignment(data, mix)
+            solution = write_mix(data, mix)
         else:
-            solution = {"widths": by_class(data, widths(dual.c, mix, planned(data.budget)))}
+            solution = {"widths": split_by_class(data, mixed_widths(dual.c, mix, planned(data.budget)))}
     return Answer(
         solution=solution,
         bound=mix.bound,

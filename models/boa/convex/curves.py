@@ -1,7 +1,7 @@
-"""Curves of the convex problem: for every epoch and GPU type, time against cost as the width varies.
+"""Curves of the convex problem: time against cost of every epoch on every GPU type, as the width varies.
 
-Run at width k, an epoch takes z = 1/s(k) of its size and costs c = k/s(k) of it. On the hull of s, c is a convex
-function of z, also where s is linear between the corners of a table.
+At width k, an epoch takes z = 1/s(k) of its size in time and c = k/s(k) of its size in GPU-hours. On the concave hull
+of s, c is a convex function of z. This also holds if s is linear between the corners of a table.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ AMDAHL, POWER, TABLE = 0, 1, 2
 
 @dataclass(frozen=True)
 class Curves:
-    """The N = n H curves of n epochs of all classes and H GPU types, the types of an epoch side by side.
+    """The N = n H curves of n epochs of all classes on H GPU types; the H curves of an epoch are adjacent.
 
     - `value` (N,): hours of mean completion time for z = 1.
-    - `price` (N,): cost for c = 1.
+    - `price` (N,): cost for c = 1, in the unit of the budget.
     - `kind` (N,): AMDAHL, POWER or TABLE.
-    - `parameter` (N,): Amdahl's p, the exponent, or the row of the table.
-    - `last` (N,): the widest run, GPUs.
-    - `speed` (rows, K): tables on 1 ... K GPUs, level past the end of each.
-    - `on_hull` (rows, K): where the speeds may be run at: everywhere but where a table is read as measured, and its
-      hull is above what was measured.
-    - `types`: H.
-    - `whole`: whether only whole widths count.
+    - `parameter` (N,): Amdahl's parallel fraction p, the exponent of the power, or the row of the table.
+    - `last` (N,): maximum width, GPUs.
+    - `speed` (rows, K): speedups of each table on 1 ... K GPUs; constant beyond the end of a table.
+    - `on_hull` (rows, K): whether a job may run at the speed of a table at this width. Only false if tables are read as
+      measured and the hull is above the measurement.
+    - `types`: number of GPU types, H.
+    - `whole`: whether widths are integer.
     """
 
     value: FloatArray
@@ -48,15 +48,15 @@ class Curves:
 
     @property
     def epochs(self) -> int:
-        """Number of epochs of all classes, n."""
+        """Return the number of epochs of all classes, n."""
         return len(self.value) // self.types
 
     def rows(self) -> IntArray:
-        """The rows of `speed` of the table curves, in the order of the curves."""
+        """Return the row of `speed` of each table curve, in the order of the curves."""
         return self.parameter[self.kind == TABLE].astype(np.int64)
 
     def ends(self) -> tuple[FloatArray, FloatArray]:
-        """Times z (N,) at width 1, and at the widest run."""
+        """Return the times z (N,) at width 1, and at the maximum width."""
         first, last = np.ones(len(self.value)), np.zeros(len(self.value))
         a, b, t = (self.kind == kind for kind in (AMDAHL, POWER, TABLE))
         last[a] = amdahl_time(self.parameter[a], self.last[a])
@@ -67,9 +67,11 @@ class Curves:
 
 
 def curves(data: BoaAllocation, tabulated: int | None = None) -> Curves:
-    """The curves of `data`; with `tabulated`, formulas become tables of the whole widths up to `tabulated`.
+    """Return the curves of `data`.
 
-    Raises InputError where the tables are too many.
+    - `tabulated`: if given, formulas are replaced by tables of the integer widths up to `tabulated`.
+
+    Raises InputError if the tables have too many entries.
     """
     value, price, kind, parameter, last = [], [], [], [], []
     row_of: dict[Hashable, int] = {}
@@ -109,7 +111,7 @@ def curves(data: BoaAllocation, tabulated: int | None = None) -> Curves:
             f"limit of {MOST_CELLS:,} together"
         )
     speed = np.array([np.pad(row, (0, length - len(row)), mode="edge") for row in rows]).reshape(-1, length)
-    touched = np.array([np.pad(row, (0, length - len(row)), constant_values=False) for row in on_hull])
+    may_run = np.array([np.pad(row, (0, length - len(row)), constant_values=False) for row in on_hull])
     return Curves(
         np.array(value),
         np.array(price),
@@ -117,14 +119,14 @@ def curves(data: BoaAllocation, tabulated: int | None = None) -> Curves:
         np.array(parameter, dtype=float),
         np.array(last, dtype=float),
         speed,
-        touched.reshape(-1, length),
+        may_run.reshape(-1, length),
         len(data.gpu_types),
         whole=data.widths == "integer",
     )
 
 
 def width_at(c: Curves, curve: int, z: float) -> float:
-    """The width at which `curve` takes the time `z`, between 1 / s(1) and the least there is."""
+    """Return the width at which `curve` takes the time `z`, which lies between the minimum and 1 / s(1)."""
     kind, parameter = c.kind[curve], c.parameter[curve]
     if kind == AMDAHL:
         return float(min(parameter / (z - (1 - parameter)), c.last[curve])) if parameter > 0 else 1.0
@@ -136,7 +138,7 @@ def width_at(c: Curves, curve: int, z: float) -> float:
 
 
 def cost_at(c: Curves, curve: int, width: float) -> float:
-    """The cost of `curve` at `width`."""
+    """Return the cost of `curve` at `width`, in the unit of the budget."""
     kind, parameter = c.kind[curve], float(c.parameter[curve])
     if kind == AMDAHL:
         return float(c.price[curve] * ((1 - parameter) * width + parameter))

@@ -1,4 +1,4 @@
-"""Problem (7) as a linear program over shares of (type, width), where every speedup is a table or widths are whole."""
+"""Problem (7) as a linear program over fractions of (type, width): for tables only, or for integer widths."""
 
 from __future__ import annotations
 
@@ -13,40 +13,45 @@ from instances.arrays import FloatArray
 from instances.boa import BoaAllocation, planned, proven
 from instances.options import ignore
 from instances.result import Termination
-from models.boa.convex.convex_dual import LARGE, SMALLEST_SHARE, ConvexDual, policy, repaired
+from models.boa.convex.convex_dual import LARGE, SMALLEST_SHARE, ConvexDual, repair_budget, write_policy
 from models.boa.convex.curves import Curves, curves
 from models.highs import LinearModel, Solved, solve_arrays
 
-FIRST = 64  # The program begins with so many whole widths of a formula.
-GROWTH = 4  # The number of widths grows at least by this factor.
-MOST_COLUMNS = 2_000_000  # A program with more columns is refused.
-# Costs in multiples of the budget, and times in multiples of the scale, are no larger: HiGHS refuses larger numbers.
-LARGEST = 1e12
+FIRST_WIDTHS = 64  # widths of a formula in the first program
+GROWTH = 4  # minimum factor by which the number of widths grows, so that few programs are solved
+MAX_COLUMNS = 2_000_000  # larger programs are rejected, which limits memory
+LARGEST = 1e12  # HiGHS rejects larger numbers; costs are in multiples of the budget, times of the scale
 
 
 def literal_lp(data: BoaAllocation, options: Options, report: Report = ignore) -> Answer:
-    """Solve the linear program with HiGHS. The bound is the Lagrangian bound at the multiplier that HiGHS finds.
+    """Solve the linear program with HiGHS, and return a policy with its Lagrangian bound at HiGHS's multiplier.
 
-    A formula over whole widths is a table without an end. The table is cut at a width, and more widths are added until
-    the best width at the program's own multiplier is among them; the bound is over all widths.
+    A formula over integer widths is a table without an end. The program begins with the first `FIRST_WIDTHS` widths of
+    it and adds widths until the best width at the program's own multiplier is among them. The bound holds for all
+    widths.
+
+    - `options`: time limit, threads and seed.
+    - `report`: called once with the policy and the bound.
+
+    Raises InputError if no width limits a linear speedup, or the program has too many columns.
     """
     with Stopwatch() as building:
         dual = ConvexDual(curves(data))
         dual.check_bounded()
-        program = _program(data, FIRST)
+        program = _build_program(data, FIRST_WIDTHS)
     with Stopwatch(options.time_limit) as clock:
         while True:
             left = clock.limit_left_s
-            solved = _solved(program.model, replace(options, time_limit=left))
+            solved = _solve(program.model, replace(options, time_limit=left))
             if solved.x is None or solved.duals is None:
-                return Answer(None, None, *_failed(solved), building.cpu_s, clock.cpu_s)
+                return Answer(None, None, *_explain_failure(solved), building.cpu_s, clock.cpu_s)
             mu = max(0.0, -float(solved.duals[0])) * program.scale / data.budget
             wanted = dual.widest(mu)
             if wanted <= program.last or clock.expired:
                 break
-            program = _program(data, int(min(max(wanted, program.last * GROWTH), program.last * GROWTH**4)))
+            program = _build_program(data, int(min(max(wanted, program.last * GROWTH), program.last * GROWTH**4)))
     bound = dual.bound(mu, proven(data.budget))
-    solution = _solution(data, program, solved.x, dual)
+    solution = _policy_from(data, program, solved.x, dual)
     report(solution, bound)
     rows, columns = program.model.matrix.shape
     return Answer(
@@ -61,10 +66,11 @@ def literal_lp(data: BoaAllocation, options: Options, report: Report = ignore) -
     )
 
 
-def _solved(model: LinearModel, options: Options) -> Solved:
-    """HiGHS's solution, at its usual tolerances where it has none at the least: what these cost is repaired.
+def _solve(model: LinearModel, options: Options) -> Solved:
+    """Solve the program with HiGHS at tight tolerances, or at its default ones if this gives no duals.
 
-    Without presolve, which calls programs infeasible that have room for less than its own tolerance.
+    The caller repairs violations within the tolerance. Presolve is off because it calls programs infeasible whose
+    feasible range is narrower than its own tolerance.
     """
     for tolerance in (1e-10, 1e-7):
         keys = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
@@ -74,8 +80,8 @@ def _solved(model: LinearModel, options: Options) -> Solved:
     return solved
 
 
-def _failed(solved: Solved) -> tuple[Termination, str]:
-    """Why there is no solution; never that none exists, for valid data have one."""
+def _explain_failure(solved: Solved) -> tuple[Termination, str]:
+    """Return why HiGHS has no solution; infeasibility is reported as an error because valid data have a solution."""
     if solved.termination in ("time_limit", "effort_limit"):
         return solved.termination, solved.reason or "limit"
     return "error", "HiGHS finds no optimum of the linear program"
@@ -83,9 +89,9 @@ def _failed(solved: Solved) -> tuple[Termination, str]:
 
 @dataclass(frozen=True)
 class _Program:
-    """Problem (7) over whole widths up to `last`; the objective is in units of `scale` hours, the budget is 1.
+    """Problem (7) over the integer widths up to `last`; the objective is in units of `scale` hours, the budget is 1.
 
-    widths far too costly or slow for floats are left out, which the bound does not know of.
+    Widths that are far too expensive or slow for floating-point arithmetic are fixed to 0. The bound covers them.
     """
 
     c: Curves
@@ -94,13 +100,13 @@ class _Program:
     scale: float
 
 
-def _program(data: BoaAllocation, last: int) -> _Program:
-    """The program over whole widths up to `last`. Raises InputError where the columns are too many."""
+def _build_program(data: BoaAllocation, last: int) -> _Program:
+    """Build the program over the integer widths up to `last`; raises InputError if it has too many columns."""
     c = curves(data, last)
     z = 1 / c.speed[c.rows()]
-    if z.size > MOST_COLUMNS:
+    if z.size > MAX_COLUMNS:
         raise InputError(
-            f"max_width: must be given, or smaller: the linear program has {z.size:,} columns, over {MOST_COLUMNS:,}"
+            f"max_width: must be given, or smaller: the linear program has {z.size:,} columns, over {MAX_COLUMNS:,}"
         )
     width = np.arange(1, z.shape[1] + 1)
     epochs = sparse.kron(sparse.eye_array(c.epochs), np.ones((1, c.types * z.shape[1])))
@@ -117,17 +123,21 @@ def _program(data: BoaAllocation, last: int) -> _Program:
     return _Program(c, model, last, scale)
 
 
-def _solution(data: BoaAllocation, program: _Program, x: FloatArray, dual: ConvexDual) -> Solution:
-    c, cheapest = program.c, dual.at(LARGE)
+def _policy_from(data: BoaAllocation, program: _Program, x: FloatArray, dual: ConvexDual) -> Solution:
+    """Return the policy of the values `x` of the program, in JSON form.
+
+    If HiGHS exceeds the budget within its tolerance, the cheapest policy of `dual` is mixed in.
+    """
+    c, cheapest = program.c, dual.evaluate(LARGE)
     share = np.where(x < SMALLEST_SHARE, 0, x).reshape(c.epochs, c.types, -1)
     share /= share.sum((1, 2), keepdims=True)
     z = (1 / c.speed[c.rows()]).reshape(share.shape)
     if not data.heterogeneous:
-        return policy(data, c, *repaired(data, c, np.ones(c.epochs), (share * z).sum((1, 2)), cheapest))
+        return write_policy(data, c, *repair_budget(data, c, np.ones(c.epochs), (share * z).sum((1, 2)), cheapest))
     width = np.arange(1, share.shape[2] + 1)
-    spent, keeps = float((c.price.reshape(c.epochs, c.types, 1) * share * z * width).sum()), planned(data.budget)
-    if spent > keeps:  # HiGHS keeps the budget to a tolerance only.
-        part = min(1.0, 1.01 * (spent - keeps) / max(spent - cheapest.cost, spent - keeps))
+    spent, limit = float((c.price.reshape(c.epochs, c.types, 1) * share * z * width).sum()), planned(data.budget)
+    if spent > limit:  # HiGHS keeps the budget only up to a tolerance
+        part = min(1.0, 1.01 * (spent - limit) / max(spent - cheapest.cost, spent - limit))
         share *= 1 - part
         share[np.arange(c.epochs), cheapest.type, cheapest.width.astype(np.int64) - 1] += part
     rows = iter(share)

@@ -1,9 +1,9 @@
-"""The exact method for real widths and rescaling times: branch and bound over where the widths change.
+"""The exact method for real widths and rescaling times: branch and bound on the epochs at which the width changes.
 
-For a given partition of the epochs into runs the problem is convex, and the dual has no gap. Over all partitions the
-two that meet at the best multiplier differ somewhere: there the search branches, on a change of width between two
-epochs, or on the GPU type of an epoch. Once both are the same, a node is solved. The
-tree of a certificate has a rational price in each leaf.
+For a given partition of the epochs into runs the problem is convex, and its dual has no gap. At the best multiplier
+over all partitions, two partitions are optimal. The search branches on their first difference: a change of width
+between two epochs, or the GPU type of an epoch. A node with two equal partitions is solved. In a certificate, each leaf
+of the tree has a rational multiplier.
 """
 
 from __future__ import annotations
@@ -30,22 +30,25 @@ from models.core.tree import Node, Tree
 from models.highs import OutOfTime
 from models.incumbent import Incumbent
 
-TARGET_SHARE = 0.5  # A node whose bound is within this share of the gap asked for is not gone into.
+TARGET_SHARE = 0.5  # a node within this fraction of the requested gap is not explored; the rest is for rounding
+SMALLEST_START = 1e-9  # the search for the widths of a partition begins from a positive multiplier
 
 
 @dataclass(frozen=True)
 class Price:
-    """What is proven at a price of the budget: the `bound` of all policies that obey a node's decisions."""
+    """A rational multiplier of the budget, and the `bound` it proves for all policies that obey a node's decisions."""
 
     price: Fraction
     bound: Fraction
 
 
 @dataclass
-class Sides:
-    """Policies whose runs are all `allowed` (R,), and the partitions on either side of the best multiplier.
+class NodeState:
+    """The runs of a node, and its partitions on both sides of the best multiplier.
 
-    `near`: a multiplier to begin from.
+    - `allowed` (R,): whether a policy of the node may use the run.
+    - `near`: a multiplier to begin from.
+    - `over`, `within`: the partition that exceeds the budget, and the one within it.
     """
 
     allowed: BoolArray
@@ -54,55 +57,55 @@ class Sides:
     within: RunPartition | None = None
 
 
-PolicyNode = Node[float, RunDecision, Price, Sides]
+PolicyNode = Node[float, RunDecision, Price, NodeState]
 
 
 class RunBranching:
-    """What a tree does at a node: bound it by its dual, and branch on it where its two partitions differ."""
+    """The bounding and branching rules of both trees: a node is bounded by its dual and split by `find_difference`."""
 
     def __init__(self, data: BoaAllocation, dual: RunDual, clock: Stopwatch) -> None:
         self.data, self.dual, self.clock = data, dual, clock
 
     def root(self) -> PolicyNode:
-        """All policies."""
-        return Node(0.0, state=Sides(np.ones(len(self.dual.runs), dtype=bool)))
+        """Return the node of all policies."""
+        return Node(0.0, state=NodeState(np.ones(len(self.dual.runs), dtype=bool)))
 
     def maximise(self, node: PolicyNode, target: float = np.inf) -> None:
-        """Bound a node by the dual over its runs, up to a bound of `target`."""
+        """Bound a node by the dual over its runs; the search may stop at a bound of `target`."""
         state = node.state
         assert state is not None
-        if not self.dual.complete(state.allowed):
+        if not self.dual.has_partition(state.allowed):
             node.empty = True
             return
-        found = self.dual.maximise(self.data.budget, self.clock, state.allowed, state.near, target)
-        state.over, state.within, bound = found
+        maximum = self.dual.maximise(self.data.budget, self.clock, state.allowed, state.near, target)
+        state.over, state.within, bound = maximum
         node.bound = max(node.bound, bound)
 
     def branch(self, node: PolicyNode) -> Sequence[PolicyNode]:
-        """The two halves of the policies of a node, none where its partitions are the same."""
+        """Return the two children of a node; none if its partitions are equal."""
         state = node.state
         assert state is not None
         assert state.over is not None
         assert state.within is not None
-        branch = difference(self.dual.runs, state.over.runs, state.within.runs)
+        branch = find_difference(self.dual.runs, state.over.runs, state.within.runs)
         if branch is None:
             return []
         b, near = branch, state.within.mu
         return [
-            node.child(RunDecision(b.job_class, b.epoch, b.type, holds), Sides(state.allowed & half, near))
-            for half, holds in zip(b.halves(self.dual.runs), (True, False), strict=True)
+            node.child(RunDecision(b.job_class, b.epoch, b.type, is_true), NodeState(state.allowed & allowed, near))
+            for allowed, is_true in zip(b.split_runs(self.dual.runs), (True, False), strict=True)
         ]
 
 
 def solve_real(
     data: BoaAllocation, dual: RunDual, options: Options, report: Report = ignore, start: float | None = None
 ) -> Answer:
-    """A policy over real widths that is proven optimal for the budget of `data` (Lemma 4.8), to `options.gap`.
+    """Solve Lemma 4.8 over real widths to optimality within `options.gap`, for the budget of `data`.
 
-    - `dual`: of the runs of `data`, at any budget.
+    - `dual`: dual of the runs of `data`, which may have been used for other budgets.
     - `options`: time limit and gap.
     - `report`: called with every improvement.
-    - `start`: the objective of a policy that is known already.
+    - `start`: objective of a known policy; nodes that are no better are cut off.
     """
     with Stopwatch(options.time_limit) as clock:
         search = _RealSearch(data, dual, options, report, clock, start)
@@ -119,7 +122,7 @@ def solve_real(
 
 
 class _RealSearch(RunBranching):
-    """The tree that is solved, and its incumbent."""
+    """A branch-and-bound search, its tree and its incumbent."""
 
     def __init__(
         self,
@@ -141,17 +144,17 @@ class _RealSearch(RunBranching):
         self.lagrangian, self.mu = root.bound, root.state.within.mu
 
     def run(self) -> Termination:
-        """Halving until the gap is closed or the time is over."""
+        """Branch until the gap is closed or the time limit is reached."""
         self._raise_bound()
         return self.tree.run(lambda: "time_limit" if self.clock.expired else None, self._raise_bound)
 
     @property
     def enough(self) -> float:
-        """The bound from which on a node is of no use."""
+        """Return the cutoff: nodes with at least this bound are not explored."""
         return self._best() * (1 - self.gap)
 
     def bound(self, node: PolicyNode) -> None:
-        """Bound a node, and offer the best policies of its partitions where these may be better."""
+        """Bound a node; if it may improve the incumbent, offer the best policies of its two partitions."""
         self.maximise(node, self.enough)
         assert node.state is not None
         for side in (node.state.within, node.state.over):
@@ -167,138 +170,137 @@ class _RealSearch(RunBranching):
         self.incumbent.raise_bound(max(0.0, self._best() if bound is None else min(bound, self._best())))
 
     def _offer(self, side: RunPartition) -> None:
-        """Make the best policy of a partition the incumbent where that is faster."""
+        """Make the best policy of a partition the incumbent if it is faster."""
         key = side.runs.tobytes()
         if key in self.tried:
             return
         self.tried.add(key)
         runs = self.dual.runs.take(side.runs)
-        width = best_widths(runs, self.data.budget, max(side.mu, 1e-9))
+        width = best_widths(runs, self.data.budget, max(side.mu, SMALLEST_START))
         if width is not None:
             time = fsum((runs.value * runs.hours(width)).tolist())
-            self.incumbent.offer(time, policy(self.data, runs, width.tolist()))
+            self.incumbent.offer(time, write_run_policy(self.data, runs, width.tolist()))
 
 
 @dataclass(frozen=True)
-class Halving:
-    """What halves all policies: a change of width before an `epoch` of a class, or that epoch on GPU `type`."""
+class BranchingDecision:
+    """A branching decision: a width change before an `epoch` of a class, or this epoch on GPU `type`, or not."""
 
     job_class: int
     epoch: int
     type: int | None = None
 
-    def halves(self, runs: Runs) -> tuple[BoolArray, BoolArray]:
-        """The runs (R,) of the policies for which it holds, and of the others."""
-        own, at = runs.job_class == self.job_class, self.epoch
+    def split_runs(self, runs: Runs) -> tuple[BoolArray, BoolArray]:
+        """Return the runs (R,) that policies with this property may use, and those of all other policies."""
+        own, epoch = runs.job_class == self.job_class, self.epoch
         if self.type is None:
-            over, beside = (runs.first < at) & (runs.after > at), (runs.first == at) | (runs.after == at)
-            return np.asarray(~(own & over)), np.asarray(~(own & beside))
-        covers, here = own & (runs.first <= at) & (runs.after > at), runs.type == self.type
+            spans, borders = (runs.first < epoch) & (runs.after > epoch), (runs.first == epoch) | (runs.after == epoch)
+            return np.asarray(~(own & spans)), np.asarray(~(own & borders))
+        covers, here = own & (runs.first <= epoch) & (runs.after > epoch), runs.type == self.type
         return np.asarray(~covers | here), np.asarray(~covers | ~here)
 
 
-def difference(runs: Runs, one: IntArray, other: IntArray) -> Halving | None:
-    """The first difference of two partitions, changes of width before GPU types; `None` without one."""
+def find_difference(runs: Runs, one: IntArray, other: IntArray) -> BranchingDecision | None:
+    """Return the first difference of two partitions, width changes before GPU types; `None` if they are equal."""
     for i in np.unique(runs.job_class):
-        mine, theirs = (side[runs.job_class[side] == i] for side in (one, other))
-        starts = set(runs.first[mine].tolist()) ^ set(runs.first[theirs].tolist())
+        runs_one, runs_other = (side[runs.job_class[side] == i] for side in (one, other))
+        starts = set(runs.first[runs_one].tolist()) ^ set(runs.first[runs_other].tolist())
         if starts:
-            return Halving(int(i), _middle(sorted(starts)))
+            return BranchingDecision(int(i), sorted(starts)[len(starts) // 2])
     for a, b in zip(one, other, strict=True):
         if runs.type[a] != runs.type[b]:
-            return Halving(int(runs.job_class[a]), int(runs.first[a]), int(runs.type[a]))
+            return BranchingDecision(int(runs.job_class[a]), int(runs.first[a]), int(runs.type[a]))
     return None
 
 
-def _middle(entries: list[int]) -> int:
-    return entries[len(entries) // 2]
-
-
-def policy(data: BoaAllocation, runs: Runs, width: list[float]) -> dict[str, Any]:
-    """The solution in JSON form of the runs of a partition and their widths."""
+def write_run_policy(data: BoaAllocation, runs: Runs, width: list[float]) -> dict[str, Any]:
+    """Return the solution in JSON form for the runs of a partition and their widths."""
     rows: dict[str, list[Any]] = {c.name: [] for c in data.classes}
-    for i, h, n, k in zip(runs.job_class, runs.type, runs.lengths, width, strict=True):
+    for i, h, n, k in zip(runs.job_class, runs.type, runs.epoch_counts, width, strict=True):
         option = {"type": data.gpu_types[int(h)].name, "width": k, "fraction": 1.0}
         rows[data.classes[int(i)].name] += [[option] if data.heterogeneous else k] * int(n)
     return {"assignment" if data.heterogeneous else "widths": rows}
 
 
-SHORT = Fraction(1, 10**9)  # relative: what the proof may be short of the bound that it is to prove
-PRICE = 40  # significant bits of a price
-NOTHING = 1e-30  # a price up to this is none
+SHORTFALL = Fraction(1, 10**9)  # relative distance by which a proof may miss the bound, for rounding
+PRICE_BITS = 40  # significant bits of a multiplier in a certificate, which keep its numbers short
+SMALLEST_PRICE = 1e-30  # smaller multipliers are replaced by 0
 
 
 class RunTree(RunBranching):
-    """The tree that `exact` grows, with a price in each leaf; the least `bound` of the `leaves` is proved.
+    """A tree like that of `exact`, with a rational multiplier in each leaf, for a certificate.
 
-    A leaf whose prices prove less than the bound that is to be proved is branched on, until the time is over.
+    The minimum `bound` of the `leaves` is proven, as `proved`. A leaf whose multipliers prove less than the target is
+    branched on until the time limit is reached.
+
+    - `bound`: the bound to be proven, hours.
     """
 
     def __init__(self, data: BoaAllocation, bound: float, options: Options) -> None:
         super().__init__(data, RunDual(data), Stopwatch(options.time_limit))
-        self.bounds, self.target = RunBounds(data), Fraction(bound) * (1 - SHORT)
+        self.bounds, self.target = RunBounds(data), Fraction(bound) * (1 - SHORTFALL)
         self.tree = Tree(self, self.root())
-        self._price(self.tree.nodes[0])
+        self._choose_price(self.tree.nodes[0])
         self.tree.run(lambda: "finished" if self.tree.settled else "time_limit" if self.clock.expired else None)
         self.leaves = list(self.tree.leaves)
-        self.proved = min(self._price(leaf) for leaf in self.leaves if not leaf.empty)
+        self.proved = min(self._choose_price(leaf) for leaf in self.leaves if not leaf.empty)
 
     @property
     def enough(self) -> float:
-        """The bound that is to be proved."""
+        """Return the bound to be proven."""
         return float(self.target)
 
     def bound(self, node: PolicyNode) -> None:
-        """Bound a node by its dual, and where that is enough by its prices."""
+        """Bound a node by its dual; if this suffices, also by its rational multipliers."""
         self.maximise(node)
         if not node.empty and node.bound >= self.enough:
             try:
-                node.bound = float(self._price(node))
-            except NoCertificate as error:  # so many runs are not gone through: the parent stays a leaf
+                node.bound = float(self._choose_price(node))
+            except NoCertificate as error:  # too many runs to evaluate: the parent remains a leaf
                 raise OutOfTime(str(error)) from error
 
-    def stated(self) -> list[RunNode]:
-        """The nodes as a certificate states them."""
-        found = []
+    def certificate_nodes(self) -> list[RunNode]:
+        """Return the nodes in the form of a certificate."""
+        nodes = []
         for node in self.tree.nodes:
             if node.children:
                 at = self.tree.nodes[node.children[0]].decisions[-1]
                 branch = RunBranch(job_class=at.job_class, epoch=at.epoch, type=at.type)
-                found.append(RunNode(branch=branch, children=(node.children[0], node.children[1])))
+                nodes.append(RunNode(branch=branch, children=(node.children[0], node.children[1])))
             else:
                 proof = None if node.empty else node.proof
-                stated = {} if proof is None else {"price": str(proof.price), "bound": str(proof.bound)}
-                found.append(RunNode(**stated))
-        return found
+                certificate_nodes = {} if proof is None else {"price": str(proof.price), "bound": str(proof.bound)}
+                nodes.append(RunNode(**certificate_nodes))
+        return nodes
 
-    def _price(self, node: PolicyNode) -> Fraction:
-        """What the best of a node's prices proves: its parent's, or one of its own.
+    def _choose_price(self, node: PolicyNode) -> Fraction:
+        """Choose the best rational multiplier of a node, its own or its parent's, and return the bound it proves.
 
-        Raises NoCertificate where there are too many runs to go through for any of them.
+        Raises NoCertificate if there are too many runs to evaluate for any multiplier.
         """
         assert node.state is not None
-        known = None if node.proof is None else self._proved(node.proof.price, node)
+        best = None if node.proof is None else self._evaluate(node.proof.price, node)
         for side in (node.state.over, node.state.within):
             try:
-                found = None if side is None else self._proved(_rounded(side), node)
+                candidate = None if side is None else self._evaluate(_round_multiplier(side), node)
             except NoCertificate:
-                if known is None:
+                if best is None:
                     raise
                 continue
-            if found is not None and (known is None or found.bound > known.bound):
-                known = found
-        assert known is not None
-        node.proof = known
-        return known.bound
+            if candidate is not None and (best is None or candidate.bound > best.bound):
+                best = candidate
+        assert best is not None
+        node.proof = best
+        return best.bound
 
-    def _proved(self, price: Fraction, node: PolicyNode) -> Price:
-        found = self.bounds.at(price, node.decisions)
-        assert found is not None  # the allowed runs make a partition of every class
-        return Price(price, found)
+    def _evaluate(self, price: Fraction, node: PolicyNode) -> Price:
+        bound = self.bounds.at(price, node.decisions)
+        assert bound is not None  # the allowed runs contain a partition of every class
+        return Price(price, bound)
 
 
-def _rounded(side: RunPartition) -> Fraction:
-    """The multiplier of a partition, with `PRICE` significant bits; 0 where it is next to nothing."""
-    mu = side.mu if side.mu > NOTHING else 0.0
-    bits = max(0, PRICE - math.frexp(mu)[1])
+def _round_multiplier(side: RunPartition) -> Fraction:
+    """Return the multiplier of a partition with `PRICE_BITS` significant bits; 0 if it is below `SMALLEST_PRICE`."""
+    mu = side.mu if side.mu > SMALLEST_PRICE else 0.0
+    bits = max(0, PRICE_BITS - math.frexp(mu)[1])
     return Fraction(round(Fraction(mu) * 2**bits), 2**bits)

@@ -1,11 +1,12 @@
-"""Runs: stretches of epochs of a class that are kept at one width, and the best width of each at a price.
+"""Runs: sequences of epochs of a class at one width, and the best width of each run at a multiplier.
 
-Let T(k) be the hours of a run at width k, the change before it included. As a mean of concave speedups and a constant,
-each weighted by size, 1/T is concave in k. The length of the run at the multiplier μ of the budget is (v + μ c k) T(k)
-with v hours of the mean for an hour of the run, and cost c for an hour of one GPU.
+Let T(k) be the hours of a run at width k, including the change before it. 1/T is a weighted mean of concave speedups
+and a constant, so it is concave in k. The length of the run at the multiplier μ of the budget is (v + μ c k) T(k). Here
+v is the hours of mean completion time per hour of the run, and c the cost of one GPU for an hour.
 
-A lower bound on the length follows from a few widths: beyond two points a concave function is below the line through
-them. Where 1/T is below a line, the length is at least (v + μ c k) over the line, which is least at an end.
+A few widths give a lower bound on the length. Beyond two points, a concave function is below the line through them. If
+1/T is below a line, the length is at least (v + μ c k) divided by the line. This quotient attains its minimum at an end
+of an interval.
 """
 
 from __future__ import annotations
@@ -19,23 +20,25 @@ from instances.arrays import FloatArray, IntArray
 from instances.boa import BoaAllocation, shares
 from models.boa.convex.curves import AMDAHL, POWER, TABLE, Curves, curves
 
-MOST_ENTRIES = 20_000_000  # Pairs of a run and an epoch of it: 160 MB an array.
-STEP = 3e-5  # Widths beside the best one, as a share of it, from which the bound is drawn.
-NARROW = 1e-9  # A best width is found to this share of it.
-WHOLE = 1e-8  # A best width this close to a whole one, as a share, is that: tables bend there.
-ROUNDS = 200  # The search for widths ends after so many halvings.
-LARGEST = 1e60  # No width is beyond.
+MAX_ENTRIES = 20_000_000  # pairs of a run and one of its epochs: 160 MB per array
+STEP = 3e-5  # relative distance from the best width to the next width that the bound uses
+WIDTH_TOLERANCE = 1e-9  # relative accuracy of a best width
+WHOLE = 1e-8  # relative distance within which a width is rounded to an integer, where tables have their corners
+MAX_BISECTIONS = 200  # bisections of a search for best widths, far more than `WIDTH_TOLERANCE` needs
+LARGEST = 1e60  # maximum width that the search considers
 
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """R runs, and for each the epochs in it, one after another in `curve`.
+    """R runs, and the F epochs of all runs, one run after another.
 
+    - `c`: curves of the instance.
     - `job_class`, `first`, `after`, `type` (R,): class, first epoch, the epoch after the last, GPU type.
-    - `value`, `price` (R,): hours of mean completion time for an hour, and cost for an hour of one GPU.
+    - `value`, `price` (R,): hours of mean completion time per hour, and cost of one GPU for an hour.
     - `pause` (R,): hours of the change before the run.
-    - `end` (R,): the widest that all epochs of the run allow.
-    - `curve` (F,): curves of the epochs, positions in `c`; `start` (R,): where those of each run begin.
+    - `end` (R,): the largest width that all epochs of the run allow.
+    - `curve` (F,): curve of each epoch, an index into `c`.
+    - `start` (R,): position of the first epoch of each run in `curve`.
     - `weight` (F,): hours of each epoch at width 1 with speedup 1.
     """
 
@@ -56,15 +59,15 @@ class Runs:
         return len(self.value)
 
     @property
-    def lengths(self) -> IntArray:
-        """Number of epochs of each run."""
+    def epoch_counts(self) -> IntArray:
+        """Return the number of epochs of each run."""
         return self.after - self.first
 
     def take(self, chosen: IntArray) -> Runs:
-        """The runs at the positions `chosen`."""
-        lengths = self.lengths[chosen]
-        start = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-        flat = np.repeat(self.start[chosen] - start, lengths) + np.arange(lengths.sum())
+        """Return the runs with the indices `chosen`."""
+        counts = self.epoch_counts[chosen]
+        start = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        flat = np.repeat(self.start[chosen] - start, counts) + np.arange(counts.sum())
         return Runs(
             self.c,
             self.job_class[chosen],
@@ -81,19 +84,19 @@ class Runs:
         )
 
     def hours(self, width: FloatArray) -> FloatArray:
-        """T(k) of each run at `width` (R,)."""
-        return self.pause + np.add.reduceat(self.weight * self._times(np.repeat(width, self.lengths)), self.start)
+        """Return T(k) of each run at `width` (R,)."""
+        return self.pause + np.add.reduceat(self.weight * self._times(np.repeat(width, self.epoch_counts)), self.start)
 
-    def rises(self, width: FloatArray, mu: float) -> FloatArray:
-        """Slope (R,) of the length of each run in its width, to the right of `width`."""
-        k = np.repeat(width, self.lengths)
+    def length_slopes(self, width: FloatArray, mu: float) -> FloatArray:
+        """Return the slope (R,) of the length of each run, to the right of `width` (R,), at multiplier `mu`."""
+        k = np.repeat(width, self.epoch_counts)
         hours = self.pause + np.add.reduceat(self.weight * self._times(k), self.start)
         slope = np.add.reduceat(self.weight * self._slopes(k), self.start)
         paid = mu * self.price
         return paid * hours + (self.value + paid * width) * slope
 
     def _times(self, k: FloatArray) -> FloatArray:
-        """1/s(k) of each epoch of the runs at widths `k` (F,)."""
+        """Return 1/s(k) of each epoch of the runs at widths `k` (F,)."""
         z = np.empty(len(k))
         for kind, at, parameter in self._kinds():
             if kind == AMDAHL:
@@ -106,7 +109,7 @@ class Runs:
         return z
 
     def _slopes(self, k: FloatArray) -> FloatArray:
-        """The slope of 1/s to the right of `k` (F,)."""
+        """Return the slope of 1/s of each epoch to the right of `k` (F,)."""
         slope = np.empty(len(k))
         for kind, at, parameter in self._kinds():
             if kind == AMDAHL:
@@ -119,31 +122,34 @@ class Runs:
         return slope
 
     def _kinds(self) -> list[tuple[int, IntArray, FloatArray]]:
-        """For each kind of curve the epochs (F,) that have it, and their parameters."""
+        """Return the indices (F,) of the epochs of each kind of curve, and their parameters."""
         if not hasattr(self, "_of_kind"):
             kinds, parameters = self.c.kind[self.curve], self.c.parameter[self.curve]
             found = [(kind, np.flatnonzero(kinds == kind)) for kind in (AMDAHL, POWER, TABLE)]
             object.__setattr__(self, "_of_kind", [(kind, at, parameters[at]) for kind, at in found if len(at)])
-        made: list[tuple[int, IntArray, FloatArray]] = self.__dict__["_of_kind"]
-        return made
+        cached: list[tuple[int, IntArray, FloatArray]] = self.__dict__["_of_kind"]
+        return cached
 
     def _pieces(self, k: FloatArray, parameter: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Of tables at widths `k`: the whole width below, the speedup there, and the gain of the next GPU."""
+        """Return the integer width below `k`, its speedup, and the gain of the next GPU, for tables."""
         speed, row = self.c.speed, parameter.astype(np.int64)
         low = np.minimum(k, float(speed.shape[1])).astype(np.int64)
         here = speed[row, low - 1]
         return low.astype(float), here, speed[row, np.minimum(low, speed.shape[1] - 1)] - here
 
 
-def all_runs(data: BoaAllocation) -> Runs:
-    """Every run of `data`: of a class that changes at no cost single epochs alone. Raises InputError."""
+def enumerate_runs(data: BoaAllocation) -> Runs:
+    """Return every run of `data`; a class that changes at no cost has runs of single epochs only.
+
+    Raises InputError if there are too many runs, or if no width limits a linear speedup.
+    """
     c, types = curves(data), len(data.gpu_types)
     sizes = [len(job_class.epochs) for job_class in data.classes]
     entries = types * sum(n * (n + 1) * (n + 2) // 6 for n in sizes)
-    if entries > MOST_ENTRIES:
+    if entries > MAX_ENTRIES:
         raise InputError(
             f"classes: real widths with rescaling times take {entries:,} pairs of a run and an epoch, over the limit "
-            f"of {MOST_ENTRIES:,}: have fewer epochs, or integer widths"
+            f"of {MAX_ENTRIES:,}: have fewer epochs, or integer widths"
         )
     columns: list[tuple[int, int, int, int]] = []
     curve: list[int] = []
@@ -169,77 +175,83 @@ def all_runs(data: BoaAllocation) -> Runs:
 
 
 @dataclass(frozen=True)
-class Lengths:
+class RunEvaluation:
     """The runs at a multiplier.
 
-    - `width`, `hours` (R,): the best width, and the time of the run there.
-    - `least` (R,): no more than the length at any width.
+    - `width`, `hours` (R,): the best width, and the time of the run at this width.
+    - `bound` (R,): lower bound on the length over all widths.
     """
 
     width: FloatArray
     hours: FloatArray
-    least: FloatArray
+    bound: FloatArray
 
 
-def lengths(runs: Runs, mu: float, low: FloatArray | None = None, high: FloatArray | None = None) -> Lengths:
-    """The best widths at the multiplier `mu`, sought between `low` and `high` (R,), and bounds on the lengths.
+def evaluate_runs(
+    runs: Runs, mu: float, low: FloatArray | None = None, high: FloatArray | None = None
+) -> RunEvaluation:
+    """Return the best widths at the multiplier `mu`, searched between `low` and `high` (R,), and bounds on the lengths.
 
-    The bounds hold whatever `low` and `high` are.
+    The bounds hold for all widths, whatever `low` and `high` are.
     """
-    width = _best(runs, mu, low, high)
-    return Lengths(width, runs.hours(width), _least(runs, mu, width))
+    width = _find_best_widths(runs, mu, low, high)
+    return RunEvaluation(width, runs.hours(width), _bound_lengths(runs, mu, width))
 
 
-def _best(runs: Runs, mu: float, low: FloatArray | None, high: FloatArray | None) -> FloatArray:
-    """Widths (R,) at which the lengths stop falling: 1/T is concave, so that each falls up to there and then rises."""
+def _find_best_widths(runs: Runs, mu: float, low: FloatArray | None, high: FloatArray | None) -> FloatArray:
+    """Return the widths (R,) that minimise the lengths, between `low` and `high`.
+
+    1/T is concave, so each length falls up to its minimum and then rises. The sign of the slope therefore guides a
+    bisection.
+    """
     low = np.ones(len(runs)) if low is None else np.clip(low, 1.0, runs.end)
     high = runs.end.copy() if high is None else np.clip(high, low, runs.end)
     wide = np.isinf(high)
     if wide.any():
         high[wide] = 2 * low[wide]
         while True:
-            falls = wide & (runs.rises(np.minimum(high, LARGEST), mu) < 0) & (high < LARGEST)
+            falls = wide & (runs.length_slopes(np.minimum(high, LARGEST), mu) < 0) & (high < LARGEST)
             if not falls.any():
                 break
             low[falls], high[falls] = high[falls], high[falls] ** 2
-    high = np.where(runs.rises(low, mu) >= 0, low, high)
-    for _ in range(ROUNDS):
-        if (high - low <= NARROW * high).all():
+    high = np.where(runs.length_slopes(low, mu) >= 0, low, high)
+    for _ in range(MAX_BISECTIONS):
+        if (high - low <= WIDTH_TOLERANCE * high).all():
             break
         middle = np.where(high > 4 * low, np.sqrt(low * high), (low + high) / 2)
-        falls = runs.rises(middle, mu) < 0
+        falls = runs.length_slopes(middle, mu) < 0
         low, high = np.where(falls, middle, low), np.where(falls, high, middle)
     whole = np.round(high)
     return np.where(np.abs(high - whole) <= WHOLE * high, np.clip(whole, 1.0, runs.end), high)
 
 
-def _least(runs: Runs, mu: float, width: FloatArray) -> FloatArray:
-    """Lower bounds (R,) on the lengths over all widths, tight where `width` is the best or next to it."""
+def _bound_lengths(runs: Runs, mu: float, width: FloatArray) -> FloatArray:
+    """Return lower bounds (R,) on the lengths over all widths, tight if `width` is the best one or close to it."""
     at = [np.clip(width * (1 + step * STEP), 1.0, runs.end) for step in (-2, -1, 0, 1, 2)]
-    noise = (runs.lengths + 20) * 2.0**-51
+    noise = (runs.epoch_counts + 20) * 2.0**-51
     speed = [1 / runs.hours(k) for k in at]
     paid = mu * runs.price
 
-    def below(i: int, j: int, k: FloatArray, further: bool) -> FloatArray:
-        """A lower bound on the length at `k` by the line through the points i and j, which `k` is beyond."""
+    def below(i: int, j: int, k: FloatArray, is_right: bool) -> FloatArray:
+        """Return a bound on the length at `k` by the line through points i and j, which `k` is beyond."""
         gap = at[j] - at[i]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             slope = (speed[j] - speed[i]) / gap
             loss = 3 * noise * speed[j] / gap
-            rise = (slope + loss) * (k - at[j]) if further else -(slope - loss) * (at[i] - k)
-            line = (speed[j] if further else speed[i]) * (1 + noise) + rise
-            found = np.where(np.isinf(k), paid / np.maximum(slope + loss, 0.0), (runs.value + paid * k) / line)
-        return np.where((gap > 0) & ~np.isnan(found) & (found > 0), found, 0.0)
+            rise = (slope + loss) * (k - at[j]) if is_right else -(slope - loss) * (at[i] - k)
+            height = (speed[j] if is_right else speed[i]) * (1 + noise) + rise
+            bound = np.where(np.isinf(k), paid / np.maximum(slope + loss, 0.0), (runs.value + paid * k) / height)
+        return np.where((gap > 0) & ~np.isnan(bound) & (bound > 0), bound, 0.0)
 
     def piece(low: FloatArray, high: FloatArray, lines: list[tuple[int, int, bool]]) -> FloatArray:
-        """The best bound on the lengths between two widths by `lines`; infinite where there is nothing between."""
-        found = [np.minimum(below(i, j, low, right), below(i, j, high, right)) for i, j, right in lines]
-        return np.where(high > low, np.max(found, axis=0), np.inf)
+        """Return the best bound on the lengths between two widths by `lines`; infinite if they are equal."""
+        bounds = [np.minimum(below(i, j, low, right), below(i, j, high, right)) for i, j, right in lines]
+        return np.where(high > low, np.max(bounds, axis=0), np.inf)
 
-    own = (runs.value + paid * at[2]) / speed[2]
+    at_best = (runs.value + paid * at[2]) / speed[2]
     pieces = [
-        own,
-        np.maximum(piece(at[3], runs.end, [(2, 3, True)]), _least_beyond(runs, paid, at[3])),
+        at_best,
+        np.maximum(piece(at[3], runs.end, [(2, 3, True)]), _bound_lengths_beyond(runs, paid, at[3])),
         piece(np.ones(len(runs)), at[1], [(1, 2, False)]),
         piece(at[2], at[3], [(1, 2, True), (3, 4, False)]),
         piece(at[1], at[2], [(2, 3, False), (0, 1, True)]),
@@ -247,12 +259,14 @@ def _least(runs: Runs, mu: float, width: FloatArray) -> FloatArray:
     return np.asarray(np.min(pieces, axis=0) * (1 - noise))
 
 
-def _least_beyond(runs: Runs, paid: FloatArray, width: FloatArray) -> FloatArray:
+def _bound_lengths_beyond(runs: Runs, paid: FloatArray, width: FloatArray) -> FloatArray:
     """Return lower bounds (R,) on the lengths at `width` (R,) and beyond.
 
-    `paid` (R,): cost of an hour of one GPU, in hours of the mean. A line through two close widths loses its digits far
-    beyond them. This bound does not: T(k) is at least T(K) up to any width K. Only formulas have no end, and with them
-    k T(k) never falls. So for K = w + v / μ c and all k from w = `width` on, the length is at least (v + μ c w) T(K).
+    - `paid` (R,): cost of one GPU for an hour, in hours of mean completion time.
+
+    A line through two close widths loses its digits far beyond them. This bound does not: T(k) is at least T(K) up to
+    any width K. Only formulas have no end, and for them k T(k) never falls. So for K = w + v / μ c and all k from w =
+    `width` on, the length is at least (v + μ c w) T(K).
     """
     with np.errstate(divide="ignore", over="ignore"):
         furthest = np.where(np.isinf(runs.end), width + runs.value / paid, runs.end)

@@ -11,7 +11,7 @@ from instances import InputError, Options, check
 from instances.boa import BoaAllocation, Epoch, JobClass, Speedup, newtrace
 from models.boa import exact
 from models.boa.frontier import fastest_budget, frontier
-from models.boa.real_widths.runs import all_runs, lengths
+from models.boa.real_widths.runs import enumerate_runs, evaluate_runs
 from tests.boa_cases import real_widths
 
 
@@ -108,21 +108,21 @@ def test_a_type_without_speedup_does_not_hide_the_faster_type(slow: dict[str, fl
 @pytest.mark.parametrize("mu", [0.01, 0.3, 5.0])
 def test_the_bound_on_a_run_holds_at_every_width_and_is_tight(mu: float):
     for seed in range(8):
-        runs = all_runs(real_widths(seed + 200))
-        found = lengths(runs, mu)
+        runs = enumerate_runs(real_widths(seed + 200))
+        found = evaluate_runs(runs, mu)
         own = (runs.value + mu * runs.price * found.width) * found.hours
-        assert (found.least <= own).all()
-        assert (found.least >= own * (1 - 1e-7)).all()
+        assert (found.bound <= own).all()
+        assert (found.bound >= own * (1 - 1e-7)).all()
         for width in np.geomspace(1, 1e4, 300):
             k = np.minimum(width, runs.end)
-            assert (found.least <= (runs.value + mu * runs.price * k) * runs.hours(k)).all()
+            assert (found.bound <= (runs.value + mu * runs.price * k) * runs.hours(k)).all()
 
 
 def test_the_bound_holds_where_the_widths_are_sought_in_the_wrong_place():
-    runs = all_runs(real_widths(3))
+    runs = enumerate_runs(real_widths(3))
     wide = np.full(len(runs), 9.0)
-    misled = lengths(runs, 0.5, wide, wide)
-    assert (misled.least <= lengths(runs, 0.5).least * (1 + 1e-9)).all()
+    misled = evaluate_runs(runs, 0.5, wide, wide)
+    assert (misled.bound <= evaluate_runs(runs, 0.5).bound * (1 + 1e-9)).all()
 
 
 def test_newtrace_with_real_widths_is_proven_and_a_little_faster():
