@@ -1,7 +1,7 @@
 """Exact methods for BOA: Li, Berg, Mukhopadhyay, Harchol-Balter, "BOA Constrictor", and "How to Rent GPUs on a Budget".
 
-The convex problems (1), (6) and (7), the mixed-integer problem with rescaling of Lemma 4.8, the randomised policy, and
-a bound on every policy of the renting world.
+They solve the convex problems (1), (6) and (7) and the mixed-integer problem with rescaling of Lemma 4.8. They also
+compute the randomised policy, and a bound on every policy of the renting world.
 """
 
 from models.boa.exact import exact

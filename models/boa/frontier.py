@@ -1,6 +1,6 @@
-"""The frontier of budget against mean completion time, every point proven, and the inverse.
+"""The frontier of budget against mean completion time, with a proof at every point, and its inverse.
 
-Arrays, network and the lines of the dual are made once and shared by all budgets.
+Arrays, network and the lines of the dual are computed once and shared by all budgets.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ from models.boa.real_widths.branching import solve_real
 from models.boa.real_widths.run_dual import RunDual
 from models.boa.rescaling.micp import prepare, solve_micp
 
-WANTED = 1e-6  # The least budget for a wanted time is found to this share of the budget.
-MOST_BUDGET = 1e9  # No budget is greater.
+ACCURACY = 1e-6  # relative accuracy of the minimum budget for a given time
+MAX_BUDGET = 1e9  # the limit of the file format
 
 
 @dataclass(frozen=True)
 class Frontier:
-    """The frontier of an instance: the optimum for any budget from the least up to the instance's own.
+    """The frontier of an instance: the optimum for any budget from the minimum to the instance's own.
 
-    `fastest_budget`: what the fastest policy costs; infinite where speedups never level off.
+    - `data`: the instance.
+    - `solve`: solves the instance for another budget.
+    - `fastest_budget`: cost of the fastest policy; infinite if speedups never level off.
     """
 
     data: BoaAllocation
@@ -36,20 +38,23 @@ class Frontier:
 
     @cached_property
     def least(self) -> float:
-        """The least budget."""
+        """Return the minimum budget."""
         return least_budget(self.data)
 
     def at(self, budget: float, options: Options = Options()) -> Result:
-        """The proven optimum for `budget`. Raises InputError where under the least or over the instance's own."""
+        """Return the proven optimum for `budget`.
+
+        Raises InputError if it is below the minimum budget or above the instance's own.
+        """
         data = with_budget(self.data, budget, self.least)
         if data.budget > self.data.budget:
             raise InputError(f"budget: must be <= {self.data.budget:g}, got {budget:g}")
         return conclude(data, "exact", self.solve(data.budget, options), options, kind="exact")
 
     def least_budget_for(self, mean_jct: float, options: Options = Options()) -> tuple[float, Result]:
-        """The least budget, to a relative 1e-6, that reaches `mean_jct` hours, and the optimum there.
+        """Return the minimum budget that reaches `mean_jct` hours, to a relative 1e-6, and the optimum for it.
 
-        Raises InputError where no budget up to the instance's own does.
+        Raises InputError if no budget up to the instance's own suffices.
         """
         high, best = self.data.budget, self.at(self.data.budget, options)
         if best.objective is None or best.objective > mean_jct:
@@ -60,7 +65,7 @@ class Frontier:
         first = self.at(low, options)
         if first.objective is not None and first.objective <= mean_jct:
             return low, first
-        while high - low > WANTED * high:
+        while high - low > ACCURACY * high:
             middle = on_grid((low + high) / 2)
             if not low < middle < high:
                 break
@@ -73,7 +78,7 @@ class Frontier:
 
 
 def frontier(data: BoaAllocation) -> Frontier:
-    """The frontier of `data` up to the budget there. Raises InputError."""
+    """Return the frontier of `data` up to its own budget; raises InputError if the instance has no optimum."""
     if data.real:
         runs = RunDual(data)
 
@@ -98,19 +103,21 @@ def frontier(data: BoaAllocation) -> Frontier:
 
 
 def with_budget(data: BoaAllocation, budget: float, least: float | None = None) -> BoaAllocation:
-    """The instance `data` with another budget, put on the grid. Raises InputError where that is under the least.
+    """Return `data` with another budget, rounded to the grid of budgets.
 
-    `least`: the least budget, where that is known.
+    - `least`: the minimum budget, if known.
+
+    Raises InputError if the budget is below the minimum.
     """
     least = least_budget(data) if least is None else least
-    if not (affords(budget, least) and budget <= MOST_BUDGET):
-        raise InputError(f"budget: must be in [{least:.6g}, {MOST_BUDGET:g}], got {budget:g}")
+    if not (affords(budget, least) and budget <= MAX_BUDGET):
+        raise InputError(f"budget: must be in [{least:.6g}, {MAX_BUDGET:g}], got {budget:g}")
     nearest = on_grid(float(budget))
     return data.model_copy(update={"budget": nearest if affords(nearest, least) else on_grid_from(least)})
 
 
 def fastest_budget(data: BoaAllocation) -> float:
-    """The cost of the fastest policy, infinite where speedups never level off: a greater budget buys nothing."""
+    """Return the cost of the fastest policy, above which a budget has no effect; infinite if speedups never end."""
     if data.real:
         return RunDual(data).fastest_cost
     if data.convex:
@@ -118,9 +125,9 @@ def fastest_budget(data: BoaAllocation) -> float:
     curves_of = (epoch.speedup.on(t.name) for c in data.classes for epoch in c.epochs for t in data.gpu_types)
     if data.max_width is None and any(curve.amdahl or curve.power for curve in curves_of):
         return math.inf
-    most = data
+    widened = data
     while True:
-        found = prepare(most).dual.fastest.cost
-        if found <= most.budget or most.budget >= MOST_BUDGET:
-            return found
-        most = with_budget(data, min(MOST_BUDGET, max(found, 2 * most.budget)))
+        cost = prepare(widened).dual.fastest.cost
+        if cost <= widened.budget or widened.budget >= MAX_BUDGET:
+            return cost
+        widened = with_budget(data, min(MAX_BUDGET, max(cost, 2 * widened.budget)))

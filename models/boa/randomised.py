@@ -15,7 +15,7 @@ from instances.method import ANY, method
 from instances.options import Options
 from models.boa.convex.convex_dual import exact_convex
 from models.boa.rescaling.micp import Prepared, prepare_mixed
-from models.boa.rescaling.path_dual import affordable, unaffordable
+from models.boa.rescaling.path_dual import find_affordable_paths, find_unaffordable_paths
 
 
 @method("heuristic", ANY)
@@ -41,9 +41,9 @@ def mix(p: Prepared, budget: float) -> tuple[dict[str, object], float]:
     """Return the randomised policy for `budget` in JSON form, and the Lagrangian bound, hours."""
     limit = planned(budget)
     over, inside = p.dual.maximise(limit)
-    slow_paths = affordable(p.net, inside.mu, limit)
+    slow_paths = find_affordable_paths(p.net, inside.mu, limit)
     cost = fsum(q.cost for q in slow_paths)
-    fast_paths = unaffordable(p.net, over.mu, limit) if over is not inside else slow_paths
+    fast_paths = find_unaffordable_paths(p.net, over.mu, limit) if over is not inside else slow_paths
     paths = {}
     for job_class, slow, fast in zip(p.data.classes, slow_paths, fast_paths, strict=True):
         extra = fast.cost - slow.cost

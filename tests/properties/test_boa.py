@@ -21,7 +21,7 @@ from models.boa.convex.convex_dual import exact_convex
 from models.boa.convex.linear_program import literal_lp
 from models.boa.rescaling.gap_closing import GapClosingParameters
 from models.boa.rescaling.micp import prepare, solve_micp
-from models.boa.rescaling.path_dual import network, reduced_costs
+from models.boa.rescaling.path_dual import build_network, compute_reduced_costs
 from tests.boa_cases import allocations, exact_mean_jct, policies
 from tests.boa_optima import best_paths
 
@@ -86,10 +86,10 @@ def test_the_bound_holds_in_rational_numbers(seed: int) -> None:
 @relaxed
 @given(allocations(most_epochs=6, most_widths=6))
 def test_units_never_exceed_what_they_round(data: BoaAllocation) -> None:
-    net = network(data)
+    net = build_network(data)
     prepared = prepare(data)
     over, inside = prepared.dual.maximise(data.budget)
-    r = reduced_costs(net, inside, data.budget, 10.0)
+    r = compute_reduced_costs(net, inside, data.budget, 10.0)
     finite = np.isfinite(net.time)
     assert (r.time[finite] * r.unit <= net.time[finite]).all()
     assert (r.cost * (data.budget / r.budget) <= net.cost).all()

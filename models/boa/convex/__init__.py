@@ -1,1 +1,1 @@
-"""Problems (1), (6) and (7) of BOA: no rescaling times, so that the problem is convex."""
+"""Problems (1), (6) and (7) of BOA: convex, because there are no rescaling times."""

@@ -1,1 +1,1 @@
-"""The problem of Lemma 4.8 of BOA: whole widths, and rescaling times at every change of width."""
+"""The problem of Lemma 4.8 of BOA: integer widths, and rescaling times at every change of width."""

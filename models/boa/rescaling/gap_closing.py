@@ -1,7 +1,7 @@
-"""Gap closing (Handler and Zang, 1980, with Lagrangian bounds): enumerate the paths of reduced cost within the gap.
+"""Gap closing (after Handler and Zang, 1980, with Lagrangian bounds): enumerate the paths with reduced cost in the gap.
 
-A policy's time is L(μ) + the reduced costs of the paths + μ times the budget left over. So once every class's paths of
-reduced cost up to δ are known and put together in every way, no policy faster than L(μ) + δ can have been missed.
+A policy's time is L(μ) + the reduced costs of its paths + μ times the unused budget. Suppose that every class's paths
+of reduced cost up to δ are enumerated and combined in every way. Then every policy faster than L(μ) + δ has been found.
 δ grows until L(μ) + δ reaches the incumbent. (Handler and Zang, "A dual algorithm for the constrained shortest path
 problem", rank paths by length instead.)
 """
@@ -20,16 +20,17 @@ from models.boa.rescaling.path_dual import ReducedCosts
 
 @dataclass(frozen=True)
 class GapClosingParameters:
-    """The constants of gap closing; none changes what is proven, only how fast and within how much memory.
+    """The constants of gap closing. They affect speed and memory, but not the proof.
 
-    - `first`: the first δ for ten classes, as a share of the bound. It falls as the square of the number of classes: so
-      the number of their paths within δ grows.
+    - `first`: the first δ for ten classes, as a fraction of the bound. It falls as the square of the number of classes,
+      so that the number of paths within δ grows.
     - `growth`: factor by which δ grows.
-    - `widening`: factor by which the two limits of a probe grow from one pass over all δ to the next.
-    - `probe_labels`: most labels after an epoch in a probe.
-    - `probe_policies`: most policies of the classes merged so far in a probe.
-    - `target_share`: share of the gap asked for at which the enumeration stops.
-    - `most_labels`: most labels of a class, or policies of some; 40 million labels take about 700 MB.
+    - `widening`: factor by which the limits of a probe grow from one pass over all δ to the next.
+    - `probe_labels`: maximum number of labels after an epoch in a probe.
+    - `probe_policies`: maximum number of policies of the merged classes in a probe.
+    - `target_share`: fraction of the requested gap at which the enumeration stops.
+    - `most_labels`: maximum number of labels of a class, or of policies of merged classes; 40 million labels take about
+      700 MB.
     """
 
     first: float = 1e-5
@@ -45,19 +46,21 @@ DEFAULTS = GapClosingParameters()
 
 
 Improved = Callable[[list[IntArray] | None, float | None], bool]
-"""`improved(choices, bound)` is called with a better policy's choices, (epochs,) for each class, or a better bound.
+"""`improved(choices, bound)` is called with the choices (epochs,) per class of a better policy, or with a better bound.
 
-It says whether the policy keeps the budget, not just in whole units.
+It returns whether the policy is within the budget; integer units alone do not guarantee this.
 """
 
 
 class GapClosing:
-    """Raise the bound and improve the incumbent until both meet; all policies within `proven` of L(μ) are enumerated.
+    """Raise the bound and improve the incumbent until they meet.
 
-    - `r`: the network in whole units.
+    All policies within `proven` of L(μ) have been enumerated.
+
+    - `r`: the network in integer units.
     - `incumbent`: time of the incumbent, units.
-    - `target_bound`: the bound that is good enough, units, by the time of an incumbent.
-    - `limits`: of time and memory; their exceptions pass through.
+    - `target_bound`: returns the bound, units, at which the search stops for the time of an incumbent.
+    - `limits`: limits of time and memory; their exceptions propagate.
     - `improved`: called with every improvement.
     - `parameters`: constants of the method.
     """
@@ -72,66 +75,69 @@ class GapClosing:
         parameters: GapClosingParameters = DEFAULTS,
     ) -> None:
         self.r, self.incumbent, self.target_bound = r, incumbent, target_bound
-        self.fastest = incumbent  # of all policies within the budget in whole units
+        self.fastest = incumbent  # time of the fastest policy within the budget in integer units
         self.limits, self.improved, self.parameters = limits, improved, parameters
         self.proven, self.labels = 0.0, 0
 
     @property
     def gap(self) -> float:
-        """The fastest policy over L(μ), rounding included: no greater δ is of use."""
+        """Return the fastest policy minus L(μ), including rounding errors: no larger δ is needed."""
         return self.fastest - self.r.least + 2 * self.r.margin
 
     @property
     def bound(self) -> float:
-        """The bound proven so far, units."""
+        """Return the bound proven so far, units."""
         return min(float(self.fastest), self.r.least - self.r.margin + self.proven)
 
     @property
-    def closed(self) -> bool:
-        """Whether the bound is good enough."""
+    def is_closed(self) -> bool:
+        """Return whether the bound suffices."""
         return self.bound >= self.target_bound(self.incumbent)
 
     def run(self) -> int:
-        """Enumerate at growing δ with the room of a probe, then with ever more, until the gap is closed.
+        """Enumerate with growing δ until the gap is closed, and return the number of labels.
 
-        So the search looks for an incumbent at every δ before it enumerates all of a large δ. Returns the number of
-        labels.
+        The first pass over δ truncates the enumerations to the limits of a probe. Each further pass has larger limits.
+        So the search looks for incumbents at every δ before it enumerates a large δ completely.
         """
         constants, room = self.parameters, 1
         first = max(self.r.margin, abs(self.r.least) * constants.first * (10 / len(self.r.epochs)) ** 2)
-        while not self.closed and self.proven < self.gap:
+        while not self.is_closed and self.proven < self.gap:
             delta = max(first, self.proven * constants.growth)
             self._enumerate(delta, room)
-            while delta < self.gap and not self.closed:
+            while delta < self.gap and not self.is_closed:
                 delta *= constants.growth
                 self._enumerate(delta, room)
             room *= constants.widening
         return self.labels
 
     def _enumerate(self, delta: float, room: int) -> None:
-        """Enumerate at δ, or at the gap where that is less; keep a better incumbent, and a bound that is proven."""
+        """Enumerate at δ, or at the gap if it is smaller, and keep a better incumbent and a proven bound.
+
+        - `room`: factor of the limits of a probe.
+        """
         delta = min(delta, self.gap)
-        found = enumerate_policies(self.r, delta, self.fastest, room, self.parameters, self.limits)
-        self.labels += found.labels
-        for time, choices in found.policies:
+        result = enumerate_policies(self.r, delta, self.fastest, room, self.parameters, self.limits)
+        self.labels += result.labels
+        for time, choices in result.policies:
             self.fastest = min(self.fastest, time)
             if time >= self.incumbent:
                 break
             if self.improved(choices, None):
                 self.incumbent = time
                 break
-        if found.complete:
+        if result.complete:
             self.proven = max(self.proven, min(delta, self.gap))
             self.improved(None, self.bound)
 
 
 @dataclass(frozen=True)
 class Enumeration:
-    """The outcome of an enumeration.
+    """The result of an enumeration.
 
-    - `policies`: the time, units, and the choices (epochs,) for each class of the best policy; and of the best that
-      surely keeps the budget.
-    - `complete`: whether nothing was truncated.
+    - `policies`: time, units, and choices (epochs,) per class: of the best policy, and of the best policy that is
+      within the budget whatever the rounding.
+    - `complete`: whether no label or policy was truncated.
     - `labels`: number of labels.
     """
 
@@ -148,26 +154,32 @@ def enumerate_policies(
     parameters: GapClosingParameters,
     limits: Limits,
 ) -> Enumeration:
-    """The best of all policies with reduced costs and price of unused budget up to `delta`.
+    """Return the best policies whose reduced costs and cost of unused budget are together at most `delta`.
 
-    - `r`: the network in whole units.
-    - `delta`: most reduced cost and price of unused budget together, units.
-    - `latest`: most time of a path, units.
-    - `room`: the labels of a class and the policies of some classes are truncated to so many times those of a probe.
+    - `r`: the network in integer units.
+    - `delta`: maximum reduced cost and cost of unused budget together, units.
+    - `latest`: maximum time of a path, units.
+    - `room`: factor of the limits of a probe, for the labels of a class and the policies of merged classes.
     - `parameters`: constants of the method.
-    - `limits`: of time and memory.
+    - `limits`: limits of time and memory.
     """
     limit = delta + r.margin
     classes = [class_paths(r, i, limit, latest, room * parameters.probe_labels, limits) for i in range(len(r.epochs))]
-    halves, whole = _halves(r, classes, limit, room * parameters.probe_policies, room == 1, limits)
+    halves, is_complete = _merge_classes(r, classes, limit, room * parameters.probe_policies, room == 1, limits)
     matches = (_match(classes, halves, budget) for budget in (r.budget, r.budget - r.unsure) if halves)
-    whole &= all(c.complete for c in classes)
-    return Enumeration((m for m in matches if m), whole, sum(c.labels for c in classes))
+    is_complete &= all(c.complete for c in classes)
+    return Enumeration((m for m in matches if m), is_complete, sum(c.labels for c in classes))
 
 
 @dataclass
 class _Half:
-    """Some of the classes in the order of merging, how the policies after each came about, and those after the last."""
+    """Some of the classes, and the combinations of their paths.
+
+    - `policies`: the combinations of the paths of all classes merged so far.
+    - `span`: minimum and maximum cost of the merged classes.
+    - `classes`: the classes in the order of merging.
+    - `ways`: for each merged class, the indices of the two parts of each combination.
+    """
 
     policies: ParetoSet
     span: tuple[int, int]
@@ -175,50 +187,54 @@ class _Half:
     ways: list[tuple[IntArray, IntArray]] = field(default_factory=list)
 
 
-def _halves(
-    r: ReducedCosts, classes: Sequence[ClassPaths], limit: float, most: int, probe: bool, limits: Limits
+def _merge_classes(
+    r: ReducedCosts, classes: Sequence[ClassPaths], limit: float, max_policies: int, is_probe: bool, limits: Limits
 ) -> tuple[list[_Half], bool]:
-    """Two halves of the classes, each merged to a single set; none where there is no policy. And whether all is there.
+    """Merge the classes to two sets of policies, and return them and whether they are complete; none if one is empty.
 
-    Classes with a single path go ahead of all others, at once. A probe leaves those for the end whose costs differ
-    least: so what it truncates is near the budget. Otherwise those with few paths come last, which are fewer pairs.
+    Classes with a single path are merged first. A probe merges the classes with the narrowest range of costs last, so
+    that it truncates near the budget. Otherwise the classes with the fewest paths are merged last, which gives fewer
+    pairs.
     """
     sets = [c.paths for c in classes]
-    if not all(len(f) for f in sets):
+    if not all(len(paths) for paths in sets):
         return [], True
-    least = sum(int(f.cost[0]) for f in sets)
-    greatest = sum(int(f.cost[-1]) for f in sets)
-    alone = [f for f in sets if len(f) == 1]
-    halves, whole, number = [_half(alone), _half([])], True, 0
-    weight = [int(f.cost[-1] - f.cost[0]) if probe else len(f) for f in sets]
-    for i in sorted((i for i, f in enumerate(sets) if len(f) > 1), key=lambda i: -weight[i]):
+    min_cost = sum(int(paths.cost[0]) for paths in sets)
+    max_cost = sum(int(paths.cost[-1]) for paths in sets)
+    single = [paths for paths in sets if len(paths) == 1]
+    halves, is_complete, count = [_begin_half(single), _begin_half([])], True, 0
+    weight = [int(paths.cost[-1] - paths.cost[0]) if is_probe else len(paths) for paths in sets]
+    for i in sorted((i for i, paths in enumerate(sets) if len(paths) > 1), key=lambda i: -weight[i]):
         half = min(halves, key=lambda half: len(half.policies))
         half.span = half.span[0] + int(sets[i].cost[0]), half.span[1] + int(sets[i].cost[-1])
-        window = Window(limit, r.budget - (greatest - half.span[1]), r.budget - (least - half.span[0]), r.mu)
+        window = Window(limit, r.budget - (max_cost - half.span[1]), r.budget - (min_cost - half.span[0]), r.mu)
         merged = merge(half.policies, sets[i], window, r.bits, limits)
         if not len(merged):
-            return [], whole
-        if len(merged) > most:
-            merged, whole = merged.thinned(most), False
+            return [], is_complete
+        if len(merged) > max_policies:
+            merged, is_complete = merged.thin(max_policies), False
         half.policies = merged
         half.classes.append(i)
         half.ways.append((merged.left, merged.right))
-        number += len(merged)
-        limits.check(number)
-    return halves, whole
+        count += len(merged)
+        limits.check(count)
+    return halves, is_complete
 
 
-def _half(alone: Sequence[ParetoSet]) -> _Half:
-    """A half to begin with: classes that have a single path each."""
-    reduced_cost = sum((float(f.reduced_cost[0]) for f in alone), 0.0)
-    cost, time = sum(int(f.cost[0]) for f in alone), sum(int(f.time[0]) for f in alone)
-    nowhere = np.zeros(1, dtype=np.int64)
-    policies = ParetoSet(np.array([reduced_cost]), np.array([cost]), np.array([time]), nowhere, nowhere)
+def _begin_half(single: Sequence[ParetoSet]) -> _Half:
+    """Return a half with the classes that have a single path each."""
+    reduced_cost = sum((float(paths.reduced_cost[0]) for paths in single), 0.0)
+    cost, time = sum(int(paths.cost[0]) for paths in single), sum(int(paths.time[0]) for paths in single)
+    no_parts = np.zeros(1, dtype=np.int64)
+    policies = ParetoSet(np.array([reduced_cost]), np.array([cost]), np.array([time]), no_parts, no_parts)
     return _Half(policies, (cost, cost))
 
 
 def _match(classes: Sequence[ClassPaths], halves: Sequence[_Half], budget: int) -> tuple[int, list[IntArray]] | None:
-    """The fastest pair of policies of two halves: of the partners that fit the budget the dearest is the fastest."""
+    """Return the time and the choices of the fastest pair of policies of two halves within `budget`, if any.
+
+    In a nondominated set, the most expensive partner within the budget is the fastest.
+    """
     a, b = halves[0].policies, halves[1].policies
     partner = np.searchsorted(b.cost, budget - a.cost, side="right") - 1
     fits = np.flatnonzero(partner >= 0)

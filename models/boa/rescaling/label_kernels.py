@@ -1,8 +1,8 @@
-"""The loop of the label-setting of `labels`, compiled (numba).
+"""The compiled loop (numba) of the label setting in `labels`.
 
-The labels after an epoch are sorted by choice, then cost, and nondominated within a choice. Staying shifts all labels
-of a choice alike, and so does changing to it, so that both keep their order: two sorted lists are merged, and only the
-labels that leave have to be sorted.
+The labels after an epoch are sorted by choice, then by cost, and are nondominated within a choice. To keep a choice
+adds the same amount to all labels of the choice, and so does a change to it, so both keep the order. Two sorted lists
+are then merged; only the labels that leave their choice are sorted.
 """
 
 from __future__ import annotations
@@ -19,40 +19,44 @@ Array = NDArray[Any]
 Live = tuple[IntArray, FloatArray, IntArray, IntArray]
 """Choice, reduced cost, cost and time of the labels after an epoch."""
 
-AT_ONCE = 5_000_000  # Labels and pairs of labels after which the loop comes back for a look at the limits.
-FIRST = 1_024  # Room for labels to begin with.
+AT_ONCE = 5_000_000  # operations on labels per call; the limits are checked between calls
+INITIAL_CAPACITY = 1_024  # labels; the arrays grow by doubling
 
 
 @compiled
-def _merged(
+def _merge_sorted_runs(
     positions: IntArray, starts: IntArray, runs: int, cost: IntArray, time: IntArray, spare: tuple[IntArray, IntArray]
 ) -> IntArray:
-    """The nondominated of `positions`, by rising cost, of which the first `runs` of `starts` each begin a sorted run.
+    """Return the nondominated labels of `positions` by increasing cost.
 
-    The runs are merged one after another into what is nondominated so far, of which there is far less. `spare` is room
-    for as many positions, twice.
+    - `positions`: indices of labels, in sorted runs.
+    - `starts`: the first position of each run, and the end of the last; `runs` is the number of runs.
+    - `cost`, `time`: of all labels.
+    - `spare`: two arrays of working memory, each as long as `positions`.
+
+    The runs are merged one after another into the current nondominated labels, which are far fewer.
     """
-    found, other = spare
+    merged, other = spare
     n = 0
     for run in range(runs):
-        a, a_end, b, b_end, made = 0, n, starts[run], starts[run + 1], 0
+        a, a_end, b, b_end, size = 0, n, starts[run], starts[run + 1], 0
         last_cost, last_time = -1, np.iinfo(np.int64).max
         while a < a_end or b < b_end:
-            if b == b_end or (a < a_end and cost[found[a]] <= cost[positions[b]]):
-                p, a = found[a], a + 1
+            if b == b_end or (a < a_end and cost[merged[a]] <= cost[positions[b]]):
+                p, a = merged[a], a + 1
             else:
                 p, b = positions[b], b + 1
             if time[p] < last_time:
-                made -= cost[p] == last_cost
-                other[made] = p
-                made += 1
+                size -= cost[p] == last_cost
+                other[size] = p
+                size += 1
                 last_cost, last_time = cost[p], time[p]
-        found, other, n = other, found, made
-    return found[:n]
+        merged, other, n = other, merged, size
+    return merged[:n]
 
 
 @compiled
-def extended(
+def extend_labels(
     stay: FloatArray,
     leave: FloatArray,
     enter: FloatArray,
@@ -68,21 +72,21 @@ def extended(
     latest: int,
     most: int,
 ) -> tuple[int, Live, Array, Array, IntArray, bool]:
-    """The labels some epochs on, from epoch `j` to the one returned: as many as `AT_ONCE` allows.
+    """Extend the labels epoch by epoch from epoch `j`, until `AT_ONCE` operations are done.
 
-    - `stay`, `leave`, `enter` (L, S), `run_cost`, `run_time` (L, S), `change_cost` (S,), `change_time`: the arcs of
-      the class.
-    - `live`: the labels before.
-    - `limit`, `budget`, `latest`: most reduced cost, cost and time.
-    - `most`: number of labels to truncate to after every epoch.
+    - `stay`, `leave`, `enter` (L, S): reduced costs of the class.
+    - `run_cost`, `run_time` (L, S), `change_cost` (S,), `change_time`: units of the class.
+    - `live`: the labels before epoch `j`.
+    - `limit`, `budget`, `latest`: maximum reduced cost, cost and time.
+    - `most`: number of labels to which the set is truncated after every epoch.
 
-    Returned with them are the predecessor and the choice of every label on the way, the number of labels after each
-    epoch, and whether nothing was truncated.
+    Return the next epoch, its labels, the predecessor and the choice of every label of the epochs in between, the
+    number of labels after each of these epochs, and whether no label was truncated.
     """
     choice, reduced_cost, cost, time = live
-    old, room = len(choice), max(FIRST, 2 * len(choice))
-    choice, cost, time = _longer(choice, room), _longer(cost, room), _longer(time, room)
-    reduced_cost = _longer(reduced_cost, room)
+    old, room = len(choice), max(INITIAL_CAPACITY, 2 * len(choice))
+    choice, cost, time = _resize(choice, room), _resize(cost, room), _resize(time, room)
+    reduced_cost = _resize(reduced_cost, room)
     new_choice, new_cost, new_time = np.empty_like(choice), np.empty_like(cost), np.empty_like(time)
     new_reduced, new_before = np.empty_like(reduced_cost), np.empty_like(choice)
     leaves, spare = np.empty_like(choice), (np.empty_like(choice), np.empty_like(choice))
@@ -90,7 +94,7 @@ def extended(
     left, left_cost, left_time = np.empty_like(reduced_cost), np.empty_like(cost), np.empty_like(time)
     trail_before, trail_choice = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
     counts = np.empty(epochs - j, dtype=np.int64)
-    held, work, whole, done = 0, 0, True, 0
+    trail_length, work, is_whole, epochs_done = 0, 0, True, 0
     while j < epochs and work < AT_ONCE:
         out = runs = 0
         for p in range(old):
@@ -101,18 +105,18 @@ def extended(
                 leaves[out] = p
                 out += 1
         starts[runs] = out
-        leaving = _merged(leaves, starts, runs, cost, time, spare)
-        out, least_left = len(leaving), np.inf
+        leaving = _merge_sorted_runs(leaves, starts, runs, cost, time, spare)
+        out, min_left = len(leaving), np.inf
         for q in range(out):
             p = leaving[q]
             left[q], left_cost[q], left_time[q] = reduced_cost[p] + leave[j, choice[p]], cost[p], time[p] + change_time
-            least_left = min(least_left, left[q])
+            min_left = min(min_left, left[q])
         n, p = 0, 0
         for k in range(enter.shape[1]):
             first = p
             while p < old and choice[p] == k:
                 p += 1
-            entering = enter[j, k] + least_left <= limit
+            entering = enter[j, k] + min_left <= limit
             if first == p and not entering:
                 continue
             s, q = first, 0 if entering else out
@@ -121,12 +125,12 @@ def extended(
             cost_k, time_k = run_cost[j, k], run_time[j, k]
             while n + p - s + out - q > room:
                 room *= 2
-                choice, reduced_cost = _longer(choice, room), _longer(reduced_cost, room)
-                cost, time = _longer(cost, room), _longer(time, room)
-                new_choice, new_reduced = _longer(new_choice, room), _longer(new_reduced, room)
-                new_cost, new_time = _longer(new_cost, room), _longer(new_time, room)
-                new_before = _longer(new_before, room)
-                left, left_cost, left_time = _longer(left, room), _longer(left_cost, room), _longer(left_time, room)
+                choice, reduced_cost = _resize(choice, room), _resize(reduced_cost, room)
+                cost, time = _resize(cost, room), _resize(time, room)
+                new_choice, new_reduced = _resize(new_choice, room), _resize(new_reduced, room)
+                new_cost, new_time = _resize(new_cost, room), _resize(new_time, room)
+                new_before = _resize(new_before, room)
+                left, left_cost, left_time = _resize(left, room), _resize(left_cost, room), _resize(left_time, room)
                 leaves, spare = np.empty_like(choice), (np.empty_like(choice), np.empty_like(choice))
             last_cost, last_time = -1, latest + 1
             while True:
@@ -151,23 +155,30 @@ def extended(
                     n += 1
                     last_cost, last_time = c, t
         if n > most:
-            n, whole = _truncate(new_reduced, n, most, new_choice, new_before, new_cost, new_time), False
-        if held + n > len(trail_before):
-            trail_before = _longer(trail_before, 2 * (held + n))
-            trail_choice = _longer(trail_choice, 2 * (held + n))
+            n, is_whole = _truncate(new_reduced, n, most, new_choice, new_before, new_cost, new_time), False
+        if trail_length + n > len(trail_before):
+            trail_before = _resize(trail_before, 2 * (trail_length + n))
+            trail_choice = _resize(trail_choice, 2 * (trail_length + n))
         for m in range(n):
-            trail_before[held + m], trail_choice[held + m] = new_before[m], new_choice[m]
+            trail_before[trail_length + m], trail_choice[trail_length + m] = new_before[m], new_choice[m]
         choice, new_choice, cost, new_cost = new_choice, choice, new_cost, cost
         time, new_time, reduced_cost, new_reduced = new_time, time, new_reduced, reduced_cost
-        counts[done], old = n, n
-        held, done, j = held + n, done + 1, j + 1
+        counts[epochs_done], old = n, n
+        trail_length, epochs_done, j = trail_length + n, epochs_done + 1, j + 1
     live = (choice[:old].copy(), reduced_cost[:old].copy(), cost[:old].copy(), time[:old].copy())
-    return j, live, trail_before[:held].copy(), trail_choice[:held].copy(), counts[:done].copy(), whole
+    return (
+        j,
+        live,
+        trail_before[:trail_length].copy(),
+        trail_choice[:trail_length].copy(),
+        counts[:epochs_done].copy(),
+        is_whole,
+    )
 
 
 @compiled
-def _longer(values: Array, room: int) -> Array:
-    """A copy with more room."""
+def _resize(values: Array, room: int) -> Array:
+    """Return a copy with a capacity of `room` entries."""
     longer = np.empty(room, dtype=values.dtype)
     longer[: len(values)] = values
     return longer
@@ -177,13 +188,13 @@ def _longer(values: Array, room: int) -> Array:
 def _truncate(
     reduced_cost: FloatArray, n: int, most: int, choice: IntArray, before: IntArray, cost: IntArray, time: IntArray
 ) -> int:
-    """Move about `most` of the first `n` labels to the front: half of least reduced cost, half spread evenly."""
+    """Move about `most` of the first `n` labels to the front: half with minimum reduced cost, half evenly spread."""
     half = most // 2
-    least = _smallest(reduced_cost[:n].copy(), half - 1)
+    threshold = _select(reduced_cost[:n].copy(), half - 1)
     kept = near = even = 0
     for p in range(n):
         at_even = p == even * (n - 1) // max(1, half - 1)
-        at_near = reduced_cost[p] <= least and near < half
+        at_near = reduced_cost[p] <= threshold and near < half
         even, near = even + at_even, near + at_near
         if at_even or at_near:
             choice[kept], before[kept], reduced_cost[kept] = choice[p], before[p], reduced_cost[p]
@@ -193,8 +204,8 @@ def _truncate(
 
 
 @compiled
-def _smallest(values: FloatArray, k: int) -> float:
-    """The value at place `k` in order, by Hoare's quickselect; `values` are moved about."""
+def _select(values: FloatArray, k: int) -> float:
+    """Return the value at index `k` in sorted order by Hoare's quickselect; `values` are reordered."""
     low, high = 0, len(values) - 1
     while low < high:
         pivot, a, b = values[(low + high) // 2], low, high

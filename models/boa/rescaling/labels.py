@@ -1,7 +1,7 @@
-"""Label-setting for one class (Hansen, "Bicriterion path problems", 1980): paths within a limit of reduced cost.
+"""Label setting for one class (Hansen, "Bicriterion path problems", 1980): the paths within a limit of reduced cost.
 
-A label is a partial path from the first epoch. Labels go from epoch to epoch; dominated labels are dropped on the way.
-What is left is a nondominated set (Pareto set): no partial policy is both faster and cheaper than another.
+A label is a partial path from the first epoch. Labels are extended epoch by epoch, and dominated labels are dropped.
+The result is a nondominated set (Pareto set): no partial policy is both faster and cheaper than another.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from models.highs import OutOfTime
 
 
 class OutOfMemory(Exception):
-    """The partial paths of a class, or the policies of some, are more than memory holds."""
+    """The labels of a class, or the policies of merged classes, exceed the memory limit."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The clock with the time limit, and the most labels of a class, or policies of some."""
+    """The clock with the time limit, and the maximum number of labels of a class or of policies of merged classes."""
 
     clock: Stopwatch
     most_labels: int
 
     def check(self, labels: int) -> None:
-        """Raise OutOfTime or OutOfMemory where there are so many labels or policies by now."""
+        """Raise OutOfTime or OutOfMemory if a limit is reached at this number of labels or policies."""
         if self.clock.expired:
             raise OutOfTime("the time is over while paths are enumerated")
         if labels > self.most_labels:
@@ -38,11 +38,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class ParetoSet:
-    """A set of n nondominated partial policies by rising cost.
+    """A set of n nondominated partial policies by increasing cost.
 
-    - `reduced_cost` (n,): length over the shortest, in units of time.
-    - `cost`, `time` (n,): whole units.
-    - `left`, `right` (n,): positions of the two partial policies that a policy is put together from.
+    - `reduced_cost` (n,): length minus that of the shortest, in units of time.
+    - `cost`, `time` (n,): integer units.
+    - `left`, `right` (n,): indices of the two partial policies that each policy consists of.
     """
 
     reduced_cost: FloatArray
@@ -54,21 +54,23 @@ class ParetoSet:
     def __len__(self) -> int:
         return len(self.cost)
 
-    def thinned(self, most: int) -> ParetoSet:
-        """At most `most` of the policies: half of them of least reduced cost, half spread evenly over the costs."""
-        half = most // 2
-        near = np.argpartition(self.reduced_cost, half)[:half]
-        kept = np.union1d(near, np.linspace(0, len(self) - 1, most - half).astype(np.int64))
-        return ParetoSet(self.reduced_cost[kept], self.cost[kept], self.time[kept], self.left[kept], self.right[kept])
+    def thin(self, max_count: int) -> ParetoSet:
+        """Return at most `most` policies: half of them with minimum reduced cost, half evenly spread over the costs."""
+        half = max_count // 2
+        shortest = np.argpartition(self.reduced_cost, half)[:half]
+        chosen = np.union1d(shortest, np.linspace(0, len(self) - 1, max_count - half).astype(np.int64))
+        return ParetoSet(
+            self.reduced_cost[chosen], self.cost[chosen], self.time[chosen], self.left[chosen], self.right[chosen]
+        )
 
 
-def nondominated(group: IntArray, cost: IntArray, time: IntArray, bits: int) -> IntArray:
-    """Positions whose cost and time no other of the same group matches, sorted by group, then cost.
+def find_nondominated(group: IntArray, cost: IntArray, time: IntArray, bits: int) -> IntArray:
+    """Return the indices of the nondominated pairs of cost and time in each group, sorted by group, then cost.
 
-    Costs and times are below 2^(bits + 1); group, cost and time fit into 63 bits together.
+    Costs and times are below 2^(bits + 1). Group, cost and time together fit into 63 bits.
     """
     order = np.argsort((group << (bits + 1)) | cost, kind="stable")
-    # Each group lies below the group before, so that a running minimum serves all groups at once.
+    # Each group is shifted below the group before, so one running minimum suffices for all groups.
     height = time[order] - (group[order] << (bits + 2))
     keep = np.ones(len(order), dtype=bool)
     keep[1:] = height[1:] < np.minimum.accumulate(height)[:-1]
@@ -79,9 +81,9 @@ def nondominated(group: IntArray, cost: IntArray, time: IntArray, bits: int) -> 
 class Window:
     """The limits of a merged set.
 
-    - `reduced_cost`: most reduced cost.
-    - `lowest`, `highest`: least and most cost, units. A cost may fall short of the least, and every unit left over is
-      then priced at `mu` in the reduced cost.
+    - `reduced_cost`: maximum reduced cost.
+    - `lowest`, `highest`: range of costs, units. A cost below `lowest` is allowed, but each unit below it adds `mu` to
+      the reduced cost, because the budget stays unused.
     - `mu`: the multiplier.
     """
 
@@ -91,50 +93,56 @@ class Window:
     mu: float
 
 
-PAIRS_AT_ONCE = 1_000_000  # So many pairs of policies are looked at between two looks at the limits.
+PAIRS_AT_ONCE = 1_000_000  # pairs of policies per batch; the limits are checked between batches
 Columns = tuple[FloatArray, IntArray, IntArray, IntArray, IntArray]
 
 
 def merge(a: ParetoSet, b: ParetoSet, window: Window, bits: int, limits: Limits) -> ParetoSet:
-    """Every pair of a policy of `a` and a policy of `b` inside the window, without the dominated."""
+    """Return the nondominated combinations of a policy of `a` and a policy of `b` inside the window.
+
+    - `bits`: costs and times are below 2^(bits + 1).
+    - `limits`: limits of time and memory; their exceptions propagate.
+    """
     parts: list[Columns] = []
-    number, room, rows = 0, PAIRS_AT_ONCE, max(1, PAIRS_AT_ONCE // len(b))
+    count, room, rows = 0, PAIRS_AT_ONCE, max(1, PAIRS_AT_ONCE // len(b))
     for first in range(0, len(a), rows):
         cost = (a.cost[first : first + rows, None] + b.cost).ravel()
         reduced_cost = (a.reduced_cost[first : first + rows, None] + b.reduced_cost).ravel()
-        short = np.maximum(window.lowest - cost, 0) * window.mu
-        inside = np.flatnonzero((cost <= window.highest) & (reduced_cost + short <= window.reduced_cost))
+        unused = np.maximum(window.lowest - cost, 0) * window.mu
+        inside = np.flatnonzero((cost <= window.highest) & (reduced_cost + unused <= window.reduced_cost))
         left, right = first + inside // len(b), inside % len(b)
         parts.append((reduced_cost[inside], cost[inside], a.time[left] + b.time[right], left, right))
-        number += len(inside)
-        if number > room:  # The dominated go now and then, for they can be far more than what memory holds.
-            parts = [_best(parts, bits)]
-            number = len(parts[0][0])
-            room = 2 * number + PAIRS_AT_ONCE
-        limits.check(number)
-    return ParetoSet(*_best(parts, bits))
+        count += len(inside)
+        if count > room:  # dominated policies could exceed the memory
+            parts = [_select_nondominated(parts, bits)]
+            count = len(parts[0][0])
+            room = 2 * count + PAIRS_AT_ONCE
+        limits.check(count)
+    return ParetoSet(*_select_nondominated(parts, bits))
 
 
-def _best(parts: Sequence[Columns], bits: int) -> Columns:
-    """The nondominated of all parts together, each of which has the columns of a ParetoSet."""
+def _select_nondominated(parts: Sequence[Columns], bits: int) -> Columns:
+    """Return the nondominated policies of all parts together; each part has the columns of a ParetoSet."""
     reduced_cost, cost, time, left, right = (np.concatenate(column) for column in zip(*parts, strict=True))
-    kept = nondominated(np.zeros(len(cost), dtype=np.int64), cost, time, bits)
+    kept = find_nondominated(np.zeros(len(cost), dtype=np.int64), cost, time, bits)
     return reduced_cost[kept], cost[kept], time[kept], left[kept], right[kept]
 
 
 Trail = list[tuple[IntArray, IntArray, Sequence[int]]]
-"""For some epochs in a row, and then the next: the predecessors of all labels, counted from the first label of the
-epoch before, their choices, and the number of labels after each of the epochs."""
+"""For each block of epochs: predecessors of all labels, choices of all labels, and number of labels after each epoch.
+
+A predecessor is an index into the labels of the epoch before.
+"""
 
 
 @dataclass(frozen=True)
 class ClassPaths:
-    """The paths found for a class.
+    """The paths of a class that were found.
 
     - `paths`: the nondominated set.
-    - `trail`: how the labels came about.
+    - `trail`: predecessors of the labels, from which paths are restored.
     - `labels`: number of labels that were kept.
-    - `complete`: whether no path within the limit is missing but the dominated.
+    - `complete`: whether all nondominated paths within the limit were found.
     """
 
     paths: ParetoSet
@@ -143,7 +151,7 @@ class ClassPaths:
     complete: bool
 
     def path(self, position: int) -> IntArray:
-        """The choices (epochs,) of the path at `position` of the nondominated set."""
+        """Return the choices (epochs,) of the path at `position` of the nondominated set."""
         label, path = int(self.paths.left[position]), []
         for before, choice, counts in reversed(self.trail):
             end = len(before)
@@ -155,16 +163,16 @@ class ClassPaths:
 
 
 def class_paths(r: ReducedCosts, i: int, limit: float, latest: int, most: int, limits: Limits) -> ClassPaths:
-    """Paths of a class with reduced cost <= `limit`, time <= `latest` and cost within the budget.
+    """Enumerate the paths of a class with reduced cost <= `limit`, time <= `latest` and cost within the budget.
 
-    - `r`: the network in whole units.
-    - `i`: position of the class.
-    - `limit`: most reduced cost, units of time.
-    - `latest`: most time, units.
-    - `most`: number of labels to truncate to after every epoch.
-    - `limits`: checked every now and then.
+    - `r`: the network in integer units.
+    - `i`: index of the class.
+    - `limit`: maximum reduced cost, units of time.
+    - `latest`: maximum time, units.
+    - `most`: number of labels to which the set is truncated after every epoch.
+    - `limits`: checked from time to time; their exceptions propagate.
     """
-    from models.boa.rescaling.label_kernels import extended  # compiled at first use
+    from models.boa.rescaling.label_kernels import extend_labels  # compiled at first use
 
     epochs = int(r.epochs[i])
     stay, leave, enter = r.arcs(i)
@@ -177,17 +185,17 @@ def class_paths(r: ReducedCosts, i: int, limit: float, latest: int, most: int, l
         r.change_time[i, 0] + run_time[0, choice],
     )
     trail: Trail = [(np.zeros(len(choice), dtype=np.int32), choice.astype(np.int32), (len(choice),))]
-    number, complete, j = len(choice), True, 1
+    count, complete, j = len(choice), True, 1
     arcs = (stay, leave, enter, run_cost, run_time, r.change_cost[i])
     change_time = int(r.change_time[i, 0])
     while j < epochs:
-        j_next, live, before, taken, counts, whole = extended(
+        j_next, live, before, taken, counts, is_whole = extend_labels(
             *arcs, change_time, j, epochs, live, limit, r.budget, latest, most
         )
         trail.append((before, taken, counts.tolist()))
-        number, complete, j = number + len(before), complete and whole, j_next
-        limits.check(number)
+        count, complete, j = count + len(before), complete and is_whole, j_next
+        limits.check(count)
     _, reduced_cost, cost, time = live
-    last = nondominated(np.zeros(len(cost), dtype=np.int64), cost, time, r.bits)
+    last = find_nondominated(np.zeros(len(cost), dtype=np.int64), cost, time, r.bits)
     ends = ParetoSet(reduced_cost[last], cost[last], time[last], last, np.zeros(len(last), dtype=np.int64))
-    return ClassPaths(ends, trail, number, complete)
+    return ClassPaths(ends, trail, count, complete)

@@ -1,8 +1,8 @@
-"""The mixed-integer problem of Lemma 4.8 constraint by constraint in Pyomo, to be read beside the paper.
+"""The mixed-integer problem of Lemma 4.8 in Pyomo, to be compared with the paper constraint by constraint.
 
-Sets: classes i, epochs j of class i, choices s = (GPU type, width k). Variables: `width[i, j, s]`, 1 where epoch j of
-class i runs at s; `change[i, j, s]`, 1 where it starts a run at s (the indicator 1_ij of the lemma, by the width it
-changes to, which makes the products k_ij 1_ij linear).
+Sets: classes i, epochs j of class i, choices s = (GPU type, width k). Variables: `width[i, j, s]` is 1 if epoch j of
+class i runs at s. `change[i, j, s]` is 1 if epoch j begins a run at s. This splits the indicator 1_ij of the lemma by
+the new width, which makes the products k_ij 1_ij linear.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from models.fine_units import FineUnits
 from models.highs import TIGHT, solve_arrays
 from models.literal import Values, compile_model
 
-MOST_BINARIES = 200_000  # A model with so many takes a minute to build, and one with more is refused.
+MAX_BINARIES = 200_000  # such a model takes a minute to build; larger ones are rejected
 
 
 def build_milp(data: BoaAllocation) -> ConcreteModel:
-    """The program of minimising equation (2) while (3), without the factor 1/λ, keeps within the budget.
+    """Build the program that minimises equation (2) while (3), without the factor 1/λ, is within the budget.
 
-    Raises InputError where the instance asks for the convex problem, which is no linear model, or for continuous
-    widths with rescaling times.
+    Raises InputError if the instance asks for the convex problem, which is not linear, or for continuous widths with
+    rescaling times, or if the model has too many binaries.
     """
     if data.only_exact:
         raise InputError(f"data.widths: {data.only_exact}")
@@ -38,29 +38,29 @@ def build_milp(data: BoaAllocation) -> ConcreteModel:
         raise InputError("the convex problem is stated in cvxpy; only the one with rescaling times is a linear model")
     a = width_arrays(data)
     binaries = int(a.epochs.sum()) * len(a.width)
-    if binaries > MOST_BINARIES:
+    if binaries > MAX_BINARIES:
         raise InputError(
-            f"max_width: must be given, or smaller: the literal model has {binaries:,} binaries, over {MOST_BINARIES:,}"
+            f"max_width: must be given, or smaller: the literal model has {binaries:,} binaries, over {MAX_BINARIES:,}"
         )
     model = ConcreteModel(name="boa-allocation")
     classes = range(len(data.classes))
     model.EPOCHS = Set(dimen=2, initialize=[(i, j) for i in classes for j in range(int(a.epochs[i]))])
     model.CHOICES = Set(initialize=range(len(a.width)))
     with np.errstate(invalid="ignore"):
-        payable = a.hours * a.rate * a.arrivals[:, None] <= proven(data.budget)  # False past a table's end.
+        payable = a.hours * a.rate * a.arrivals[:, None] <= proven(data.budget)  # false beyond the end of a table
     runs = [(i, j, s) for i, j in model.EPOCHS for s in model.CHOICES if payable[j, i, s]]
     model.RUNS = Set(dimen=3, initialize=runs)
     model.width = Var(model.RUNS, domain=Binary)
     model.change = Var(model.RUNS, domain=NonNegativeReals, bounds=(0, 1))
     model.mean_jct = Objective(expr=_mean_jct(model, a), sense=minimize)
     model.budget = Constraint(expr=_cost(model, a, data.budget) <= granted(data.budget) / data.budget)
-    model.one_width = Constraint(model.EPOCHS, rule=_one_width)
-    model.changed = Constraint(model.RUNS, rule=_changed)
+    model.one_width = Constraint(model.EPOCHS, rule=_one_width_rule)
+    model.changed = Constraint(model.RUNS, rule=_change_rule)
     return model
 
 
 def _mean_jct(model: Any, a: WidthArrays) -> Any:
-    """Equation (2): (1/λ) Σ_i λ_i Σ_j (E[X_ij] / s_ij(k_ij) + r_i 1_ij), weighted."""
+    """Return equation (2): (1/λ) Σ_i λ_i Σ_j (E[X_ij] / s_ij(k_ij) + r_i 1_ij), with weights."""
     hours, rescale = a.share[:, None] * a.hours, (a.share * a.rescale).tolist()
     return quicksum(
         float(hours[j, i, s]) * model.width[i, j, s] + rescale[i] * model.change[i, j, s] for i, j, s in model.RUNS
@@ -68,7 +68,7 @@ def _mean_jct(model: Any, a: WidthArrays) -> Any:
 
 
 def _cost(model: Any, a: WidthArrays, budget: float) -> Any:
-    """Equation (3), without the factor 1/λ, in units of the budget."""
+    """Return equation (3), without the factor 1/λ, in units of the budget."""
     price = (a.arrivals[:, None] * a.rate / budget).tolist()
     rescale = a.rescale.tolist()
     return quicksum(
@@ -77,19 +77,19 @@ def _cost(model: Any, a: WidthArrays, budget: float) -> Any:
     )
 
 
-def _one_width(model: Any, i: int, j: int) -> Any:
-    """Every epoch runs at one width (Definition 4.4)."""
+def _one_width_rule(model: Any, i: int, j: int) -> Any:
+    """State that every epoch has exactly one width (Definition 4.4)."""
     return quicksum(model.width[i, j, s] for s in model.CHOICES if (i, j, s) in model.RUNS) == 1
 
 
-def _changed(model: Any, i: int, j: int, s: int) -> Any:
-    """Changes: 1_ij = 1 where the width differs from that of the epoch before, and in the first epoch."""
+def _change_rule(model: Any, i: int, j: int, s: int) -> Any:
+    """State that 1_ij = 1 if the width differs from that of the epoch before, and in the first epoch."""
     before = model.width[i, j - 1, s] if (i, j - 1, s) in model.RUNS else 0
     return model.change[i, j, s] >= model.width[i, j, s] - before
 
 
 def read_policy(data: BoaAllocation, values: Values) -> Solution:
-    """The solution in JSON form from the values of the variables."""
+    """Return the solution in JSON form for the values of the variables."""
     a = width_arrays(data)
     chosen: dict[str, list[Any]] = {c.name: [None] * len(c.epochs) for c in data.classes}
     for (name, index), value in values.items():
@@ -101,11 +101,17 @@ def read_policy(data: BoaAllocation, values: Values) -> Solution:
 
 
 def solve_milp(data: BoaAllocation, options: Options, report: Report = ignore) -> Answer:
-    """Solve the model with HiGHS. A policy that is over the budget within the tolerance of HiGHS is cut off."""
+    """Solve the model with HiGHS, and return a policy that the checker accepts.
+
+    If HiGHS returns a policy that exceeds the budget within its tolerance, a cut excludes it, and HiGHS continues.
+
+    - `options`: time limit, gap, threads and seed.
+    - `report`: called with every improvement.
+    """
     with Stopwatch() as building:
         standard = compile_model(build_milp(data))
         a = width_arrays(data)
-        trivial = float((a.share * a.hours.min(-1)).sum()) * (1 - REAL)  # Less than any policy takes.
+        trivial = float((a.share * a.hours.min(-1)).sum()) * (1 - REAL)  # a lower bound on every policy
         fine = FineUnits.of(standard.model)
         model = fine.model
     bounds: list[float] = []
@@ -115,25 +121,30 @@ def solve_milp(data: BoaAllocation, options: Options, report: Report = ignore) -
     def read(x: NDArray[np.float64]) -> Solution:
         return read_policy(data, standard.values(x))
 
-    def proven_by(bound: float | None) -> float | None:
+    def make_safe(bound: float | None) -> float | None:
         return None if bound is None else real_bound(fine.proven(bound), trivial=trivial)
 
-    def watch(x: NDArray[np.float64] | None, bound: float | None) -> None:
+    def report_incumbent(x: NDArray[np.float64] | None, bound: float | None) -> None:
         solution = None if x is None else read(x)
-        kept = solution is not None and not check(data, solution).violations
-        report(solution if kept else None, proven_by(bound))
+        is_feasible = solution is not None and not check(data, solution).violations
+        report(solution if is_feasible else None, make_safe(bound))
 
     with Stopwatch(options.time_limit) as clock:
         while True:
             left = clock.limit_left_s
             solved = solve_arrays(
-                model, replace(options, time_limit=left), watch=None if report is ignore else watch, extra=extra
+                model,
+                replace(options, time_limit=left),
+                watch=None if report is ignore else report_incumbent,
+                extra=extra,
             )
-            if solved.termination == "infeasible" and extra == TIGHT:  # no valid instance is: presolve has less room
+            if (
+                solved.termination == "infeasible" and extra == TIGHT
+            ):  # valid instances are feasible: presolve is too strict
                 extra = TIGHT | {"presolve": "off"}
                 continue
-            if (proven := proven_by(solved.bound)) is not None:
-                bounds.append(proven)
+            if (safe_bound := make_safe(solved.bound)) is not None:
+                bounds.append(safe_bound)
             if solved.x is None:
                 break
             if not check(data, read(solved.x)).violations:
@@ -149,14 +160,14 @@ def solve_milp(data: BoaAllocation, options: Options, report: Report = ignore) -
                 row_upper=np.append(np.asarray(model.row_upper), chosen.sum() - 1.0),
             )
     rows, columns = model.matrix.shape
-    missed = solved.termination == "infeasible"
+    is_wrong = solved.termination == "infeasible"
     return Answer(
         solution=policy,
         bound=max(bounds, default=None),
-        termination="error" if missed else solved.termination,
-        reason="HiGHS finds no solution, where there is one" if missed else solved.reason,
+        termination="error" if is_wrong else solved.termination,
+        reason="HiGHS finds no solution, although one exists" if is_wrong else solved.reason,
         build_s=building.cpu_s,
         solve_s=clock.cpu_s,
-        trace=tuple((t, None if x is None else x * fine.unit, proven_by(bound)) for t, x, bound in solved.trace),
+        trace=tuple((t, None if x is None else x * fine.unit, make_safe(bound)) for t, x, bound in solved.trace),
         info={**solved.info, "rows": rows, "columns": columns},
     )

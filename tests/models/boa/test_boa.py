@@ -15,7 +15,7 @@ from models.boa.convex.linear_program import literal_lp
 from models.boa.frontier import fastest_budget, frontier
 from models.boa.rescaling.gap_closing import GapClosingParameters
 from models.boa.rescaling.micp import prepare, solve_micp
-from models.boa.rescaling.path_dual import network, path
+from models.boa.rescaling.path_dual import build_network, build_path
 
 FIGURE_1 = {1: 0.6764705882, 1.5: 0.4322033898, 2: 0.3333333333, 3: 0.2462686567}
 
@@ -186,10 +186,10 @@ def test_budget_beyond_the_fastest_policy_changes_nothing():
 
 def test_a_path_adds_up_as_the_checker_does():
     data = random_allocation(3, 7, 6, seed=2, budget_over_least=9).data
-    net, rng = network(data), np.random.default_rng(0)
+    net, rng = build_network(data), np.random.default_rng(0)
     chosen = [rng.integers(0, 6, 7) for _ in data.classes]
     verdict = check(data, {"widths": {c.name: (k + 1).tolist() for c, k in zip(data.classes, chosen, strict=True)}})
-    assert sum(path(net, i, k).time for i, k in enumerate(chosen)) == pytest.approx(verdict.objective)
+    assert sum(build_path(net, i, k).time for i, k in enumerate(chosen)) == pytest.approx(verdict.objective)
 
 
 def test_a_time_limit_keeps_the_incumbent_and_its_bound():

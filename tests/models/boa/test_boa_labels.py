@@ -11,7 +11,7 @@ from models.boa import exact
 from models.boa.frontier import frontier, with_budget
 from models.boa.rescaling.labels import ClassPaths, Limits, OutOfMemory, class_paths
 from models.boa.rescaling.micp import prepare
-from models.boa.rescaling.path_dual import ReducedCosts, affordable, reduced_costs
+from models.boa.rescaling.path_dual import ReducedCosts, compute_reduced_costs, find_affordable_paths
 
 FREE = Limits(Stopwatch(), 10**9)
 ALL = 10**9
@@ -22,8 +22,8 @@ def reduced(seed: int) -> tuple[ReducedCosts, int]:
     data = random_allocation(3, (4, 12), 8, seed=seed, budget_over_least=1.2 + seed % 4).data
     prepared = prepare(data)
     inside = prepared.dual.maximise(data.budget)[1]
-    time = sum(q.time for q in affordable(prepared.net, inside.mu, data.budget))
-    r = reduced_costs(prepared.net, inside, data.budget, time)
+    time = sum(q.time for q in find_affordable_paths(prepared.net, inside.mu, data.budget))
+    r = compute_reduced_costs(prepared.net, inside, data.budget, time)
     return r, 2**r.bits
 
 
