@@ -1,4 +1,4 @@
-"""Exact formulations: each solve gives a bound and a proof.
+"""Exact methods: each returns a solution, a bound and a proof of optimality.
 
-`models.highs` hands arrays to HiGHS, `models.literal` hands it Pyomo models.
+`models.highs` passes arrays to HiGHS, and `models.literal` passes Pyomo models.
 """

@@ -1,7 +1,7 @@
-"""HiGHS: arrays in, incumbent, bound and trace out.
+"""The interface to HiGHS: arrays in; incumbent, bound and trace out.
 
-HiGHS calls a solution optimal at a relative gap of 1e-4 unless asked otherwise, and ignores an option it rejects unless
-its answer is looked at: here the gap is always set and every option is checked.
+By default HiGHS stops at a relative gap of 1e-4, and ignores invalid options without an exception. Here the gap is
+always set, and every option is checked.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ from instances.arrays import FloatArray
 from instances.clock import patience_s
 from instances.result import Termination, TracePoint
 
-COMPARISON_S = 3e-8  # what presolve takes to compare two integer columns of a row, which no limit of time ends
-COMPARING = 0.25  # the share of the time limit that these comparisons may take
-SMALLEST_ENTRY = 1e-12  # of a matrix: the least that HiGHS can be told to keep; by default it drops 1e-9
-MOST_NODES = 2**31 - 1  # the largest limit on nodes that HiGHS takes, which it takes for none
+COMPARISON_S = 3e-8  # seconds for presolve to compare two integer columns; no time limit interrupts it
+COMPARISON_SHARE = 0.25  # maximum fraction of the time limit for these comparisons, or else presolve is off
+SMALLEST_ENTRY = 1e-12  # smallest matrix entry that HiGHS can keep; by default it drops entries below 1e-9
+MAX_NODES = 2**31 - 1  # the largest node limit of HiGHS, which means no limit
 TIGHT = {"mip_feasibility_tolerance": 1e-9, "primal_feasibility_tolerance": 1e-9}  # for real objectives; see `_Claim`
 Watch = Callable[[FloatArray | None, float | None], None]
-"""`watch(x, bound)`: given each new incumbent and each better bound."""
+"""`watch(x, bound)` is called with each new incumbent and each better bound."""
 
 
 @dataclass(frozen=True)
 class LinearModel:
-    """minimise or maximise cost'x + offset, row_lower <= matrix x <= row_upper, lower <= x <= upper, some x whole.
+    """A model: minimise or maximise cost'x + offset, row_lower <= matrix x <= row_upper, lower <= x <= upper.
 
-    Shapes: n variables, m rows; `matrix` (m, n) in any scipy sparse form; scalars are spread over a shape.
+    There are n variables and m rows. `matrix` (m, n) has any scipy sparse format. `integer` (n,) marks the integer
+    variables. Scalars are broadcast.
     """
 
     cost: ArrayLike
@@ -47,11 +48,11 @@ class LinearModel:
     offset: float = 0.0
     sense: Literal["minimize", "maximize"] = "minimize"
 
-    def without_small_entries(self) -> LinearModel:
+    def drop_small_entries(self) -> LinearModel:
         """Return the model, or a relaxation without the entries that HiGHS would drop.
 
         A dropped entry of a bounded variable contributes an interval to its row, and the sides of the row are moved by
-        it. So each bound of the relaxation is one of the model. Entries of unbounded variables stay.
+        it. So each bound of the relaxation is a bound of the model. Entries of unbounded variables stay.
         """
         matrix = sparse.coo_array(self.matrix)
         m, n = matrix.shape
@@ -61,14 +62,14 @@ class LinearModel:
             return self
         ends = np.stack([matrix.data[small] * lower[small], matrix.data[small] * upper[small]])
         row = matrix.row[small]
-        least, most = (np.bincount(row, weights=end, minlength=m) for end in (ends.min(axis=0), ends.max(axis=0)))
+        low, high = (np.bincount(row, weights=end, minlength=m) for end in (ends.min(axis=0), ends.max(axis=0)))
         keep = ~small
-        kept = sparse.coo_array((matrix.data[keep], (matrix.row[keep], matrix.col[keep])), shape=(m, n))
-        sides = _spread(self.row_lower, m) - most, _spread(self.row_upper, m) - least
-        return replace(self, matrix=kept, row_lower=sides[0], row_upper=sides[1])
+        remaining = sparse.coo_array((matrix.data[keep], (matrix.row[keep], matrix.col[keep])), shape=(m, n))
+        sides = _spread(self.row_lower, m) - high, _spread(self.row_upper, m) - low
+        return replace(self, matrix=remaining, row_lower=sides[0], row_upper=sides[1])
 
     def lp(self) -> highspy.HighsLp:
-        """The model as HiGHS takes it."""
+        """Return the model in HiGHS's own format."""
         columns = sparse.csc_array(self.matrix)
         m, n = columns.shape
         lp = highspy.HighsLp()
@@ -83,16 +84,25 @@ class LinearModel:
         lp.a_matrix_.start_ = columns.indptr.astype(np.int32)
         lp.a_matrix_.index_ = columns.indices.astype(np.int32)
         lp.a_matrix_.value_ = columns.data.astype(float)
-        whole = np.broadcast_to(np.asarray(self.integer, dtype=bool), (n,))
-        if whole.any():
+        is_integer = np.broadcast_to(np.asarray(self.integer, dtype=bool), (n,))
+        if is_integer.any():
             kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
-            lp.integrality_ = [kinds[w] for w in whole.astype(int)]
+            lp.integrality_ = [kinds[w] for w in is_integer.astype(int)]
         return lp
 
 
 @dataclass(frozen=True)
 class Solved:
-    """What HiGHS found. `x` and `objective` are `None` without a solution, `duals` (m,) without a linear program's."""
+    """The result of HiGHS.
+
+    - `x`, `objective`: `None` without a solution.
+    - `bound`: proven bound on the optimum, up to the solver's tolerances; `None` without one.
+    - `duals` (m,): `None` unless the model is a linear program with an optimum.
+    - `solve_s`: CPU seconds.
+    - `trace`: seconds, objective and bound of each improvement.
+    - `reason`: why the search ended.
+    - `info`: numbers of nodes and of simplex iterations.
+    """
 
     termination: Termination
     x: FloatArray | None = None
@@ -106,9 +116,9 @@ class Solved:
 
 
 def solver(options: Options, extra: Mapping[str, Any] | None = None) -> highspy.Highs:
-    """A silent HiGHS with these options. Raises ValueError where HiGHS refuses one."""
+    """Return a silent HiGHS with these options; raises ValueError if HiGHS rejects one."""
     h = highspy.Highs()
-    wanted: dict[str, Any] = {
+    values: dict[str, Any] = {
         "output_flag": False,
         "threads": options.threads,
         "parallel": "on" if options.threads > 1 else "off",
@@ -118,29 +128,32 @@ def solver(options: Options, extra: Mapping[str, Any] | None = None) -> highspy.
         "small_matrix_value": SMALLEST_ENTRY,
     }
     if options.time_limit is not None:
-        wanted["time_limit"] = float(options.time_limit)  # `run` has it kept in CPU seconds
-    wanted |= extra or {}
+        values["time_limit"] = float(options.time_limit)  # `run` enforces it in CPU seconds
+    values |= extra or {}
     if options.effort is not None:
-        wanted["mip_max_nodes"] = min(options.effort, wanted.get("mip_max_nodes", MOST_NODES))
-    set_options(h, wanted)
+        values["mip_max_nodes"] = min(options.effort, values.get("mip_max_nodes", MAX_NODES))
+    set_options(h, values)
     return h
 
 
 def set_options(h: highspy.Highs, wanted: Mapping[str, Any]) -> None:
-    """Set options of HiGHS. Raises ValueError where it refuses one."""
+    """Set options of HiGHS; raises ValueError if HiGHS rejects one."""
     for name, value in wanted.items():
         if h.setOptionValue(name, value) != highspy.HighsStatus.kOk:
-            raise ValueError(f"HiGHS refuses option {name} = {value!r}")
+            raise ValueError(f"HiGHS rejects option {name} = {value!r}")
 
 
-def _zero_fits(h: highspy.Highs) -> bool:
-    """Whether rows without entries hold: HiGHS looks at no row of a model without columns."""
+def _is_origin_feasible(h: highspy.Highs) -> bool:
+    """Return whether rows without entries hold; HiGHS does not check the rows of a model without columns."""
     lp, slack = h.getLp(), h.getOptionValue("primal_feasibility_tolerance")[1]
     return bool(np.all(np.asarray(lp.row_lower_) <= slack) and np.all(np.asarray(lp.row_upper_) >= -slack))
 
 
-def _comparisons(lp: highspy.HighsLp) -> float:
-    """Pairs of columns that presolve compares to find dominated ones: each with all others of its shortest row."""
+def _count_comparisons(lp: highspy.HighsLp) -> float:
+    """Return the number of pairs of columns that presolve compares to find dominated ones.
+
+    Each column is compared with all other columns of its shortest row.
+    """
     begin, row = (np.asarray(part, dtype=np.int64) for part in (lp.a_matrix_.start_, lp.a_matrix_.index_))
     length = np.bincount(row, minlength=lp.num_row_)[row]
     filled = begin[:-1][np.diff(begin) > 0]
@@ -155,40 +168,46 @@ def solve_arrays(
     watch: Watch | None = None,
     extra: Mapping[str, Any] | None = None,
 ) -> Solved:
-    """Solve `model` (linear or mixed-integer); `start` (n,) is a solution to begin from, `extra` further HiGHS options.
+    """Solve a linear or mixed-integer `model`.
 
-    Raises ValueError for an option or a model that HiGHS refuses. A model that it would change is an `error`.
+    - `options`: limits, gap, threads and seed.
+    - `start` (n,): a solution to begin from.
+    - `watch`: called with each new incumbent and each better bound.
+    - `extra`: further HiGHS options.
+
+    Raises ValueError for an option or a model that HiGHS rejects. If HiGHS would change the model, the result is an
+    `error`.
     """
     h = solver(options, extra)
     try:
-        load_model(h, model.without_small_entries())
+        load_model(h, model.drop_small_entries())
     except SolveFailed as error:
         return Solved("error", reason=str(error))
     return run(h, start=start, watch=watch)
 
 
 def load_model(h: highspy.Highs, model: LinearModel) -> None:
-    """Give `model` to a HiGHS.
+    """Load `model` into HiGHS.
 
-    Raises ValueError if HiGHS refuses it, and SolveFailed if HiGHS warns that it drops entries of the matrix: what it
-    then proves would be about another model. Its warning about crossed bounds is no fault: the model is infeasible.
+    Raises ValueError if HiGHS rejects it, and SolveFailed if HiGHS warns that it drops entries of the matrix, because
+    its result would be about another model. A warning about crossed bounds is no error: the model is infeasible.
     """
     lp = model.lp()
     status = h.passModel(lp)
     if status == highspy.HighsStatus.kError:
-        raise ValueError("HiGHS refuses the model")
+        raise ValueError("HiGHS rejects the model")
     if status == highspy.HighsStatus.kWarning and h.getNumNz() < np.count_nonzero(lp.a_matrix_.value_):
         raise SolveFailed("the entries of a constraint are too far apart for HiGHS")
 
 
 def run(h: highspy.Highs, *, start: ArrayLike | None = None, watch: Watch | None = None) -> Solved:
-    """Run a HiGHS that holds a model; see `solve_arrays`."""
+    """Run a HiGHS that holds a model, and return its result; see `solve_arrays`."""
     lp, limit_s = h.getLp(), h.getOptionValue("time_limit")[1]
     mixed = any(kind != highspy.HighsVarType.kContinuous for kind in lp.integrality_)
-    most = COMPARING * limit_s / COMPARISON_S
-    if mixed and lp.num_col_**2 > most and _comparisons(lp) > most:  # all pairs are many before any are counted
+    max_comparisons = COMPARISON_SHARE * limit_s / COMPARISON_S
+    if mixed and lp.num_col_**2 > max_comparisons and _count_comparisons(lp) > max_comparisons:  # the cheap test first
         set_options(h, {"presolve": "off"})
-    highspy.Highs.resetGlobalScheduler(True)  # or else the number of threads of the first solve stays in force
+    highspy.Highs.resetGlobalScheduler(True)  # otherwise the thread count of the first solve stays in force
     if start is not None:
         guess = highspy.HighsSolution()
         guess.col_value = list(np.asarray(start, dtype=float))
@@ -197,8 +216,8 @@ def run(h: highspy.Highs, *, start: ArrayLike | None = None, watch: Watch | None
     claim = _Claim(h, lp)
     with Stopwatch(limit_s) as clock:
         if mixed:
-            _listen(h, claim, trace, watch)
-            _keep_limit(h, clock)
+            _subscribe(h, claim, trace, watch)
+            _enforce_time_limit(h, clock)
             h.run()
             set_options(h, {"time_limit": limit_s})
         else:
@@ -207,8 +226,8 @@ def run(h: highspy.Highs, *, start: ArrayLike | None = None, watch: Watch | None
     status, info = h.getModelStatus(), h.getInfo()
     termination, reason = _termination(h, status)
     feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
-    empty = status == highspy.HighsModelStatus.kModelEmpty  # without columns: the solution has no variables
-    if empty and not _zero_fits(h):
+    empty = status == highspy.HighsModelStatus.kModelEmpty  # no columns: the solution has no variables
+    if empty and not _is_origin_feasible(h):
         empty, termination, reason = False, "infeasible", "a constraint without variables does not hold"
     x = np.array(h.getSolution().col_value) if feasible or empty else None
     objective = float(info.objective_function_value) if x is not None else None
@@ -235,32 +254,36 @@ def run(h: highspy.Highs, *, start: ArrayLike | None = None, watch: Watch | None
 
 
 def _counts(info: highspy.HighsInfo) -> dict[str, int]:
-    """Work done; a linear program has no nodes."""
+    """Return the numbers of nodes and iterations; a linear program has no nodes."""
     counts = {"nodes": int(info.mip_node_count), "simplex_iterations": int(info.simplex_iteration_count)}
     return {name: count for name, count in counts.items() if count >= 0}
 
 
 class SolveFailed(RuntimeError):
-    """Failure of HiGHS to solve a linear program, for numbers too far apart."""
+    """HiGHS cannot solve a linear program, usually because its numbers differ too much in size."""
 
 
 class OutOfTime(SolveFailed):
-    """End of the time before HiGHS has solved a linear program."""
+    """The time limit ended before HiGHS solved a linear program."""
 
 
 def rerun(h: highspy.Highs, seconds: float = math.inf) -> highspy.HighsModelStatus:
-    """Solve the linear program that a HiGHS holds, once more after a change, from its last basis; how that ended.
+    """Solve the linear program in HiGHS again after a change, from its last basis, and return the model status.
 
-    The limit is in CPU seconds. Without one, that of the last run in wall seconds is still in force.
+    - `seconds`: limit in CPU seconds. Without a limit, the limit of the last run in wall-clock seconds is still in
+      force.
     """
     return _run_linear(h, seconds)
 
 
 def _run_linear(h: highspy.Highs, seconds: float) -> highspy.HighsModelStatus:
-    """Solve a linear program: where HiGHS ends it for the wall seconds, and CPU seconds are left, it goes on."""
+    """Solve a linear program within `seconds` of CPU time, and return the model status.
+
+    HiGHS's own limit counts wall-clock seconds. If it ends the run while CPU seconds remain, the run continues.
+    """
     clock = Stopwatch(seconds)
     while True:
-        if seconds < math.inf:  # HiGHS counts the wall time of all its runs together
+        if seconds < math.inf:  # HiGHS adds up the wall-clock time of all its runs
             set_options(h, {"time_limit": h.getRunTime() + clock.remaining_s})
         highspy.Highs.resetGlobalScheduler(True)  # see `run`
         h.run()
@@ -270,10 +293,10 @@ def _run_linear(h: highspy.Highs, seconds: float) -> highspy.HighsModelStatus:
 
 
 def reoptimize(h: highspy.Highs, seconds: float = math.inf, *, empty: bool = False) -> bool:
-    """Solve the linear program that a HiGHS holds to its optimum, from the last basis, or where that fails from none.
+    """Solve the linear program in HiGHS to optimality, from the last basis, or from scratch if this fails.
 
-    Whether there is one: that HiGHS finds no point is an answer only where the program may be `empty`. Raises OutOfTime
-    where that takes more than `seconds`, SolveFailed where there is no optimum, or HiGHS does not find it.
+    Return whether there is an optimum. Infeasibility is a valid result only if `empty` is true. Raises OutOfTime after
+    `seconds`, and SolveFailed if there is no optimum or HiGHS does not find it.
     """
     status = rerun(h, seconds)
     if empty and status == highspy.HighsModelStatus.kInfeasible:
@@ -288,28 +311,29 @@ def reoptimize(h: highspy.Highs, seconds: float = math.inf, *, empty: bool = Fal
     return True
 
 
-def _keep_limit(h: highspy.Highs, clock: Stopwatch) -> None:
-    """End an integer program when its clock does.
+def _enforce_time_limit(h: highspy.Highs, clock: Stopwatch) -> None:
+    """Interrupt an integer program when its clock expires.
 
-    HiGHS's own limit counts wall seconds, which are more where others use the machine, too; it is for the linear
-    program at the root, in which HiGHS does not ask.
+    HiGHS's own limit counts wall-clock seconds, of which more pass if others use the machine. It is set for the linear
+    program at the root, during which HiGHS does not call back.
     """
     if clock.limit_s is None or math.isinf(clock.limit_s):
         return
 
-    def asked(event: Any) -> None:
+    def interrupt_if_expired(event: Any) -> None:
         if clock.expired:
             event.interrupt()
 
     set_options(h, {"time_limit": patience_s(clock.limit_s)})
-    h.cbMipInterrupt.subscribe(asked)
+    h.cbMipInterrupt.subscribe(interrupt_if_expired)
 
 
 class _Claim:
-    """What a bound of a branch and bound of HiGHS proves.
+    """The bound that HiGHS's branch and bound proves.
 
-    HiGHS leaves out what is better than its solution by less than its tolerance of feasibility, and then calls the
-    solution's objective the bound. An objective of whole numbers is never better by less than 1.
+    HiGHS ignores solutions that are better than its incumbent by less than its feasibility tolerance, and then reports
+    the incumbent's objective as the bound. Objectives with integer values only are exempt, because they differ by at
+    least 1.
     """
 
     def __init__(self, h: highspy.Highs, lp: highspy.HighsLp) -> None:
@@ -317,10 +341,12 @@ class _Claim:
         free = [kind == highspy.HighsVarType.kContinuous for kind in lp.integrality_]
         self.real = bool(np.any(cost % 1)) or bool(np.any(cost[:-1][free]))
         self.sign = 1 if lp.sense_ == highspy.ObjSense.kMinimize else -1
-        self.room = 2 * h.getOptionValue("mip_feasibility_tolerance")[1]  # as much again for the objective's own digits
+        self.room = (
+            2 * h.getOptionValue("mip_feasibility_tolerance")[1]
+        )  # twice the tolerance, to cover rounding of the objective
 
     def proven(self, bound: float, objective: float | None) -> float | None:
-        """What `bound` proves beside a solution of this objective; `None` where nothing."""
+        """Return what `bound` proves if there is a solution with this objective; `None` if it proves nothing."""
         if not math.isfinite(bound):
             return None
         if not self.real or objective is None or not math.isfinite(objective):
@@ -328,15 +354,15 @@ class _Claim:
         return self.sign * min(self.sign * bound, self.sign * objective - self.room)
 
 
-def _listen(h: highspy.Highs, claim: _Claim, trace: list[TracePoint], watch: Watch | None) -> None:
-    def improved(event: Any) -> None:
+def _subscribe(h: highspy.Highs, claim: _Claim, trace: list[TracePoint], watch: Watch | None) -> None:
+    def on_incumbent(event: Any) -> None:
         x, objective = np.array(event.data_out.mip_solution), float(event.data_out.objective_function_value)
         known = claim.proven(event.data_out.mip_dual_bound, objective)
         trace.append((event.data_out.running_time, objective, known))
         if watch is not None:
             watch(x, known)
 
-    def logged(event: Any) -> None:
+    def on_log(event: Any) -> None:
         primal = float(event.data_out.mip_primal_bound)
         known = claim.proven(event.data_out.mip_dual_bound, primal)
         if known is None:
@@ -345,8 +371,8 @@ def _listen(h: highspy.Highs, claim: _Claim, trace: list[TracePoint], watch: Wat
         if watch is not None:
             watch(None, known)
 
-    h.cbMipImprovingSolution.subscribe(improved)
-    h.cbMipLogging.subscribe(logged)
+    h.cbMipImprovingSolution.subscribe(on_incumbent)
+    h.cbMipLogging.subscribe(on_log)
 
 
 def _termination(h: highspy.Highs, status: highspy.HighsModelStatus) -> tuple[Termination, str | None]:

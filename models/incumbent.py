@@ -1,4 +1,4 @@
-"""The incumbent of an exact method: best solution and best bound as they close in on each other, traced, reported."""
+"""The incumbent of an exact method: the best solution and the best bound, their trace and their reports."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ N = TypeVar("N", int, float)
 
 
 class Incumbent(Generic[S, N]):
-    """`objective` and `solution` of the best solution, the best `bound`, each `None` until known, and their `trace`.
+    """The best solution and the best bound of a search, in the method's own units; integers stay integers.
 
-    Objectives and bounds are in units of the method's own; whole numbers stay whole. `report(solution, bound)` is given
-    each new solution with the bound, and each better bound with `None` for the solution. `gap` is the relative gap at
-    which the method may stop, `clock` the one that times the trace.
+    - `sense`: whether the objective is minimised or maximised.
+    - `clock`: the clock of the trace.
+    - `report(solution, bound)`: called with each new solution and the bound, and with `None` and each better bound.
+    - `gap`: relative gap at which the method may stop.
+    - `objective`, `solution`, `bound`: `None` until known.
+    - `trace`: objective and bound at each improvement.
     """
 
     def __init__(
@@ -38,42 +41,42 @@ class Incumbent(Generic[S, N]):
 
     @property
     def left(self) -> N | None:
-        """The distance from objective to bound, `None` until both are known."""
+        """Return the distance from objective to bound, `None` until both are known."""
         if self.objective is None or self.bound is None:
             return None
         return abs(self.objective - self.bound)
 
     @property
     def closed(self) -> bool:
-        """Whether the relative gap is at most the one asked for."""
+        """Return whether the relative gap is at most the requested one."""
         return self.left is not None and self.left <= self.gap * max(abs(self.objective or 0), 1e-9)
 
     def offer(self, objective: N, solution: S) -> bool:
-        """Take a solution that is better than the best one; whether it was."""
-        if self.objective is not None and not self._before(objective, self.objective):
+        """Accept a solution if it is better than the best one, and return whether it was."""
+        if self.objective is not None and not self._is_better(objective, self.objective):
             return False
         self.objective, self.solution = objective, solution
-        self._tell(solution)
+        self._record(solution)
         return True
 
     def raise_bound(self, bound: N) -> bool:
-        """Take a proven bound that is better than the best one; whether it was.
+        """Accept a proven bound if it is better than the best one, and return whether it was.
 
-        A bound past the objective is cut off there: it holds for solutions that are better than the best one.
+        A bound beyond the objective is cut off at the objective, because it holds for better solutions only.
         """
-        if self.objective is not None and self._before(self.objective, bound):
+        if self.objective is not None and self._is_better(self.objective, bound):
             bound = self.objective
-        if self.bound is not None and not self._before(self.bound, bound):
+        if self.bound is not None and not self._is_better(self.bound, bound):
             return False
         self.bound = bound
-        self._tell(None)
+        self._record(None)
         return True
 
-    def _before(self, one: N, other: N) -> bool:
-        """Whether `one` is the better objective."""
+    def _is_better(self, one: N, other: N) -> bool:
+        """Return whether the objective `one` is better than `other`."""
         return one < other if self.sense == "minimize" else one > other
 
-    def _tell(self, solution: S | None) -> None:
+    def _record(self, solution: S | None) -> None:
         self.trace.append((self.clock.wall_s, self.objective, self.bound))
         if self.report is not None:
             self.report(solution, self.bound)

@@ -1,7 +1,7 @@
-"""Pyomo models through HiGHS: the paper's formulation as it is written, solved or exported.
+"""Pyomo models solved by HiGHS: the paper's formulation as written, solved or exported.
 
-Pyomo's standard form is handed to HiGHS as arrays, which keeps warm starts, callbacks and time limits, in units that
-suit its tolerances.
+Pyomo's standard form is passed to HiGHS as arrays, which keeps warm starts, callbacks and time limits. The units suit
+HiGHS's tolerances.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from instances.clock import within
 from instances.options import ignore
 from models.fine_units import FineUnits
 from models.highs import TIGHT, LinearModel, Solved, solve_arrays
-from models.scaling import rounded_rows
+from models.scaling import round_rows
 
-BY_TOLERANCES = "HiGHS's solution is one by its tolerances only"
+BY_TOLERANCES = "HiGHS's solution is feasible within its tolerances only"
 Values = Mapping[tuple[str, Any], float]
 """Value of a variable by its name and index: `values["x", (0, "p3.2xlarge")]`."""
 
@@ -50,22 +50,22 @@ Values = Mapping[tuple[str, Any], float]
 class Standard:
     """A Pyomo model as arrays, and its variables in the order of the columns."""
 
-    pyomo: ConcreteModel  # its variables know it by weak reference only
+    pyomo: ConcreteModel  # keeps the model alive: its variables have weak references only
     model: LinearModel
     variables: tuple[Any, ...]
 
     def values(self, x: NDArray[np.float64]) -> Values:
-        """The values of the variables by name and index."""
-        return {_place(v): float(value) for v, value in zip(self.variables, x, strict=True)}
+        """Return the values of the variables by name and index."""
+        return {_name_and_index(v): float(value) for v, value in zip(self.variables, x, strict=True)}
 
 
-def _place(variable: Any) -> tuple[str, Any]:
-    """The name and the index of a variable."""
+def _name_and_index(variable: Any) -> tuple[str, Any]:
+    """Return the name and the index of a variable."""
     return variable.parent_component().local_name, variable.index()
 
 
 def compile_model(model: ConcreteModel) -> Standard:
-    """The arrays of a linear Pyomo `model` with one active objective."""
+    """Return the arrays of a linear Pyomo `model` with one active objective."""
     objective = next(model.component_data_objects(Objective, active=True))
     form = LinearStandardFormCompiler().write(model, mixed_form=True, set_sense=None)
     rows, signs = form.rhs, np.array([row.bound_type for row in form.rows])
@@ -87,13 +87,16 @@ def compile_model(model: ConcreteModel) -> Standard:
 def solve_beyond_digits(
     model: LinearModel, solve: Callable[[LinearModel, bool], Solved], kept: Callable[[NDArray[np.float64]], bool]
 ) -> Solved:
-    """What HiGHS finds for a `model` whose numbers may have more digits than it tells apart.
+    """Solve a `model` whose numbers may have more digits than HiGHS distinguishes.
 
-    Such numbers are rounded in favour of solutions. That gives the bound, and the solution where it is `kept`, being
-    one of the data as they are; or else the model as it is gives one, and no word of HiGHS on better ones counts.
-    `solve(model, proves)` runs HiGHS on a model whose bounds hold or do not.
+    Such numbers are first rounded in favour of solutions. This relaxation gives the bound, and the solution if `kept`
+    accepts it, that is, if it is feasible for the exact data. Otherwise the exact model gives the solution, but its
+    bound is ignored.
+
+    - `solve(model, proves)`: runs HiGHS on a model, whose bounds hold if `proves`.
+    - `kept(x)`: whether a solution is feasible for the data.
     """
-    rounded = rounded_rows(model)
+    rounded = round_rows(model)
     if rounded is None:
         return solve(model, True)
     relaxed = solve(rounded, True)
@@ -120,11 +123,14 @@ def solve_literal(
     report: Report = ignore,
     proven: Callable[[float], float] = lambda bound: bound,
 ) -> Answer:
-    """Build a paper's model with `build(data)`, solve it, and turn the values of its variables into a solution.
+    """Build a paper's model with `build(data)`, solve it, and convert the values of its variables to a solution.
 
-    `read(data, values)` gets the values by name and index. The time limit holds for building and solving together.
-    `proven(bound)` is what a bound of the solver proves. HiGHS gets a real objective in units of its largest
-    coefficient, for it may be so small that HiGHS takes it for nothing.
+    A real objective is in units of its largest coefficient, because HiGHS may treat small numbers as zero.
+
+    - `read(data, values)`: returns the solution for values by name and index.
+    - `options`: the time limit covers building and solving together.
+    - `report`: called with every improvement.
+    - `proven(bound)`: returns the bound that a bound of the solver proves.
     """
 
     with Stopwatch(options.time_limit) as building:
@@ -133,20 +139,20 @@ def solve_literal(
             standard = within(options.time_limit, lambda: compile_model(build(data)))
     if standard is None or building.expired:
         return Answer(None, None, "time_limit", "time limit, while the model was built", building.cpu_s, 0.0)
-    real = bool(np.any(np.asarray(standard.model.cost) % 1))
-    left = replace(
+    is_real = bool(np.any(np.asarray(standard.model.cost) % 1))
+    remaining = replace(
         options,
         time_limit=building.limit_left_s,
-        gap=options.gap / 2 if real else options.gap,  # The bound gives up the other half for tolerances.
+        gap=options.gap / 2 if is_real else options.gap,  # the other half covers the error of the bound
     )
     fine = FineUnits.of(standard.model)
-    clock = Stopwatch(left.time_limit)
+    clock = Stopwatch(remaining.time_limit)
 
-    def made(bound: float | None) -> float | None:
+    def make_safe(bound: float | None) -> float | None:
         return None if bound is None else proven(bound)
 
     def solution(x: NDArray[np.float64]) -> Solution | None:
-        """The solution, or `None` where the values are one by the tolerances of HiGHS only."""
+        """Return the solution, or `None` if the values are feasible within HiGHS's tolerances only."""
         found = read(data, standard.values(x))
         try:
             return None if check(data, found).violations else found
@@ -156,30 +162,30 @@ def solve_literal(
     def solve(model: LinearModel, proves: bool) -> Solved:
         def watch(x: NDArray[np.float64] | None, bound: float | None) -> None:
             safe = None if bound is None or not proves else fine.proven(bound)
-            report(None if x is None else solution(x), made(safe))
+            report(None if x is None else solution(x), make_safe(safe))
 
-        limited = replace(left, time_limit=None if left.time_limit is None else max(clock.remaining_s, 1e-3))
-        heard, extra = None if report is ignore else watch, TIGHT if real else None
-        return solve_arrays(model, limited, watch=heard, extra=extra)
+        limited = replace(remaining, time_limit=None if remaining.time_limit is None else max(clock.remaining_s, 1e-3))
+        callback, extra = None if report is ignore else watch, TIGHT if is_real else None
+        return solve_arrays(model, limited, watch=callback, extra=extra)
 
     solved = fine.told(solve_beyond_digits(fine.model, solve, lambda x: solution(x) is not None))
     rows, columns = standard.model.matrix.shape
     found = None if solved.x is None else solution(solved.x)
     return Answer(
         solution=found,
-        bound=made(solved.bound),
+        bound=make_safe(solved.bound),
         termination=solved.termination,
         reason=BY_TOLERANCES if solved.x is not None and found is None else solved.reason,
         build_s=building.cpu_s,
         solve_s=solved.solve_s,
-        trace=[(when, found, made(bound)) for when, found, bound in solved.trace],
+        trace=[(when, found, make_safe(bound)) for when, found, bound in solved.trace],
         info={**solved.info, "rows": rows, "columns": columns},
     )
 
 
 @contextmanager
 def _quiet_pyomo() -> Iterator[None]:
-    """Without Pyomo's own log of a model whose building is broken off: the result says so."""
+    """Suppress Pyomo's log of an interrupted build, because the result contains the reason."""
     log = logging.getLogger("pyomo")
     level = log.level
     log.setLevel(logging.CRITICAL)
@@ -190,13 +196,14 @@ def _quiet_pyomo() -> Iterator[None]:
 
 
 def read_model(data: ProblemData, model: ConcreteModel, read: Callable[[Any, Values], Solution]) -> Result:
-    """The solution that the values of a `model` of `data` are, whoever has found them, as the checker judges it.
+    """Return the result for the values of a `model` of `data`, from any solver, as the checker judges it.
 
-    `read(data, values)` is as in `solve_literal`; rows and variables that others have added make no difference.
-    Raises InputError where no variable has a value, or the values are no solution at all.
+    - `read(data, values)`: as in `solve_literal`. Additional rows and variables of the model have no effect.
+
+    Raises InputError if no variable has a value, or the values do not form a solution.
     """
     variables = model.component_data_objects(Var)
-    values = {_place(v): float(v.value) for v in variables if v.value is not None}
+    values = {_name_and_index(v): float(v.value) for v in variables if v.value is not None}
     if not values:
         raise InputError("model: no variable has a value; solve it first")
     try:
@@ -207,9 +214,9 @@ def read_model(data: ProblemData, model: ConcreteModel, read: Callable[[Any, Val
 
 
 def write_model(model: ConcreteModel, path: Path) -> dict[str, tuple[str, Any]]:
-    """Export `model` to `path`, .lp or .mps: the name and index of each variable, by what it is called there.
+    """Export `model` to `path`, .lp or .mps, and return the name and index of each variable by its name in the file.
 
-    Raises InputError for another ending or where it cannot be written.
+    Raises InputError for another suffix, or if the file cannot be written.
     """
     writers = {".lp": "lp", ".mps": "mps"}
     if path.suffix not in writers:
@@ -217,11 +224,11 @@ def write_model(model: ConcreteModel, path: Path) -> dict[str, tuple[str, Any]]:
     try:
         if path.suffix == ".lp":
             with path.open("w", encoding="utf-8") as file:
-                called = WriterFactory("lp").write(model, file, symbolic_solver_labels=True).symbol_map
+                symbols = WriterFactory("lp").write(model, file, symbolic_solver_labels=True).symbol_map
         else:
             _, key = model.write(str(path), format="mps", io_options={"symbolic_solver_labels": True})
-            called = model.solutions.symbol_map[key]
+            symbols = model.solutions.symbol_map[key]
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
-    own = set(map(id, model.component_data_objects(Var)))  # of MPS a writer makes one more, which is constant
-    return {name: _place(v) for name, v in called.bySymbol.items() if id(v) in own}
+    own = set(map(id, model.component_data_objects(Var)))  # the MPS writer adds a constant variable
+    return {name: _name_and_index(v) for name, v in symbols.bySymbol.items() if id(v) in own}

@@ -1,8 +1,8 @@
-"""Linear models in units in which their numbers lie close together, and loosened where they lie too close.
+"""Rescaling of linear models, and relaxation of rows whose numbers are too close for HiGHS.
 
-HiGHS keeps rows to absolute tolerances and takes numbers for one that differ by less, in one row and not in another, so
-that a solution may be cut off. A row that is loosened by more than that keeps every solution, and a bound stays one;
-so it does where numbers of many digits are rounded in favour of solutions.
+HiGHS satisfies rows within absolute tolerances. It may treat numbers that differ by less as equal in one row and as
+different in another, which can cut off a solution. A row that is relaxed by more than that keeps every solution, and a
+bound stays valid. The same holds if numbers with many digits are rounded in favour of solutions.
 """
 
 from __future__ import annotations
@@ -15,34 +15,32 @@ from scipy import sparse
 from instances.arrays import FloatArray
 from models.highs import LinearModel
 
-SLACK = 1e-8  # what a row is loosened by, beside a largest coefficient of 1; ten times the tolerance of `TIGHT`
-KEPT = 20  # binary digits of a row's numbers: beside more of them HiGHS has cut off solutions that fit exactly
-NEAR, SAME = (
-    1e-6,
-    1e-13,
-)  # numbers closer than NEAR may be taken for one; closer than SAME they are one, but for rounding
+SLACK = 1e-8  # relaxation of a row whose largest coefficient is 1: ten times the tolerance of `TIGHT`
+KEPT = 20  # binary digits of a row's numbers; with more, HiGHS has cut off feasible solutions
+NEAR = 1e-6  # numbers closer than this may be treated as equal by HiGHS
+SAME = 1e-13  # numbers closer than this differ by rounding only
 
 
-def in_units(model: LinearModel) -> tuple[LinearModel, FloatArray]:
-    """A relaxation of `model`: real variables in units of their upper bounds, rows divided by their largest numbers.
+def rescale_model(model: LinearModel) -> tuple[LinearModel, FloatArray]:
+    """Return a rescaled relaxation of `model`, and the unit (n,) of each variable.
 
-    Rows are loosened by SLACK where HiGHS may take numbers for one that are not. The second is the unit of each
-    variable, 1 where it is whole or has no upper bound.
+    Real variables are in units of their upper bounds; the unit is 1 for integer variables and those without an upper
+    bound. Rows are divided by their largest numbers. Rows are relaxed by SLACK if HiGHS may confuse different numbers.
     """
     m, n = sparse.csr_array(model.matrix).shape
     if not (m and n):
         return model, np.ones(n)
-    whole, upper, lower = (np.broadcast_to(np.asarray(x), (n,)) for x in (model.integer, model.upper, model.lower))
-    unit = np.where(~whole.astype(bool) & np.isfinite(upper) & (upper > 0), upper, 1.0)
+    is_integer, upper, lower = (np.broadcast_to(np.asarray(x), (n,)) for x in (model.integer, model.upper, model.lower))
+    unit = np.where(~is_integer.astype(bool) & np.isfinite(upper) & (upper > 0), upper, 1.0)
     matrix = sparse.csr_array(model.matrix) @ sparse.diags_array(unit)
     largest = abs(matrix).max(axis=1).toarray().ravel()
     row = np.where(largest > 0, largest, 1.0)
     matrix = sparse.csr_array(sparse.diags_array(1 / row) @ matrix)
     low, high = np.asarray(model.row_lower) / row, np.asarray(model.row_upper) / row
     slack = np.zeros(len(row))
-    if _alike(np.concatenate([matrix.data, low, high])):
+    if _has_close_numbers(np.concatenate([matrix.data, low, high])):
         uneven = abs(matrix - matrix.rint()).max(axis=1).toarray().ravel() > 0
-        slack[uneven | _uneven(low) | _uneven(high)] = SLACK
+        slack[uneven | _is_fractional(low) | _is_fractional(high)] = SLACK
     scaled = replace(
         model,
         cost=np.broadcast_to(np.asarray(model.cost, dtype=float), (n,)) * unit,
@@ -56,7 +54,10 @@ def in_units(model: LinearModel) -> tuple[LinearModel, FloatArray]:
 
 
 def short_rows(model: LinearModel) -> LinearModel:
-    """`model` with rows divided by powers of two, which changes no digit, so that their largest numbers are 1 to 2."""
+    """Return `model` with rows divided by powers of two, so that their largest numbers are between 1 and 2.
+
+    This changes no digits.
+    """
     matrix = sparse.csr_array(model.matrix)
     if not all(matrix.shape):
         return model
@@ -66,11 +67,12 @@ def short_rows(model: LinearModel) -> LinearModel:
     return replace(model, matrix=sparse.csr_array(sparse.diags_array(1 / unit) @ matrix), row_lower=low, row_upper=high)
 
 
-def rounded_rows(model: LinearModel) -> LinearModel | None:
-    """A relaxation of a model of variables >= 0, in which numbers have KEPT binary digits of the largest in their row.
+def round_rows(model: LinearModel) -> LinearModel | None:
+    """Return a relaxation of a model with variables >= 0, in which numbers have few digits.
 
-    What is longer is rounded in favour of solutions, so that bounds hold for the model; a long row of two sides becomes
-    two. `None` where no number is longer.
+    Numbers keep KEPT binary digits, counted from the largest in their row. Longer ones are rounded in favour of
+    solutions, so bounds are valid for the model. A two-sided row that is rounded becomes two rows. Return `None` if no
+    number is longer.
     """
     matrix = sparse.csr_array(model.matrix)
     if not all(matrix.shape):
@@ -80,23 +82,24 @@ def rounded_rows(model: LinearModel) -> LinearModel | None:
     grid = 2.0 ** (np.floor(np.log2(np.where(largest > 0, largest, 1.0))) - (KEPT - 1))
     steps = sparse.csr_array(sparse.diags_array(1 / grid) @ matrix)
     uneven = abs(steps - steps.rint()).max(axis=1).toarray().ravel() > 0
-    long = uneven | _uneven(low / grid) | _uneven(high / grid)
-    if not long.any():
+    is_long = uneven | _is_fractional(low / grid) | _is_fractional(high / grid)
+    if not is_long.any():
         return None
-    above, below = long & np.isfinite(high), long & np.isfinite(low)
+    above, below = is_long & np.isfinite(high), is_long & np.isfinite(low)
     return replace(
         model,
-        matrix=sparse.vstack([matrix[~long], steps[above].floor(), steps[below].ceil()]),
-        row_lower=np.concatenate([low[~long], np.full(above.sum(), -np.inf), np.floor((low / grid)[below])]),
-        row_upper=np.concatenate([high[~long], np.ceil((high / grid)[above]), np.full(below.sum(), np.inf)]),
+        matrix=sparse.vstack([matrix[~is_long], steps[above].floor(), steps[below].ceil()]),
+        row_lower=np.concatenate([low[~is_long], np.full(above.sum(), -np.inf), np.floor((low / grid)[below])]),
+        row_upper=np.concatenate([high[~is_long], np.ceil((high / grid)[above]), np.full(below.sum(), np.inf)]),
     )
 
 
-def _alike(numbers: FloatArray) -> bool:
-    """Whether two of these, 0 among them, are nearly one number and are not."""
+def _has_close_numbers(numbers: FloatArray) -> bool:
+    """Return whether two of the numbers, or one and 0, differ by so little that HiGHS may treat them as equal."""
     apart = np.diff(np.unique(np.append(np.abs(numbers[np.isfinite(numbers)]), 0.0)))
     return bool(np.any((apart > SAME) & (apart < NEAR)))
 
 
-def _uneven(side: FloatArray) -> FloatArray:
+def _is_fractional(side: FloatArray) -> FloatArray:
+    """Return which sides of rows are finite and not integral."""
     return np.isfinite(side) & (side != np.rint(side))

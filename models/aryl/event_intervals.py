@@ -39,7 +39,7 @@ from instances.aryl.schedule import Schedule
 from models.aryl.list_schedules import from_program
 from models.bounds import real_bound
 from models.highs import LinearModel
-from models.scaling import SLACK, in_units
+from models.scaling import SLACK, rescale_model
 
 TOGETHER = 10 * SLACK  # An interval shorter than this, in units of the longest job, has no length.
 ROOMY = 128  # the grid of `roomy` limits, in the power of two above each
@@ -115,7 +115,7 @@ class EventIntervals:
             kind and (name[0] != "z" or name[2] in whole) and self.lower[column] < self.upper[column]
             for (name, column), kind in zip(self.column.items(), self.integer, strict=True)
         ]  # HiGHS states no bound of a program whose whole numbers are all fixed.
-        model, self.unit = in_units(LinearModel(self.cost, matrix, lower, upper, self.lower, self.upper, integer))
+        model, self.unit = rescale_model(LinearModel(self.cost, matrix, lower, upper, self.lower, self.upper, integer))
         return model
 
     def split_intervals(self, x: FloatArray) -> set[int]:

@@ -24,7 +24,7 @@ from instances.options import ignore
 from models.aryl.list_schedules import from_program, in_json
 from models.bounds import real_bound, whole_bound
 from models.highs import TIGHT, solve_arrays
-from models.scaling import in_units
+from models.scaling import rescale_model
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
@@ -175,7 +175,7 @@ def literal_elastic(data: ArylElastic, options: Options, report: Report = ignore
         cost = np.asarray(standard.model.cost)
         unit = float(np.max(np.abs(cost), initial=0.0)) or 1.0
         model = replace(standard.model, cost=cost / unit, offset=standard.model.offset / unit)
-        model, sizes = in_units(model)
+        model, sizes = rescale_model(model)
 
     def read(x: Any) -> dict[str, Any]:
         return _read_elastic(data, standard.values(x * sizes))

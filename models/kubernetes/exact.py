@@ -25,7 +25,7 @@ from models.bounds import whole_bound
 from models.core.column_generation import Relaxed
 from models.core.outcome import ending
 from models.core.rooms import Packed, Rooms
-from models.highs import MOST_NODES, OutOfTime, SolveFailed
+from models.highs import MAX_NODES, OutOfTime, SolveFailed
 from models.incumbent import Incumbent
 from models.kubernetes.certificate import totals_short_of, whole_duals
 from models.kubernetes.contents import NEAR, Contents
@@ -233,7 +233,7 @@ class _PlacementSearch:
             if bound is not None:
                 self._raise(bound)
 
-        nodes = MOST_NODES if self.options.effort is None else self.options.effort
+        nodes = MAX_NODES if self.options.effort is None else self.options.effort
         solved = program.solved(self.options, self.clock.remaining_s, nodes, self.incumbent.solution, watch)
         watch(solved.x, solved.bound)
         if solved.termination == "error":

@@ -168,7 +168,7 @@ def test_entries_that_highs_would_drop_relax_their_rows(sign: float):
         row_upper=[1.0, 9.0],
         upper=[10.0, 1e12],
     )
-    relaxed = model.without_small_entries()
+    relaxed = model.drop_small_entries()
     assert relaxed.matrix.nnz == 3
     low, high = sorted([0.0, sign * 0.1])
     assert np.asarray(relaxed.row_lower) == pytest.approx([1.0 - high, 0.0])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from models.highs import LinearModel
-from models.scaling import KEPT, SLACK, in_units, rounded_rows
+from models.scaling import KEPT, SLACK, rescale_model, round_rows
 
 
 def random_model(seed: int, size: float) -> tuple[LinearModel, np.ndarray]:
@@ -24,7 +24,7 @@ def random_model(seed: int, size: float) -> tuple[LinearModel, np.ndarray]:
 def test_every_point_is_kept_at_its_objective_and_rows_have_room_where_numbers_are_nearly_one(size):
     for seed in range(20):
         model, x = random_model(seed, size)
-        scaled, unit = in_units(model)
+        scaled, unit = rescale_model(model)
         y = x / unit
         activity, cost = scaled.matrix @ y, np.asarray(scaled.cost)
         assert float(cost @ y) == pytest.approx(float(np.asarray(model.cost) @ x))
@@ -38,7 +38,7 @@ def test_every_point_is_kept_at_its_objective_and_rows_have_room_where_numbers_a
 
 def test_a_model_of_nothing_stays_so():
     model = LinearModel([], np.zeros((0, 0)), [], [])
-    scaled, unit = in_units(model)
+    scaled, unit = rescale_model(model)
     assert scaled is model
     assert len(unit) == 0
 
@@ -50,7 +50,7 @@ def test_rounded_rows_keep_every_point_and_have_short_numbers():
         rows = matrix @ x
         matrix[0], rows[0] = 1.0, x.sum()
         low, high = np.where([1, 1, 1, 0, 0], rows, -np.inf), np.where([1, 1, 0, 1, 1], rows, np.inf)
-        rounded = rounded_rows(LinearModel(np.ones(6), matrix, low, high))
+        rounded = round_rows(LinearModel(np.ones(6), matrix, low, high))
         assert rounded is not None
         activity = rounded.matrix @ x
         assert (activity <= rounded.row_upper).all()
@@ -60,4 +60,4 @@ def test_rounded_rows_keep_every_point_and_have_short_numbers():
 
 
 def test_rows_of_short_numbers_are_not_rounded():
-    assert rounded_rows(LinearModel(np.ones(2), np.array([[1.0, 3.0], [2.0**30, 0.0]]), 0.0, [5.0, 2.0**31])) is None
+    assert round_rows(LinearModel(np.ones(2), np.array([[1.0, 3.0], [2.0**30, 0.0]]), 0.0, [5.0, 2.0**31])) is None
