@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from experiments.harness.experiment import Quick, Study
-from experiments.output.ablation import MethodPart, ablate, copy_function, say_no, say_yes
+from experiments.output.ablation import MethodPart, ablate, copy_function, say_no
 from instances import Instance, Options
 from instances.kubernetes import NodeConsolidation, random_cluster, shrunk_cluster
 from instances.kubernetes.consolidation_generators import Source
@@ -22,15 +22,18 @@ EXACT = {
 }
 LIMIT_S = 6.0
 PLACEMENT = "models.kubernetes.exact:_PlacementSearch"
-CONTENTS = "models.kubernetes.contents"
+PATTERNS = "models.kubernetes.node_patterns"
+NODE_PATTERNS = f"{PATTERNS}:NodePatterns"
+DRAIN_SETS = "models.kubernetes.drain_sets:enumerate_drain_sets"
+NEIGHBOURS = "models.kubernetes.neighbourhood:Neighbourhood.generate"
 CONSOLIDATION = "models.kubernetes.consolidation"
 SEARCH = f"{CONSOLIDATION}:_ConsolidationSearch"
-solve_program = copy_function(_ConsolidationSearch._program)
+solve_program = copy_function(_ConsolidationSearch._solve_program)
 
 
 def _pack_anew(search: Any) -> Any:
     """Stand in for the packing of the pods that wait."""
-    return search._packed(search.rooms, search.rooms.by_direction())
+    return search._repair(search.nodes, search.nodes.by_direction())
 
 
 def _as_packed(rooms: Any, packed: Any, *_: Any) -> Any:
@@ -48,36 +51,40 @@ def _all_limits(totals: Any, best: int) -> Any:
     return totals.lower, totals.upper
 
 
-def _only_by_node(search: Any, totals: Any, share: float, continuous: bool, kept: Any = None) -> Solved:
+def _only_by_node(search: Any, totals: Any, share: float, is_relaxed: bool, kept: Any = None) -> Solved:
     """Stand in for the program of totals, but solve that with a number for each class and node."""
-    if continuous:
+    if is_relaxed:
         return Solved("effort_limit")
-    found: Solved = solve_program(search, totals, share, continuous, kept)
+    found: Solved = solve_program(search, totals, share, is_relaxed, kept)
     return found
 
 
 PARTS = (
-    MethodPart("packing of what waits", (f"{PLACEMENT}._from_now",), _pack_anew),
+    MethodPart("packing of what waits", (f"{PLACEMENT}._pack_pending",), _pack_anew),
     MethodPart("repair of a packing", ("models.core.rooms:Rooms.by_ejection",), _as_packed),
-    MethodPart("weighted totals", ("models.kubernetes.certificate:totals_short_of",)),
-    MethodPart("program over contents", (f"{PLACEMENT}._bound",), say_no),
+    MethodPart("weighted totals", ("models.kubernetes.certificate:find_surrogate_weights",)),
+    MethodPart("program over contents", (f"{PLACEMENT}._bound_by_patterns",), say_no),
     MethodPart("dives", (f"{PLACEMENT}._dive",)),
     MethodPart("more than one dive", constants={"models.kubernetes.exact:DIVES": 1}, entered=(f"{PLACEMENT}._dive",)),
-    MethodPart("pricing in dives", constants={f"{CONTENTS}:DIVE_ROUNDS": 0}, entered=(f"{CONTENTS}:Contents.dive",)),
-    MethodPart("smoothing of duals", constants={f"{CONTENTS}:SMOOTHING": 0.0}, entered=(f"{CONTENTS}:Contents.run",)),
-    MethodPart("denominators of duals", (f"{CONTENTS}:_denominator",)),
-    MethodPart("mixes of resources", (f"{CONTENTS}:_mixes",), _equal_mix),
-    MethodPart("programs over some nodes", (f"{PLACEMENT}._complete",)),
-    MethodPart("program over all nodes", (f"{PLACEMENT}._program",), say_yes),
-    MethodPart("packing of all pods anew", (f"{SEARCH}._any_moves",)),
+    MethodPart("pricing in dives", constants={f"{PATTERNS}:DIVE_ROUNDS": 0}, entered=(f"{NODE_PATTERNS}.dive",)),
+    MethodPart("smoothing of duals", constants={f"{PATTERNS}:SMOOTHING": 0.0}, entered=(f"{NODE_PATTERNS}.generate",)),
+    MethodPart("denominators of duals", (f"{PATTERNS}:_find_denominator",)),
+    MethodPart("mixes of resources", (f"{PATTERNS}:_make_mixes",), _equal_mix),
+    MethodPart("programs over some nodes", (f"{PLACEMENT}._solve_partial_programs",)),
+    MethodPart("program over all nodes", (f"{PLACEMENT}._solve_program",), say_no),
+    MethodPart("packing of all pods anew", (f"{SEARCH}._bound_by_repacking",)),
     MethodPart("packing into nodes kept and rented", (f"{SEARCH}._pack",)),
-    MethodPart("further nodes for what is left over", (f"{SEARCH}._further",)),
-    MethodPart("program of totals", (f"{SEARCH}._program",), _only_by_node),
-    MethodPart("sets of drained nodes", (f"{SEARCH}._by_sets",), entered=("models.kubernetes.drained:drained_sets",)),
-    MethodPart("programs of single sets", constants={f"{CONSOLIDATION}:FEW_SETS": 0}, entered=(f"{SEARCH}._least_of",)),
-    MethodPart("neighbours of plans", (f"{SEARCH}._near",), entered=(f"{CONSOLIDATION}:Steps.from_",)),
-    MethodPart("program with a room for each node", (f"{SEARCH}._by_node",)),
-    MethodPart("limits by the best plan", (f"{CONSOLIDATION}:_limits",), _all_limits),
+    MethodPart("further nodes for what is left over", (f"{SEARCH}._rent_for",)),
+    MethodPart("program of totals", (f"{SEARCH}._solve_program",), _only_by_node),
+    MethodPart("sets of drained nodes", (f"{SEARCH}._bound_by_drain_sets",), entered=(DRAIN_SETS,)),
+    MethodPart(
+        "programs of single sets",
+        constants={f"{CONSOLIDATION}:MAX_DRAIN_SETS": 0},
+        entered=(f"{SEARCH}._bound_drain_set",),
+    ),
+    MethodPart("neighbours of plans", (f"{SEARCH}._search_neighbours",), entered=(NEIGHBOURS,)),
+    MethodPart("program with a room for each node", (f"{SEARCH}._bound_by_node",)),
+    MethodPart("limits by the best plan", ("models.kubernetes.aggregated_model:tighten_limits",), _all_limits),
 )
 JOINT = {
     "sets and neighbours": ("sets of drained nodes", "neighbours of plans"),

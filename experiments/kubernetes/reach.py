@@ -14,7 +14,7 @@ from experiments.kubernetes.drains import DrainPlan, Orders, plan_of
 from instances import Stopwatch
 from instances.arrays import BoolArray, IntArray
 from instances.kubernetes.consolidation_arrays import ClusterArrays
-from models.kubernetes.consolidation import State, Steps
+from models.kubernetes.neighbourhood import Neighbourhood, NodeSet
 
 SEARCHED = 1  # added to the seed: orders that judge a plan are unknown to its search
 DEAR = 2**62  # more than any plan
@@ -46,7 +46,7 @@ class RentalLimits:
         return all(took <= left for took, left in zip(number.astype(object) @ self.takes, self.left, strict=True))
 
 
-def state_of(arrays: ClusterArrays, solution: Any) -> State:
+def state_of(arrays: ClusterArrays, solution: Any) -> NodeSet:
     """The nodes that a solution keeps, and how many of each type it rents; nodes that may not be given up are kept."""
     data = arrays.data
     names = [kind.name for kind in data.instance_types]
@@ -58,7 +58,7 @@ def state_of(arrays: ClusterArrays, solution: Any) -> State:
 
 def reachable(
     arrays: ClusterArrays,
-    states: Iterable[State],
+    states: Iterable[NodeSet],
     seed: int,
     *,
     bound: float | None = None,
@@ -103,7 +103,7 @@ class _PlanSearch:
         self.arrays, self.limits, self.watch = arrays, limits, Stopwatch()
         self.time_limit = math.inf if time_limit is None else time_limit
         a = arrays
-        self.orders, self.steps = Orders(a, [seed, SEARCHED], TRIED), Steps(a)
+        self.orders, self.steps = Orders(a, [seed, SEARCHED], TRIED), Neighbourhood(a)
         self.draw, self.bound = np.random.default_rng(seed), bound
         self.best = plan_of(a, np.ones_like(a.leaves), ())
         self.least = (DEAR if self.orders.fails(self.best) else self.best.bill(a), 0)  # bill and evictions of the best
@@ -160,15 +160,15 @@ class _PlanSearch:
 
     def near(self, kept: BoolArray, number: IntArray, share: float) -> None:
         """Plans that differ from one in one or two nodes, then from the best of these, up to a share of the work."""
-        found: State | None = (kept, number)
+        found: NodeSet | None = (kept, number)
         while found is not None:
             found = self._nearest(found, share)
 
-    def _nearest(self, state: State, share: float) -> State | None:
+    def _nearest(self, state: NodeSet, share: float) -> NodeSet | None:
         """The cheapest state near to one whose plan is taken, perhaps with its steps in other turns."""
-        steps, hopeful = self.steps, []  # type: Steps, list[tuple[State, DrainPlan]]
-        states = [state, *steps.from_(*state, 0, self.least[0] + 1)]
-        for near in sorted(states, key=lambda near: steps.cost(*near)):
+        steps, hopeful = self.steps, []  # type: Neighbourhood, list[tuple[NodeSet, DrainPlan]]
+        states = [state, *steps.generate(*state, 0, self.least[0] + 1)]
+        for near in sorted(states, key=lambda near: steps.compute_cost(*near)):
             if self.over(share):
                 return None
             key = near[0].tobytes() + near[1].tobytes()
@@ -179,7 +179,7 @@ class _PlanSearch:
             lost = self.orders.lost(plan, FEW, MOST_LOST)
             if lost == 0 and self.take(plan):
                 hopeful = hopeful[:MOST_NEAR]
-                found: State | None = near
+                found: NodeSet | None = near
                 break
             if lost <= MOST_LOST:
                 hopeful.append((near, plan))

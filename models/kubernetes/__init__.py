@@ -1,4 +1,4 @@
-"""Exact methods for pods on given nodes, by the fewest moves, and for nodes to give up and rent, at the least cost."""
+"""Exact methods of `node-placement` (minimum moves) and of `node-consolidation` (minimum cost)."""
 
 from models.kubernetes.consolidation import exact_consolidation
 from models.kubernetes.consolidation_literal import (

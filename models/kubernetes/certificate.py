@@ -1,4 +1,4 @@
-"""Certificates of `node-placement`: prices of the pods in whole numbers, or weights of the resources of each node."""
+"""Certificates of `node-placement`: integer duals of the pods, or resource weights of each node."""
 
 from __future__ import annotations
 
@@ -16,76 +16,81 @@ from instances.proofs.certificate import VERSION, NoCertificate
 from instances.proofs.kubernetes.certificate import DualsOfPods, PlacedPods, PlacementProof, prove_placement
 from models.eva.totals import TypeTotals
 from models.highs import SolveFailed
-from models.kubernetes.contents import Contents
+from models.kubernetes.node_patterns import NodePatterns
 
-PARTS = 55_440  # of a move, which have small denominators
-LARGEST = 1 << 40  # price of a pod
-MARGINS = (0.0, 0.01, 0.1, 1.0, 4.0, 16.0)  # in moves
-STEPS = 500_000  # of the search for the best content of one node
+DENOMINATOR = 55_440  # duals become multiples of 1/55440 move: all denominators up to 12 divide it
+MAX_DUAL = 1 << 40  # keeps sums of scaled duals within 64 bits
+MARGINS = (0.0, 0.01, 0.1, 1.0, 4.0, 16.0)  # moves by which the target of a search grows after it reaches its limit
+STEPS = 500_000  # of each search for the best pattern of a node
+TOO_LONG = "the search for the best pattern of a node reached its step limit"
 
 
-def whole_duals(placed: PlacedPods, arrays: PlacementArrays, duals: FloatArray) -> DualsOfPods:
-    """Duals of the linear program over contents in whole numbers, with what no content of a node is worth more than.
+def round_duals(placed: PlacedPods, arrays: PlacementArrays, duals: FloatArray) -> DualsOfPods:
+    """Scale and round the duals (N,) of the pattern program, and bound the profit of the patterns of each node.
 
-    Raises NoCertificate where a search for that is too long.
+    Raises NoCertificate if the search for the best pattern of a node reaches its step limit.
     """
-    scale = PARTS
-    while duals.max(initial=0.0) * scale >= LARGEST:
+    scale = DENOMINATOR
+    while duals.max(initial=0.0) * scale >= MAX_DUAL:
         scale //= 2
-    whole = [0] * len(placed.data.pods)
+    rounded = [0] * len(placed.data.pods)
     for members, y in zip(arrays.packing.members, duals.tolist(), strict=True):
         for entry in members:
-            whole[entry] = round(y * scale)
-    worth = []
+            rounded[entry] = round(y * scale)
+    profits = []
     for m, now in enumerate(placed.now):
-        least = sum(n * (y + scale) for n, y in zip(now, whole, strict=True)) if not arrays.overfull[m] else 0
-        for margin in MARGINS:  # the search ends sooner where it need not tell what is worth nearly the same apart
-            best = placed.best(m, scale, whole, least + int(margin * scale), STEPS)
+        target = sum(n * (y + scale) for n, y in zip(now, rounded, strict=True)) if not arrays.overfull[m] else 0
+        for margin in MARGINS:  # a search with a larger target ends sooner, because it omits nearly optimal patterns
+            best = placed.best(m, scale, rounded, target + int(margin * scale), STEPS)
             if best.complete:
                 break
-            least = max(least, best.worth)
+            target = max(target, best.worth)
         else:
-            raise NoCertificate("the search for the best content of a node is too long")
-        worth.append(best.worth)
-    return DualsOfPods(scale=scale, pods=tuple(whole), nodes=tuple(worth))
+            raise NoCertificate(TOO_LONG)
+        profits.append(best.worth)
+    return DualsOfPods(scale=scale, pods=tuple(rounded), nodes=tuple(profits))
 
 
 def certificate(data: NodePlacement, solution: Solution | None, bound: float, options: Options) -> Certificate:
-    """A proof of `bound`, or of the best bound that the limits allow; without a solution, that there is no placement.
+    """Prove `bound`, or the best bound within the limits; without a solution, prove that no placement exists.
 
-    Raises NoCertificate where there is none.
+    Raises NoCertificate if no proof is found.
     """
     placed = PlacedPods(data)
+    no_duals = DualsOfPods(scale=0, pods=(0,) * len(data.pods), nodes=(0,) * len(data.nodes))
     if solution is not None and (bound <= 0 or not data.pods):
-        return _written(placed, PlacementProof(bound=0, duals=_nothing(placed)))
+        return _write(placed, PlacementProof(bound=0, duals=no_duals))
     if not data.pods:
-        raise NoCertificate("without pods there is nothing to prove")
+        raise NoCertificate("an instance without pods needs no proof")
     arrays = PlacementArrays.of(data)
     if placed.overfull:
-        return _written(placed, PlacementProof(bound=None, duals=_nothing(placed)))
-    if solution is None and (weights := totals_short_of(arrays, options)) is not None:
-        return _written(placed, PlacementProof(bound=None, weights=tuple(map(tuple, weights))))
-    contents = Contents(arrays, options, Stopwatch(options.time_limit))
+        return _write(placed, PlacementProof(bound=None, duals=no_duals))
+    if solution is None and (weights := find_surrogate_weights(arrays, options)) is not None:
+        return _write(placed, PlacementProof(bound=None, weights=tuple(map(tuple, weights))))
+    patterns = NodePatterns(arrays, options, Stopwatch(options.time_limit))
     if solution is not None:
-        contents.add(np.arange(len(data.nodes)), arrays.placed(solution))
-    found = []
+        patterns.add(np.arange(len(data.nodes)), arrays.placed(solution))
+    last_duals = []
     with suppress(SolveFailed):
-        found = [contents.run().cover]
+        last_duals = [patterns.generate().cover]
     proofs = []
-    for duals in (contents.duals, *found):
+    for duals in (patterns.duals, *last_duals):
         with suppress(NoCertificate):
-            whole = whole_duals(placed, arrays, duals)
-            proofs.append(PlacementProof(bound=placed.bound(whole), duals=whole))
+            rounded = round_duals(placed, arrays, duals)
+            proofs.append(PlacementProof(bound=placed.bound(rounded), duals=rounded))
     if not proofs:
-        raise NoCertificate("the search for the best content of a node is too long")
+        raise NoCertificate(TOO_LONG)
     best = max(proofs, key=lambda proof: math.inf if proof.bound is None else proof.bound)
     if solution is None and best.bound is not None:
-        raise NoCertificate(f"contents prove {best.bound} moves, and not that there is no placement")
-    return _written(placed, best)
+        raise NoCertificate(f"the duals prove {best.bound} moves, but not that no placement exists")
+    return _write(placed, best)
 
 
-def totals_short_of(arrays: PlacementArrays, options: Options) -> list[list[int]] | None:
-    """Return weights (M, R) of which all nodes have less than all pods take, `None` if the linear program finds none.
+def find_surrogate_weights(arrays: PlacementArrays, options: Options) -> list[list[int]] | None:
+    """Find integer weights (M, R) by which the pods need more than all nodes provide.
+
+    The weights are duals of the linear program that assigns pods fractionally to nodes (surrogate constraint, Glover,
+    1968). Returns `None` if this linear program is feasible.
 
     - `arrays`: the cluster.
     - `options`: limits of the linear program.
@@ -95,11 +100,7 @@ def totals_short_of(arrays: PlacementArrays, options: Options) -> list[list[int]
     return totals.refuted(one_each, totals.shared(one_each, options))
 
 
-def _nothing(placed: PlacedPods) -> DualsOfPods:
-    return DualsOfPods(scale=0, pods=(0,) * len(placed.data.pods), nodes=(0,) * len(placed.data.nodes))
-
-
-def _written(placed: PlacedPods, proof: PlacementProof) -> Certificate:
+def _write(placed: PlacedPods, proof: PlacementProof) -> Certificate:
     content = {
         "gapwise_certificate": VERSION,
         "problem": placed.data.problem,

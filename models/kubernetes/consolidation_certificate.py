@@ -1,4 +1,4 @@
-"""Certificates of `node-consolidation`: branch and bound over the program of totals, written in VIPR."""
+"""Certificates of `node-consolidation`: a branch-and-bound tree over the aggregated relaxation, written in VIPR."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from instances.proofs import Certificate, NoCertificate
 from instances.proofs.kubernetes.totals_program import TotalsProgram
 from models.derivation import certified
 
-LARGEST = 10**15  # HiGHS takes no coefficient of this size
-SHARE = 0.5  # of the time is for the totals of all rooms, the rest for a room for each node
+MAX_COEFFICIENT = 10**15  # HiGHS rejects larger coefficients
+AGGREGATED_SHARE = 0.5  # of the time for the aggregated relaxation, the rest for the disaggregated one
 
 
 def certificate(data: NodeConsolidation, solution: Solution | None, bound: float, options: Options) -> Certificate:
-    """A proof of `bound`, or of the best bound that the time limit allows. Raises NoCertificate where there is none."""
+    """Prove `bound`, or the best bound within the time limit. Raises NoCertificate if no bound is proven."""
     clock = Stopwatch(options.time_limit)
     best: Certificate | None = None
-    for by_node, share in ((False, SHARE), (True, 1.0)):
+    for by_node, share in ((False, AGGREGATED_SHARE), (True, 1.0)):
         totals = TotalsProgram(data, by_node=by_node)
-        if max((abs(a) for row in totals.rows for a in row.coefficients.values()), default=0) >= LARGEST:
-            raise NoCertificate("amounts are too far apart for a linear program")
+        if max((abs(a) for row in totals.rows for a in row.coefficients.values()), default=0) >= MAX_COEFFICIENT:
+            raise NoCertificate("the amounts differ too much for a linear program")
         target = math.ceil((Fraction(bound) * STEPS / totals.arrays.unit) - totals.constant - Fraction(1, 1000))
         limit = None if options.time_limit is None else max(share * clock.remaining_s, 1e-3)
         ahead = frozenset(i for name, i in totals.place.items() if name.startswith(("keep_", "rent_")))
@@ -41,5 +41,5 @@ def certificate(data: NodeConsolidation, solution: Solution | None, bound: float
         if found.bound >= target or clock.expired:
             break
     if best is None:
-        raise NoCertificate("no linear program of totals was solved")
+        raise NoCertificate("no aggregated relaxation was solved")
     return best

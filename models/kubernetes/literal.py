@@ -1,4 +1,4 @@
-"""The literal model of `node-placement`, as the page states it: an integer program in Pyomo, solved by HiGHS."""
+"""The compact formulation of `node-placement`: the integer program of its page in Pyomo, solved by HiGHS."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def build_literal(data: NodePlacement) -> ConcreteModel:
-    """x_p_n: pods of entry p on node n. s_p_n: those of them that were there before."""
+    """Build the model.
+
+    Variables: x_p_n, pods of entry p on node n; s_p_n, those of them that were there before.
+    """
     from pyomo.environ import ConcreteModel, Constraint, NonNegativeIntegers, Objective, Set, Var, minimize
 
     model = ConcreteModel(name="node-placement")
@@ -27,36 +30,40 @@ def build_literal(data: NodePlacement) -> ConcreteModel:
     model.x = Var(model.at, domain=NonNegativeIntegers)
     model.s = Var(model.here, domain=NonNegativeIntegers)
 
-    def on(m: Any, p: int, n: int) -> Any:
+    def count_pods(m: Any, p: int, n: int) -> Any:
         return m.x[p, n] if (p, n) in m.at else 0
 
-    def room(m: Any, n: int, r: str) -> Any:
+    def place_all(m: Any, p: int) -> Any:
+        return sum(count_pods(m, p, n) for n, _ in nodes) == data.pods[p].count
+
+    def limit_capacity(m: Any, n: int, r: str) -> Any:
         held = [data.pods[p].demand[r] * m.x[p, k] for p, k in m.at if k == n and data.pods[p].demand[r]]
         return sum(held) <= data.nodes[n].capacity[r] if held else Constraint.Skip
 
-    def stay(m: Any, p: int, n: int) -> Any:
-        return m.s[p, n] <= on(m, p, n)
+    def limit_staying(m: Any, p: int, n: int) -> Any:
+        return m.s[p, n] <= count_pods(m, p, n)
 
-    def were(m: Any, p: int, n: int) -> Any:
+    def limit_by_initial(m: Any, p: int, n: int) -> Any:
         number = data.nodes[n].pods[data.pods[p].name]
         return m.s[p, n] <= number if data.movable else m.s[p, n] == number
 
-    def at_most(m: Any, p: int, n: int) -> Any:
-        most = data.pods[p].max_per_node
-        return m.x[p, n] <= most if most is not None else Constraint.Skip
+    def limit_entry(m: Any, p: int, n: int) -> Any:
+        limit = data.pods[p].max_per_node
+        return m.x[p, n] <= limit if limit is not None else Constraint.Skip
 
-    def apart(m: Any, g: int, n: int) -> Any:
+    def limit_group(m: Any, g: int, n: int) -> Any:
         group = data.spread[g]
         held = [m.x[p, n] for p, pod in pods if pod.name in group.tasks and (p, n) in m.at]
         return sum(held) <= group.max_per_instance if held else Constraint.Skip
 
-    were_there = sum(n for node in data.nodes for n in node.pods.values())
-    model.moved = Objective(expr=were_there - sum(model.s[i] for i in model.here), sense=minimize)
-    model.all = Constraint(range(len(pods)), rule=lambda m, p: sum(on(m, p, n) for n, _ in nodes) == data.pods[p].count)
-    model.room = Constraint(range(len(nodes)), data.resources, rule=room)
-    model.stay, model.were = Constraint(model.here, rule=stay), Constraint(model.here, rule=were)
-    model.at_most = Constraint(model.at, rule=at_most)
-    model.apart = Constraint(range(len(data.spread)), range(len(nodes)), rule=apart)
+    initial = sum(n for node in data.nodes for n in node.pods.values())
+    model.moved = Objective(expr=initial - sum(model.s[i] for i in model.here), sense=minimize)
+    model.all = Constraint(range(len(pods)), rule=place_all)
+    model.room = Constraint(range(len(nodes)), data.resources, rule=limit_capacity)
+    model.stay = Constraint(model.here, rule=limit_staying)
+    model.were = Constraint(model.here, rule=limit_by_initial)
+    model.at_most = Constraint(model.at, rule=limit_entry)
+    model.apart = Constraint(range(len(data.spread)), range(len(nodes)), rule=limit_group)
     return model
 
 
@@ -70,17 +77,17 @@ def _read(data: NodePlacement, values: Values) -> Solution:
 
 @method("exact")
 def literal(data: NodePlacement, options: Options, report: Report) -> Answer:
-    """Solve the model as it stands with HiGHS."""
-    from models.literal import solve_literal  # slow to import, for Pyomo
+    """Solve the compact formulation with HiGHS."""
+    from models.literal import solve_literal  # imports Pyomo, which takes long
 
     return solve_literal(data, build_literal, _read, options, report, lambda bound: float(max(0, whole_bound(bound))))
 
 
 def read_literal(data: NodePlacement, model: ConcreteModel) -> Result:
-    """What a solver of your own has found for the literal model of `data`, with rows of your own or without.
+    """Read the solution that any solver has found for the compact formulation of `data`.
 
-    It has passed the checker, or is `violates` with what it breaks. Raises InputError for a model without values, and
-    for values that are no solution.
+    `model`: the solved model, perhaps with additional constraints. The checker verifies the solution; the status of an
+    infeasible one is `violates`. Raises InputError if variables have no values or the values are no solution.
     """
     from models.literal import read_model
 
@@ -88,9 +95,9 @@ def read_literal(data: NodePlacement, model: ConcreteModel) -> Result:
 
 
 def literal_names(data: NodePlacement) -> Mapping[str, Callable[..., Mapping[str, Any]]]:
-    """What the indices of each variable of the literal model of `data` stand for."""
+    """Return functions that map the indices of each variable of the compact formulation to names of `data`."""
 
-    def place(p: int, n: int) -> dict[str, Any]:
+    def name_pair(p: int, n: int) -> dict[str, Any]:
         return {"pod": data.pods[p].name, "node": data.nodes[n].name}
 
-    return {"x": place, "s": place}
+    return {"x": name_pair, "s": name_pair}

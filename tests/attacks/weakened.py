@@ -22,7 +22,7 @@ from models.aryl.list_schedules import ListSearch
 from models.core.rooms import Packed, Rooms
 from models.eva.branch_and_price.dive import ColumnDive
 from models.eva.item_packing.pattern_dive import PoolDive
-from models.kubernetes.contents import Contents
+from models.kubernetes.node_patterns import NodePatterns
 from tests.attacks.brute import FAMILIES
 from tests.attacks.families import Tally, attack
 
@@ -70,7 +70,7 @@ def weakened() -> Iterator[None]:
             patch(where, "pack_greedily", one_each)
         for dive in (ColumnDive, PoolDive):
             patch(dive, "run", nothing)
-        patch(Contents, "dive", nothing)
+        patch(NodePatterns, "dive", nothing)
         patch("models.aryl.reclaim", "greedy_union", lambda sets, n_jobs, k: list(range(len(sets)))[-k:] if k else [])
         patch("models.aryl.reclaim", "anneal_jobs", lambda sets, size, n_jobs, start, *given: set(start))
         patch(ListSearch, "best", lambda self, first: first)

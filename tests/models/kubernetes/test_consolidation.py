@@ -18,7 +18,7 @@ from instances.proofs import NoCertificate, digest
 from instances.proofs.kubernetes import prove_consolidation
 from models.kubernetes import exact_consolidation, literal_consolidation
 from models.kubernetes.consolidation_certificate import certificate
-from models.kubernetes.drained import drained_sets
+from models.kubernetes.drain_sets import enumerate_drain_sets
 from tests.consolidation_cases import apart, least_cost, least_costs, small_cluster
 from tests.sampling import sample
 
@@ -106,9 +106,11 @@ def test_of_the_sets_of_nodes_that_may_be_drained_none_is_missing_and_none_is_ch
         arrays, costs = cluster_arrays(data), least_costs(data)
         units = {kept: round(cost * STEPS / arrays.unit) for kept, cost in costs.items()}
         best = min(units.values(), default=0) + above
-        sets = drained_sets(arrays, best)
+        sets = enumerate_drain_sets(arrays, best)
         assert sets is not None
-        least = {frozenset(n.name for n, k in zip(data.nodes, one.kept, strict=True) if k): one.least for one in sets}
+        least = {
+            frozenset(n.name for n, k in zip(data.nodes, one.kept, strict=True) if k): one.min_cost for one in sets
+        }
         saves = [
             n.name
             for n, s in zip(data.nodes, arrays.held_price - arrays.eviction_price * arrays.on_node, strict=True)
@@ -119,7 +121,7 @@ def test_of_the_sets_of_nodes_that_may_be_drained_none_is_missing_and_none_is_ch
                 assert least[kept] <= cost, seed
                 seen += 1
         assert min(least.values(), default=best) <= min(units.values(), default=best), seed
-        assert [one.least for one in sets] == sorted(cost for cost in least.values() if cost < best)
+        assert [one.min_cost for one in sets] == sorted(cost for cost in least.values() if cost < best)
     assert seen > 20
 
 
