@@ -43,7 +43,7 @@ class Price:
 
 
 @dataclass
-class NodeState:
+class RunNodeState:
     """The runs of a node, and its partitions on both sides of the best multiplier.
 
     - `allowed` (R,): whether a policy of the node may use the run.
@@ -57,7 +57,7 @@ class NodeState:
     within: RunPartition | None = None
 
 
-PolicyNode = Node[float, RunDecision, Price, NodeState]
+PolicyNode = Node[float, RunDecision, Price, RunNodeState]
 
 
 class RunBranching:
@@ -68,7 +68,7 @@ class RunBranching:
 
     def root(self) -> PolicyNode:
         """Return the node of all policies."""
-        return Node(0.0, state=NodeState(np.ones(len(self.dual.runs), dtype=bool)))
+        return Node(0.0, state=RunNodeState(np.ones(len(self.dual.runs), dtype=bool)))
 
     def maximise(self, node: PolicyNode, target: float = np.inf) -> None:
         """Bound a node by the dual over its runs; the search may stop at a bound of `target`."""
@@ -92,7 +92,7 @@ class RunBranching:
             return []
         b, near = branch, state.within.mu
         return [
-            node.child(RunDecision(b.job_class, b.epoch, b.type, is_true), NodeState(state.allowed & allowed, near))
+            node.child(RunDecision(b.job_class, b.epoch, b.type, is_true), RunNodeState(state.allowed & allowed, near))
             for allowed, is_true in zip(b.split_runs(self.dual.runs), (True, False), strict=True)
         ]
 
@@ -183,7 +183,7 @@ class _RealSearch(RunBranching):
 
 
 @dataclass(frozen=True)
-class BranchingDecision:
+class RunBranchingDecision:
     """A branching decision: a width change before an `epoch` of a class, or this epoch on GPU `type`, or not."""
 
     job_class: int
@@ -200,16 +200,16 @@ class BranchingDecision:
         return np.asarray(~covers | here), np.asarray(~covers | ~here)
 
 
-def find_difference(runs: Runs, one: IntArray, other: IntArray) -> BranchingDecision | None:
+def find_difference(runs: Runs, one: IntArray, other: IntArray) -> RunBranchingDecision | None:
     """Return the first difference of two partitions, width changes before GPU types; `None` if they are equal."""
     for i in np.unique(runs.job_class):
         runs_one, runs_other = (side[runs.job_class[side] == i] for side in (one, other))
         starts = set(runs.first[runs_one].tolist()) ^ set(runs.first[runs_other].tolist())
         if starts:
-            return BranchingDecision(int(i), sorted(starts)[len(starts) // 2])
+            return RunBranchingDecision(int(i), sorted(starts)[len(starts) // 2])
     for a, b in zip(one, other, strict=True):
         if runs.type[a] != runs.type[b]:
-            return BranchingDecision(int(runs.job_class[a]), int(runs.first[a]), int(runs.type[a]))
+            return RunBranchingDecision(int(runs.job_class[a]), int(runs.first[a]), int(runs.type[a]))
     return None
 
 
