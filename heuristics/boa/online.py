@@ -1,4 +1,4 @@
-"""Policies for the renting world by name, the fallback for a policy that fails, and methods that plan otherwise."""
+"""Policies of the renting world by name, the fallback policy, and planners for a modified problem."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ Online = Policy[RentingView, Widths]
 HOUR = 3600.0  # seconds
 
 Planner = Callable[[RentingView], Widths | None]
-"""What a method says of a moment; `None` where it finds nothing."""
+"""The plan of a method for an observation; `None` if it finds none."""
 EFFICIENCIES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-"""What Pollux with autoscaling aims at."""
+"""Target efficiencies of Pollux with autoscaling."""
 OBJECTIVES: tuple[Literal["sum", "mean"], ...] = ("sum", "mean")
-"""Of Pollux."""
+"""Objectives of Pollux: the sum of speedups, or their power mean."""
 WINDOWS = (0, 2, 15)
-"""Efficiencies that autoscaling averages over: none, as in the BOA authors' code, as in the simulator they cite."""
+"""Number of efficiencies that autoscaling averages: none, as in the authors' code, as in the simulator they cite."""
 TWICE = 2.0
-"""How many times as wide as it has run a job may get, where that is limited."""
+"""Maximum ratio of a job's width to the widest that it has run at, for the `profiled` variants."""
 
 
 def pollux_name(
     objective: str, efficiency: float | None = None, window: int = 0, profiled: bool = False, genetic: bool = False
 ) -> str:
-    """The name of a Pollux among the policies, such as `pollux-as-sum-0.7-window-15-profiled`."""
+    """Return the name of a Pollux variant, such as `pollux-as-sum-0.7-window-15-profiled`."""
     name = f"pollux-{objective}" if efficiency is None else f"pollux-as-{objective}-{efficiency:g}"
     name += f"-window-{window}" if window else ""
     return name + ("-profiled" if profiled else "") + ("-genetic" if genetic else "")
 
 
 def _pollux(data: BoaRenting, **parameters: Any) -> Online:
-    from heuristics.boa.online_pollux import Pollux, PolluxParameters  # with compiled loops, only where it is asked for
+    from heuristics.boa.online_pollux import Pollux, PolluxParameters  # imports compiled loops
 
     return Pollux(data, PolluxParameters(**parameters))
 
@@ -55,15 +55,15 @@ def _genetic(data: BoaRenting, **parameters: Any) -> Online:
 
 
 def _polluxes() -> dict[str, Callable[[BoaRenting], Online]]:
-    found: dict[str, Callable[[BoaRenting], Online]] = {}
+    policies: dict[str, Callable[[BoaRenting], Online]] = {}
     for objective, c, profiled in product(OBJECTIVES, (None, *EFFICIENCIES), (False, True)):
         for window in WINDOWS if c is not None else (0,):
-            said: dict[str, Any] = {"objective": objective, "efficiency": c, "window": window}
-            made = partial(_pollux, **said, profiled=TWICE if profiled else None)
-            found[pollux_name(objective, c, window, profiled)] = made
+            parameters: dict[str, Any] = {"objective": objective, "efficiency": c, "window": window}
+            create = partial(_pollux, **parameters, profiled=TWICE if profiled else None)
+            policies[pollux_name(objective, c, window, profiled)] = create
     for objective, c in product(OBJECTIVES, (None, 0.7)):
-        found[pollux_name(objective, c, genetic=True)] = partial(_genetic, objective=objective, efficiency=c)
-    return found
+        policies[pollux_name(objective, c, genetic=True)] = partial(_genetic, objective=objective, efficiency=c)
+    return policies
 
 
 ONLINE: Mapping[str, Callable[[BoaRenting], Online]] = {
@@ -72,11 +72,11 @@ ONLINE: Mapping[str, Callable[[BoaRenting], Online]] = {
     "requested": Requested,
     **_polluxes(),
 }
-"""Policies with a memory, made afresh for a workload."""
+"""Policies with state, created for each workload."""
 
 
 class OneGpuEach:
-    """Each job runs on one GPU, or on what it has: a policy without a memory."""
+    """A policy without state: each job keeps its width, or gets one GPU."""
 
     def decide(self, view: RentingView) -> Widths:
         widths = {name: job.width or 1 for name, job in view.jobs.items()}
@@ -84,7 +84,7 @@ class OneGpuEach:
 
 
 class PlannedOtherwise:
-    """Widths that a method plans for another problem than what is believed; one GPU each where it finds nothing."""
+    """The widths that a method plans for a modified problem; if it finds none, those of `OneGpuEach`."""
 
     def __init__(self, data: BoaRenting, planner: Planner) -> None:
         self._data, self._planner, self._fallback = data, planner, OneGpuEach()
@@ -97,14 +97,15 @@ class PlannedOtherwise:
         return self._planner(replace(view, believed=self._other)) or self._fallback.decide(view)
 
     def other(self, problem: BoaAllocation) -> BoaAllocation:
-        """The problem to plan for."""
+        """Return the modified problem."""
         raise NotImplementedError
 
 
 class CountingAcquisition(PlannedOtherwise):
-    """Rescalings are taken to last as long as getting a node, too.
+    """Add the time to get a node to every rescaling.
 
-    The budget of a plan without it is overrun: a job that grows waits for its node, which is billed meanwhile.
+    A plan without this time exceeds its budget: a job that grows waits for its node, which is billed while the job
+    waits.
     """
 
     def other(self, problem: BoaAllocation) -> BoaAllocation:
@@ -114,7 +115,7 @@ class CountingAcquisition(PlannedOtherwise):
 
 
 class OnHull(PlannedOtherwise):
-    """Speedups are read on their concave hulls, as if a job could run between two measured widths."""
+    """Read speedups on their concave hulls, as if a job could run between two measured widths."""
 
     def other(self, problem: BoaAllocation) -> BoaAllocation:
         return problem.model_copy(update={"speedup_reading": "hull"})

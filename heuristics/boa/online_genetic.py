@@ -1,6 +1,6 @@
-"""Splits of a cluster by a genetic algorithm, as Pollux finds its own, to separate the search from its objective.
+"""Splits of a cluster by a genetic algorithm, like Pollux's own, to separate the search from the objective.
 
-The algorithm is pymoo's (`pip install gapwise[genetic]`), with as many individuals and generations as Pollux has.
+The algorithm is pymoo's (`pip install gapwise[genetic]`), with Pollux's numbers of individuals and generations.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from instances.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class GeneticParameters:
-    """How long and how widely is searched: as in Pollux's artifact, 100 individuals and 100 generations."""
+    """The size of the search: as in Pollux's artifact, 100 individuals and 100 generations."""
 
     individuals: int = 100
     generations: int = 100
@@ -29,7 +29,7 @@ class GeneticParameters:
 
 
 class GeneticSplit:
-    """A search for the widths of jobs whose gains add up to the most, each decision from the same seed."""
+    """A search for the widths of jobs with the maximum sum of gains; every call uses the same seed."""
 
     def __init__(self, parameters: GeneticParameters = GeneticParameters()) -> None:
         self.parameters = parameters
@@ -42,35 +42,35 @@ class GeneticSplit:
         algorithm = GA(
             pop_size=p.individuals,
             sampling=IntegerRandomSampling(),
-            crossover=SBX(repair=_Fitting(gpus)),
-            mutation=PM(repair=_Fitting(gpus)),
-            repair=_Fitting(gpus),
+            crossover=SBX(repair=_FitRepair(gpus)),
+            mutation=PM(repair=_FitRepair(gpus)),
+            repair=_FitRepair(gpus),
             eliminate_duplicates=True,
         )
         problem = _Split(gains, np.minimum(widest, gpus))
-        found = minimize(problem, algorithm, ("n_gen", p.generations), seed=p.seed, verbose=False)
-        return np.asarray(found.X, dtype=np.int64)
+        result = minimize(problem, algorithm, ("n_gen", p.generations), seed=p.seed, verbose=False)
+        return np.asarray(result.X, dtype=np.int64)
 
 
 class _Split(Problem):
-    """The widths (individuals, n) of all jobs; the sum of their gains is to be large."""
+    """The optimisation problem: widths (individuals, n) of all jobs that maximise the sum of their gains."""
 
     def __init__(self, gains: FloatArray, widest: IntArray) -> None:
         super().__init__(n_var=len(gains), n_obj=1, xl=np.zeros(len(gains)), xu=widest, vtype=int)
         self._gains = gains
 
-    def _evaluate(self, x: IntArray, out: dict[str, FloatArray], *args: object, **said: object) -> None:
+    def _evaluate(self, x: IntArray, out: dict[str, FloatArray], *args: object, **kwargs: object) -> None:
         out["F"] = -self._gains[np.arange(x.shape[1]), x.astype(np.int64)].sum(axis=1)
 
 
-class _Fitting(Repair):
-    """Whole widths; where all together are too wide, all shrink alike."""
+class _FitRepair(Repair):
+    """Round widths to integers; if their sum exceeds the cluster, scale all of them down."""
 
     def __init__(self, gpus: int) -> None:
         super().__init__()
         self._gpus = gpus
 
-    def _do(self, problem: Problem, x: FloatArray, **said: object) -> IntArray:
+    def _do(self, problem: Problem, x: FloatArray, **kwargs: object) -> IntArray:
         width = np.clip(np.rint(x), 0, problem.xu)
         total = width.sum(axis=1, keepdims=True)
         shrunk = np.floor(width * np.minimum(1.0, self._gpus / np.maximum(total, 1)))

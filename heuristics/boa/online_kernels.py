@@ -1,4 +1,4 @@
-"""Compiled loops of Pollux (numba): the best split of a cluster among jobs, for every size of the cluster at once."""
+"""Compiled loops of Pollux (numba): the best split of a cluster among jobs, for all sizes of the cluster at once."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from instances.compiled import compiled
 
 @compiled
 def splits(gain: Float, most: int) -> Int:
-    """The width of each job in the best splits of 0 to `most` GPUs: choices (n, most + 1), to be read with `split`.
+    """Return the choices (n, most + 1) of a dynamic program over jobs and GPUs, from which `split` reads widths.
 
-    `gain` (n, K + 1): what each job gains at each width, 0 included. The sum is maximised by dynamic programming
-    over jobs and GPUs. A width that gains no more than a narrower one is never chosen, of equal splits the narrower.
+    - `gain` (n, K + 1): gain of each job at each width, including 0; the sum is maximised.
+    - `most`: maximum number of GPUs.
+
+    A width is never chosen if a narrower one gains as much. A tie goes to the narrower width.
     """
     jobs, last = gain.shape
     value = np.zeros(most + 1)
@@ -45,7 +47,7 @@ def splits(gain: Float, most: int) -> Int:
 
 @compiled
 def split(choice: Int, gpus: int) -> Int:
-    """The widths (n,) of the jobs in the best split of so many GPUs."""
+    """Return the widths (n,) of the jobs in the best split of `gpus` GPUs."""
     jobs = choice.shape[0]
     width = np.zeros(jobs, dtype=np.int64)
     left = gpus
@@ -57,13 +59,13 @@ def split(choice: Int, gpus: int) -> Int:
 
 @compiled
 def efficiencies(choice: Int, speed: Float, gpus_per_node: int) -> Float:
-    """Sum of speedups over GPUs in the best split of 1, 2, ... nodes; `speed` (n, K + 1)."""
+    """Return the sum of speedups over GPUs in the best split of 1, 2, ... nodes; `speed` (n, K + 1)."""
     nodes = (choice.shape[1] - 1) // gpus_per_node
-    found = np.zeros(nodes + 1)
+    efficiency = np.zeros(nodes + 1)
     for m in range(1, nodes + 1):
         width = split(choice, m * gpus_per_node)
         total = 0.0
         for j in range(len(width)):
             total += speed[j, width[j]]
-        found[m] = total / (m * gpus_per_node)
-    return found
+        efficiency[m] = total / (m * gpus_per_node)
+    return efficiency

@@ -1,11 +1,11 @@
-"""Pollux as time goes by: every minute the cluster is split anew, and with autoscaling its size is chosen too.
+"""Pollux as an online policy: it splits the cluster again every minute; with autoscaling it also chooses the size.
 
-Pollux (OSDI'21) searches with a genetic algorithm. Both of its objectives are sums over the jobs, so the best split is
-found exactly, for every size of the cluster at once (section 6.1 of BOA describes what Pollux was given there).
+Pollux (OSDI'21) searches with a genetic algorithm. Both of its objectives are sums over the jobs. So a dynamic program
+finds the best split exactly, for all sizes of the cluster at once. Section 6.1 of BOA describes the budget of Pollux.
 
-Two rules are of the simulator that section 6.1 follows (petuum/adaptdl, osdi21-artifact, simulator/simulator.py): an
-average over the last minutes changes the size (`Cluster.step`), and a job gets no more than twice the GPUs that it
-has run on (`get_pollux_job_info`). The BOA authors' own Pollux averages over two (Li-Zhouzi/adaptdl, policy/pollux.py).
+Two rules come from the simulator that section 6.1 follows (petuum/adaptdl, osdi21-artifact, simulator/simulator.py). An
+average over the last minutes changes the size (`Cluster.step`), and a job gets at most twice the GPUs that it has run
+on (`get_pollux_job_info`). The BOA authors' own Pollux averages over two minutes (Li-Zhouzi/adaptdl, policy/pollux.py).
 """
 
 from __future__ import annotations
@@ -19,32 +19,33 @@ from typing import Literal
 import numpy as np
 
 from heuristics.boa.online_kernels import efficiencies, split, splits
-from heuristics.boa.online_rigid import nodes_for, widest
+from heuristics.boa.online_rigid import count_nodes, max_widths
 from instances.arrays import FloatArray, IntArray
 from instances.boa import BoaAllocation, BoaRenting
 from instances.boa.online import RentingJobView, RentingView, Widths
 
-MOST = 10**6  # GPUs
+MAX_GPUS = 10**6  # upper limit if efficiencies limit nothing
 Split = Callable[[FloatArray, int], IntArray]
 
 
 @dataclass(frozen=True)
 class PolluxParameters:
-    """How Pollux decides.
+    """The parameters of Pollux.
 
-    - `objective`: `"sum"`, of speedups relative to one GPU, as in its successor AdaptDL; `"mean"`, the power mean with
-      exponent -1 of speedups relative to a fair share, as in the paper's artifact.
-    - `efficiency`: sum of speedups over GPUs that autoscaling aims at; `None` is a cluster of the budget.
-    - `band`: share of the way from the aim to 0 and to 1, the shorter, within which the size is left alone.
+    - `objective`: `"sum"`, the sum of speedups relative to one GPU, as in its successor AdaptDL; `"mean"`, the power
+      mean with exponent -1 of speedups relative to a fair share, as in the paper's artifact.
+    - `efficiency`: target of autoscaling for the sum of speedups over GPUs; `None` for a fixed cluster of the budget.
+    - `band`: the size stays unchanged if the efficiency is within this fraction of the distance from the target to 0 or
+      1, whichever is closer.
     - `quantum_seconds`: time between two decisions.
-    - `kept`: with `"sum"` what the speedup of a job counts for whose width changes.
-    - `restart_seconds`: with `"mean"` what a restart is taken to last.
-    - `floor`: with `"mean"` what is added to every speedup, so that a job that waits has one.
-    - `widest`: most GPUs of a job.
-    - `first`: with autoscaling, sizes further from the aim than this are looked at only where there is none closer.
-    - `window`: with autoscaling, the number of efficiencies, one a quantum, whose mean has to leave the band before the
-      size is changed; they are counted afresh from then on. 0: the efficiency of the best split of the moment decides.
-    - `profiled`: a job gets at most so many times the most GPUs that it has run on, one at first; `None`: no limit.
+    - `kept`: with `"sum"`, factor on the speedup of a job whose width changes.
+    - `restart_seconds`: with `"mean"`, assumed time of a restart.
+    - `floor`: with `"mean"`, constant added to every speedup, so that it is positive for a waiting job.
+    - `widest`: maximum number of GPUs of a job.
+    - `first`: with autoscaling, sizes farther than this from the target are evaluated only if there is none closer.
+    - `window`: with autoscaling, number of efficiencies, one per quantum, whose mean has to leave the band before the
+      size changes. The window is then cleared. 0: the efficiency of the current best split decides.
+    - `profiled`: maximum ratio of a job's GPUs to the most it has run on, which begins at one; `None` for no limit.
     """
 
     objective: Literal["sum", "mean"] = "sum"
@@ -61,20 +62,20 @@ class PolluxParameters:
 
 
 class Pollux:
-    """Pollux with exact splits, or with those of `search(gains, gpus)`, which answers the width of each job."""
+    """Pollux with exact splits, or with those of `search(gains, gpus)`, which returns the width of each job."""
 
     def __init__(
         self, data: BoaRenting, parameters: PolluxParameters = PolluxParameters(), search: Split | None = None
     ) -> None:
         self.parameters, self.search = parameters, search
-        self._widest = {name: min(most, parameters.widest) for name, most in widest(data).items()}
+        self._widest = {name: min(most, parameters.widest) for name, most in max_widths(data).items()}
         self._per_node = data.gpus_per_node
-        self._nodes = nodes_for(data) if parameters.efficiency is None else 0
-        self._turn = 0  # 1 where the cluster has grown since a job last came, ended or went on to an epoch, -1: shrunk
+        self._nodes = count_nodes(data) if parameters.efficiency is None else 0
+        self._direction = 0  # 1 or -1: the cluster grew or shrank since the last event of a job
         self._next = 0.0
-        self._seen: deque[float] = deque(maxlen=parameters.window)  # efficiencies since the size was last changed
-        self._waited = 0  # quanta since then
-        self._run: dict[str, int] = {}  # the most GPUs that each job has run on
+        self._seen: deque[float] = deque(maxlen=parameters.window)  # efficiencies since the last change of size
+        self._waited = 0  # quanta since the last change of size
+        self._run: dict[str, int] = {}  # maximum number of GPUs that each job has run on
         self._widths: dict[str, int] = {}
         self._believed: BoaAllocation | None = None
         self._speed = np.zeros((0, 1))
@@ -87,7 +88,7 @@ class Pollux:
         if self.parameters.profiled is not None:
             self._profile(view)
         if view.arrived or view.progressed or view.finished:
-            self._turn = 0
+            self._direction = 0
         if view.now >= self._next:
             quantum = self.parameters.quantum_seconds
             self._next = (view.now // quantum + 1) * quantum
@@ -95,14 +96,14 @@ class Pollux:
         return Widths(widths=self._widths, nodes=self._nodes, wake_at=self._next)
 
     def _profile(self, view: RentingView) -> None:
-        """Keep in mind how wide each job has run; a job that is being rescaled does not run yet."""
+        """Record how wide each job has run; a job that is being rescaled does not run yet."""
         for name, job in view.jobs.items():
             if job.width > self._run.get(name, 0) and job.paused_until is not None and job.paused_until < view.now:
                 self._run[name] = job.width
 
     def _plan(self, view: RentingView) -> None:
         if view.believed is not self._believed:
-            self._believe(view.believed)
+            self._store_speedups(view.believed)
         jobs = list(view.jobs.values())
         if not jobs:
             self._widths = {}
@@ -115,75 +116,77 @@ class Pollux:
             width = self._split(jobs, gains, gpus)
         else:
             before = self._nodes
-            width = self._autoscaled(jobs, gains, speed)
+            width = self._autoscale(jobs, gains, speed)
             if self._nodes != before:
-                self._turn = 1 if self._nodes > before else -1
+                self._direction = 1 if self._nodes > before else -1
         self._widths = {job.id: int(k) for job, k in zip(jobs, width, strict=True)}
 
     def _split(self, jobs: list[RentingJobView], gains: FloatArray, gpus: int) -> IntArray:
-        """The widths of the jobs in the split of so many GPUs."""
-        return split(splits(gains, gpus), gpus) if self.search is None else self._searched(jobs, gains, gpus)
+        """Return the widths of the jobs in the split of `gpus` GPUs."""
+        return split(splits(gains, gpus), gpus) if self.search is None else self._search_split(jobs, gains, gpus)
 
-    def _searched(self, jobs: list[RentingJobView], gains: FloatArray, gpus: int) -> IntArray:
-        """The split that the search finds, or the present one where it fits and gains no less."""
+    def _search_split(self, jobs: list[RentingJobView], gains: FloatArray, gpus: int) -> IntArray:
+        """Return the split of the search, or the current one if it fits and gains as much."""
         assert self.search is not None
-        found, present = self.search(gains, gpus), np.array([job.width for job in jobs])
-        gained = [gains[np.arange(len(jobs)), width].sum() for width in (found, present)]
-        return present if present.sum() <= gpus and gained[1] >= gained[0] else found
+        candidate, present = self.search(gains, gpus), np.array([job.width for job in jobs])
+        totals = [gains[np.arange(len(jobs)), width].sum() for width in (candidate, present)]
+        return present if present.sum() <= gpus and totals[1] >= totals[0] else candidate
 
-    def _autoscaled(self, jobs: list[RentingJobView], gains: FloatArray, speed: FloatArray) -> IntArray:
-        """The split of the cluster of the size that is to be had, of all sizes that could be."""
+    def _autoscale(self, jobs: list[RentingJobView], gains: FloatArray, speed: FloatArray) -> IntArray:
+        """Choose the size of the cluster, and return the split of the cluster of this size."""
         assert self.parameters.efficiency is not None
         per_node, aim = self._per_node, self.parameters.efficiency
-        if self.parameters.window and self._stays(jobs, speed):
+        if self.parameters.window and self._keeps_size(jobs, speed):
             return self._split(jobs, gains, self._nodes * per_node)
-        every = -(-int(self._limits(jobs).sum()) // per_node) * per_node
+        all_gpus = -(-int(self._max_widths(jobs).sum()) // per_node) * per_node
         within = self.parameters.first
         while True:
-            most = min(every, -(-beyond(speed, aim - within) // per_node) * per_node)
-            most = max(most, min(every, (self._nodes + 1) * per_node), self._nodes * per_node)
-            choice = splits(gains, most)
-            found = efficiencies(choice, speed, per_node)
-            nodes = self._size(found)
-            if not self._grows(found) or abs(found[nodes] - aim) <= within or most >= every:
-                break  # wider clusters are all further from the aim
-            within = min(2 * abs(found[nodes] - aim), aim)
+            max_gpus = min(all_gpus, -(-max_useful_gpus(speed, aim - within) // per_node) * per_node)
+            max_gpus = max(max_gpus, min(all_gpus, (self._nodes + 1) * per_node), self._nodes * per_node)
+            choice = splits(gains, max_gpus)
+            efficiency = efficiencies(choice, speed, per_node)
+            nodes = self._choose_size(efficiency)
+            if not self._may_grow(efficiency) or abs(efficiency[nodes] - aim) <= within or max_gpus >= all_gpus:
+                break  # larger clusters are all farther from the target
+            within = min(2 * abs(efficiency[nodes] - aim), aim)
         self._nodes = nodes
         gpus = nodes * per_node
-        return split(choice, gpus) if self.search is None else self._searched(jobs, gains, gpus)
+        return split(choice, gpus) if self.search is None else self._search_split(jobs, gains, gpus)
 
-    def _size(self, found: FloatArray) -> int:
-        """The nodes to have: another number only where the efficiency is outside the band, then the closest to the aim.
+    def _choose_size(self, efficiency: FloatArray) -> int:
+        """Return the number of nodes: unchanged within the band, otherwise the one closest to the target.
 
-        More nodes where it is above, fewer where it is below (section 6.1 of BOA), and the same number where none of
-        them is closer. Without that a cluster of which no size is within the band grows and shrinks for ever, and its
-        jobs are rescaled at every decision. Efficiencies depend on the widths that jobs hold, so being closer does not
-        suffice: until something happens to a job a cluster does not turn round. With a `window` the size is the closest
-        of all: its wait keeps a cluster from that.
+        - `efficiency` (sizes,): efficiency of the best split for each number of nodes.
+
+        If the efficiency is above the band, only larger sizes are candidates; below the band, only smaller ones
+        (section 6.1 of BOA). The size is also kept if no candidate is closer. Otherwise a cluster that has no size
+        within the band would grow and shrink forever, and its jobs would be rescaled at every decision. Efficiencies
+        depend on the current widths, so a closer size alone does not suffice: the direction may reverse only after an
+        event of a job. With a `window`, the closest of all sizes is chosen, because the wait prevents such oscillation.
         """
         aim, now = self.parameters.efficiency, self._nodes
         assert aim is not None
-        distance = np.abs(found - aim)
+        distance = np.abs(efficiency - aim)
         if self.parameters.window:
             return 1 + int(distance[1:].argmin())
-        if self._grows(found):
-            least = max(now, 1)
-            return least + int(distance[least:].argmin())
-        if self._turn <= 0 and found[now] < aim - self._off():
+        if self._may_grow(efficiency):
+            start = max(now, 1)
+            return start + int(distance[start:].argmin())
+        if self._direction <= 0 and efficiency[now] < aim - self._half_band():
             return 1 + int(distance[1 : now + 1].argmin())
         return now
 
-    def _grows(self, found: FloatArray) -> bool:
-        """Whether more nodes are looked for: where there are none, or the efficiency is above the band."""
+    def _may_grow(self, efficiency: FloatArray) -> bool:
+        """Return whether larger sizes are candidates: there are no nodes, or the efficiency is above the band."""
         aim = self.parameters.efficiency
         if self._nodes == 0 or self.parameters.window:
             return True
-        return aim is not None and self._turn >= 0 and bool(found[self._nodes] > aim + self._off())
+        return aim is not None and self._direction >= 0 and bool(efficiency[self._nodes] > aim + self._half_band())
 
-    def _stays(self, jobs: list[RentingJobView], speed: FloatArray) -> bool:
-        """Whether the size is left alone: until there are more efficiencies than the window has, and their mean is off.
+    def _keeps_size(self, jobs: list[RentingJobView], speed: FloatArray) -> bool:
+        """Return whether the size stays unchanged: the window is not full, or its mean is within the band.
 
-        An efficiency is that of the widths that jobs hold, over all GPUs that are rented or ordered.
+        An efficiency is that of the current widths, over all GPUs that are rented or ordered.
         """
         aim = self.parameters.efficiency
         assert aim is not None
@@ -191,14 +194,14 @@ class Pollux:
             held = sum(float(speed[i, job.width]) for i, job in enumerate(jobs))
             self._seen.append(held / (self._nodes * self._per_node))
             self._waited += 1
-            if self._waited <= self.parameters.window or abs(fmean(self._seen) - aim) <= self._off():
+            if self._waited <= self.parameters.window or abs(fmean(self._seen) - aim) <= self._half_band():
                 return True
         self._seen.clear()
         self._waited = 0
         return False
 
-    def _limits(self, jobs: list[RentingJobView]) -> IntArray:
-        """The most GPUs that each job may have (n,)."""
+    def _max_widths(self, jobs: list[RentingJobView]) -> IntArray:
+        """Return the maximum number of GPUs of each job (n,)."""
         limits = [self._widest[job.job_class] for job in jobs]
         times = self.parameters.profiled
         if times is not None:
@@ -206,20 +209,20 @@ class Pollux:
             limits = [min(pair) for pair in zip(limits, profiled, strict=True)]
         return np.array(limits)
 
-    def _off(self) -> float:
-        """How far from the aim the efficiency may be for the size to be left alone."""
+    def _half_band(self) -> float:
+        """Return the half-width of the band around the target."""
         aim = self.parameters.efficiency or 0.0
         return min(self.parameters.band * (1 - aim), self.parameters.band * aim)
 
     def _gains(self, jobs: list[RentingJobView], speed: FloatArray, now: float) -> FloatArray:
-        """What each job gains at each width (n, K + 1); the sum over the jobs is to be large."""
-        gains = self._unlimited(jobs, speed, now)
+        """Return the gain of each job at each width (n, K + 1); the sum over the jobs is maximised."""
+        gains = self._compute_gains(jobs, speed, now)
         if self.parameters.profiled is not None:
-            gains[np.arange(gains.shape[1]) > self._limits(jobs)[:, None]] = -np.inf
+            gains[np.arange(gains.shape[1]) > self._max_widths(jobs)[:, None]] = -np.inf
         return gains
 
-    def _unlimited(self, jobs: list[RentingJobView], speed: FloatArray, now: float) -> FloatArray:
-        """The same, for all widths that the classes have speeds for."""
+    def _compute_gains(self, jobs: list[RentingJobView], speed: FloatArray, now: float) -> FloatArray:
+        """Return the gains for all widths that have a speed, without the limits of `profiled`."""
         p = self.parameters
         width = np.array([job.width for job in jobs])
         place = np.arange(len(jobs))
@@ -236,11 +239,11 @@ class Pollux:
         value = scaled * lasting[:, None]
         value[place, width] = scaled[place, width]
         gains = -1 / (value + p.floor)
-        past = (speed == 0) & (np.arange(speed.shape[1]) > 0)
-        return np.where(past, -np.inf, gains)
+        is_unavailable = (speed == 0) & (np.arange(speed.shape[1]) > 0)
+        return np.where(is_unavailable, -np.inf, gains)
 
-    def _believe(self, believed: BoaAllocation) -> None:
-        """The speedups that are believed, at whole widths as they were measured, 0 past the last one."""
+    def _store_speedups(self, believed: BoaAllocation) -> None:
+        """Store the estimated speedups at integer widths; 0 beyond the last width."""
         self._believed = believed
         rows: list[FloatArray] = []
         self._row = {}
@@ -255,14 +258,15 @@ class Pollux:
         self._speed = np.array(rows)
 
 
-def beyond(speed: FloatArray, aim: float) -> int:
-    """GPUs beyond which no split of them has an efficiency over `aim`; `speed` (n, K + 1).
+def max_useful_gpus(speed: FloatArray, aim: float) -> int:
+    """Return a number of GPUs above which no split has an efficiency over `aim`; `speed` (n, K + 1).
 
-    With a price of a GPU, no split's speedups add up to more than the price of all and what each job has over it.
+    For a price per GPU, the speedups of a split add up to at most the price of all GPUs plus each job's maximum surplus
+    over it.
     """
     if aim <= 0:
-        return MOST
+        return MAX_GPUS
     width = np.arange(speed.shape[1])
     prices = aim * np.linspace(0, 0.95, 20)
-    over = [float((speed - price * width).max(axis=1).sum()) / (aim - price) for price in prices]
-    return min(MOST, int(np.ceil(min(over))))
+    limits = [float((speed - price * width).max(axis=1).sum()) / (aim - price) for price in prices]
+    return min(MAX_GPUS, int(np.ceil(min(limits))))

@@ -13,14 +13,14 @@ from heuristics.boa import (
     width_calculator_artifact,
     width_calculator_whole_job,
 )
-from heuristics.boa.epoch_arrays import epoch_arrays, hull_hours
+from heuristics.boa.epoch_arrays import build_epoch_arrays, compute_hull_hours
 from heuristics.boa.fixed_width import _equal_shares
 from heuristics.boa.width_calculator import (
     ConvexRelaxation,
-    _starts,
-    _to_corners,
+    _round_to_corners,
+    _super_epoch_starts,
     powers,
-    powers_and_whole,
+    powers_and_whole_job,
     up_to_a_tenth,
 )
 from instances import Options, check
@@ -42,12 +42,12 @@ from models.boa.convex.curves import curves
 )
 def test_candidates_of_line_4(epochs: int, paper: list[int], with_whole: list[int]):
     assert powers(epochs) == paper
-    assert powers_and_whole(epochs) == with_whole
+    assert powers_and_whole_job(epochs) == with_whole
 
 
 def test_super_epochs_start_every_g_epochs_of_their_class():
-    p = epoch_arrays(random_allocation(3, 5, 4).data)
-    assert _starts(p, (2, 5, 4)).tolist() == [0, 2, 4, 5, 10, 14]
+    p = build_epoch_arrays(random_allocation(3, 5, 4).data)
+    assert _super_epoch_starts(p, (2, 5, 4)).tolist() == [0, 2, 4, 5, 10, 14]
 
 
 def test_the_same_seed_gives_the_same_widths():
@@ -72,7 +72,7 @@ def test_without_rescaling_and_gluing_only_rounding_is_lost():
 def test_segments_solve_the_convex_problem(share: float):
     """Against the models' multiplier search, of which they share nothing."""
     data = random_allocation(3, 6, 20, rescale=0.0, seed=3, budget_over_least=3).data
-    p = epoch_arrays(data)
+    p = build_epoch_arrays(data)
     grid = np.arange(1, p.hours.shape[1] + 1, dtype=float)
     budget = least_budget(data) * share
     width = ConvexRelaxation(p.hours, grid, p.value, p.price).solve(budget)
@@ -96,7 +96,7 @@ def test_line_16_is_the_optimum_of_a_linear_program_on_hulls_with_wide_edges(see
         row[corners - 1] = np.sort(random.uniform(1, corners))  # a measured speedup that rises at two widths only
         np.maximum.accumulate(row, out=row)
     size, value, price = random.uniform(0.5, 2, (3, runs))
-    hours, _ = hull_hours(size[:, None] / speedup)
+    hours, _ = compute_hull_hours(size[:, None] / speedup)
     grid = np.arange(1.0, widths + 1)
     relaxation = ConvexRelaxation(hours, grid, value, price)
     time, cost = (value[:, None] * hours).ravel(), (price[:, None] * hours * grid).ravel()
@@ -130,7 +130,7 @@ def _hours_at(hours: np.ndarray, width: np.ndarray) -> np.ndarray:
 
 def test_epoch_arrays_count_time_and_cost_as_the_checker_does():
     data = random_allocation(3, 4, 5, seed=4).data
-    p, rng = epoch_arrays(data), np.random.default_rng(0)
+    p, rng = build_epoch_arrays(data), np.random.default_rng(0)
     for _ in range(20):
         width = rng.integers(1, 6, len(p.hours))
         assert p.time_and_cost(width)[0] == pytest.approx(check(data, p.solution(width)).objective)
@@ -201,7 +201,7 @@ def test_the_released_width_calculator_is_a_linear_program_whose_budget_is_cut_b
 def test_the_released_width_calculator_draws_up_to_a_tenth_and_rounds_halves_down():
     assert [up_to_a_tenth(epochs) for epochs in (1, 10, 11, 80)] == [[1], [1], [1, 2], list(range(1, 9))]
     touches = np.array([[True, False, True]])
-    assert [_to_corners(touches, way)(np.array([2.0])).tolist() for way in ("wider", "narrower")] == [[3], [1]]
+    assert [_round_to_corners(touches, way)(np.array([2.0])).tolist() for way in ("wider", "narrower")] == [[3], [1]]
     data = random_allocation(2, 40, 64, rescale=0.1, seed=1).data
     found = width_calculator_artifact(data).solution["widths"]
     assert any(len(set(widths)) > 1 for widths in found.values())

@@ -12,7 +12,7 @@ from experiments.simulator.simulation import Simulation
 from heuristics.boa.online import ONLINE, CountingAcquisition
 from heuristics.boa.online_genetic import GeneticParameters, GeneticSplit
 from heuristics.boa.online_kernels import efficiencies, split, splits
-from heuristics.boa.online_pollux import Pollux, PolluxParameters, beyond
+from heuristics.boa.online_pollux import Pollux, PolluxParameters, max_useful_gpus
 from instances import Instance, Options
 from instances.boa import Points, Speedup, poisson_renting
 from instances.boa.online import RentingJobView, RentingView, Widths, decision
@@ -92,19 +92,19 @@ def test_the_size_is_the_closest_of_all_sizes_though_not_all_are_looked_at(seed:
     rng = np.random.default_rng(seed)
     aim, names = rng.choice([0.5, 0.7, 0.9]), [c.name for c in DRAWN.data.classes]
     pollux = Pollux(DRAWN.data, PolluxParameters(efficiency=aim))
-    pollux._believe(DRAWN.data.believed)
+    pollux._store_speedups(DRAWN.data.believed)
     jobs = [RentingJobView(f"j{i}", str(rng.choice(names)), 0.0, 0, 1.0) for i in range(int(rng.integers(1, 9)))]
     speed = pollux._speed[[pollux._row[job.job_class, 0] for job in jobs]]
     every = 64 * len(jobs)
     for nodes in (0, 1, 3, 20):
         pollux._nodes = nodes
         gains = pollux._gains(jobs, speed, 600.0)
-        wanted = pollux._size(efficiencies(splits(gains, max(every, 4 * nodes)), speed, 4))
-        width = pollux._autoscaled(jobs, gains, speed)
+        wanted = pollux._choose_size(efficiencies(splits(gains, max(every, 4 * nodes)), speed, 4))
+        width = pollux._autoscale(jobs, gains, speed)
         assert pollux._nodes == wanted
         assert width.sum() <= 4 * wanted
     for least in (0.3, 0.9):
-        gpus = beyond(speed, least)
+        gpus = max_useful_gpus(speed, least)
         assert (efficiencies(splits(speed, every), speed, 1)[gpus + 1 :] <= least + 1e-9).all()
 
 
@@ -113,7 +113,7 @@ def test_a_size_inside_the_band_is_left_alone_and_outside_it_is_the_closest():
     falling = np.array([0.0, 1.0, 0.9, 0.7, 0.62, 0.51, 0.4, 0.3])
     for nodes, wanted in ((0, 5), (1, 5), (3, 5), (4, 4), (5, 5), (6, 6), (7, 5)):
         pollux._nodes = nodes
-        assert pollux._size(falling) == wanted
+        assert pollux._choose_size(falling) == wanted
 
 
 def minutes(pollux, data, arrivals, last):

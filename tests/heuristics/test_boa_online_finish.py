@@ -119,7 +119,7 @@ def test_a_size_stays_where_no_other_is_closer_to_the_aim():
         for begin in (0, 1, 2, 3):
             pollux._nodes = begin
             for _ in range(2):
-                pollux._nodes = pollux._size(np.array(found))
+                pollux._nodes = pollux._choose_size(np.array(found))
             assert pollux._nodes == end
 
 
