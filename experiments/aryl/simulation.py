@@ -19,9 +19,9 @@ from heuristics.aryl.online import (
     Loaning,
     Order,
     Reclaimer,
-    any_workers,
-    at_random,
+    draw_servers,
     flexible_first,
+    reclaim_any_workers,
 )
 from heuristics.aryl.online_kernels import knapsack
 from instances import Instance, Options, Result
@@ -66,10 +66,10 @@ RECLAIMERS: dict[str, Callable[[ArylLoaning, Options], Gone]] = {
     "literal-order": partial(_by_method, reclaim_literal_order),
     "gpu-fraction": partial(_by_method, reclaim_gpu_fraction),
     "scf": partial(_by_method, reclaim_scf),
-    "random": lambda data, options: flexible_first(at_random(options.seed)),
+    "random": lambda data, options: flexible_first(draw_servers(options.seed)),
     "exact": lambda data, options: flexible_first(_exactly(options)),
     "weighted": lambda data, options: flexible_first(_exactly(options), data.preemption_seconds),
-    "threshold": lambda data, options: any_workers(_exactly(options)),
+    "threshold": lambda data, options: reclaim_any_workers(_exactly(options)),
 }
 """Who goes back: both readings of Algorithm 1, its third column, smallest job count, random; the fewest preemptions,
 the fewest lost GPU-hours, and the fewest preemptions where flexible workers may take the place of base workers."""

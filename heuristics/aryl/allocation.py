@@ -1,11 +1,11 @@
-"""Who gets the spare workers: the two-phase rule (Algorithm 2), the schemes of section 7.1, jobs favoured in an order.
+"""Allocation of spare workers: the two-phase rule (Algorithm 2), the schemes of section 7.1, and fixed orders of jobs.
 
-All of them take whole workers only, never more than the range allows, and keep the base demand of running jobs. A rule
-sees a moment, time 0 or a completion, and says the workers until the next one.
+All rules assign integer numbers of workers, respect each job's range, and keep the base demand of running jobs. A rule
+sees a snapshot at time 0 or at a completion, and returns the workers until the next completion.
 
-Which waiting jobs begin is a choice of its own. By SJF, as in phase one of Algorithm 2, the shortest on the base demand
-come first and a job that does not fit is passed over; by FIFO, as in the paper's Baseline, jobs begin in file order and
-nobody overtakes one that does not fit.
+The choice of the waiting jobs that begin is separate. By SJF, as in phase one of Algorithm 2, jobs with the shortest
+time on the base demand come first, and a job that does not fit is skipped. By FIFO, as in the paper's Baseline, jobs
+begin in file order, and no job overtakes one that does not fit.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from instances.aryl.schedule import replay
 from instances.method import ANY, method
 
 Queue = Literal["sjf", "fifo"]
-"""Which waiting job begins first: the shortest, or the first in the file."""
+"""The waiting job that begins first: the shortest, or the first in the file."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """Time 0 or a completion, as a rule sees the jobs.
+    """A snapshot of the jobs at time 0 or at a completion.
 
     - `left`: work left of each unfinished job, worker-seconds, by job id in file order.
     - `running`: jobs that have started and keep their base demand.
-    - `waiting`: the others, the shortest on the base demand first.
+    - `waiting`: the other jobs, by increasing time on the base demand.
     """
 
     data: ArylElastic
@@ -45,19 +45,19 @@ class Moment:
     waiting: tuple[str, ...]
 
     def longest(self, name: str) -> Fraction:
-        """T_j^max of what is left: seconds on the base demand."""
+        """Return T_j^max of the remaining work: seconds on the base demand."""
         job = self.jobs[name]
         return self.left[name] / self.data.throughput(job, job.min_workers)
 
     def speed(self, name: str, workers: int) -> Fraction:
-        """Throughput of a job, worker-seconds a second."""
+        """Return the throughput of a job, worker-seconds per second."""
         return self.data.throughput(self.jobs[name], workers)
 
-    def admitted(self, queue: Queue = "sjf") -> tuple[dict[str, int], int]:
-        """Phase one: the base demands of the jobs that run from now on, and the GPUs that are left.
+    def admit(self, queue: Queue = "sjf") -> tuple[dict[str, int], int]:
+        """Run phase one: return the base demands of the jobs that run from now on, and the number of free GPUs.
 
-        Running jobs keep theirs. By SJF the shortest running time is first, and a job that does not fit is passed over
-        (section 5.2); by FIFO the first in the file is, and nobody is passed over.
+        Running jobs keep their base demand. By SJF, the job with the shortest running time comes first, and a job that
+        does not fit is skipped (section 5.2). By FIFO, the first job in the file comes first, and no job is skipped.
         """
         workers = {name: self.jobs[name].min_workers for name in self.running}
         free = self.data.whole_gpus - sum(self.jobs[name].base_gpus for name in self.running)
@@ -73,11 +73,11 @@ class Moment:
 
 
 Rule = Callable[[Moment], dict[str, int]]
-"""Workers by job until the next completion."""
+"""Return the workers by job until the next completion."""
 
 
 def allocate(data: ArylElastic, rule: Rule) -> Solution:
-    """One allocation for `jct-reduction`, all allocations until the last completion for `mean-jct`."""
+    """Apply a rule once for `jct-reduction`, or at every completion until the last one for `mean-jct`."""
     jobs = {job.id: job for job in data.jobs}
     work = {job.id: job.exact_work for job in data.jobs}
     alone = {name: left / data.throughput(jobs[name], jobs[name].min_workers) for name, left in work.items()}
@@ -95,29 +95,31 @@ def allocate(data: ArylElastic, rule: Rule) -> Solution:
 
 
 Weights = Literal["extra", "whole"]
-MOST_CELLS, MOST_UPDATES = 50_000_000, 2_000_000_000
-"""The table of a knapsack may have so many cells, GPUs times jobs, and so many updates, GPUs times items."""
+MAX_CELLS = 50_000_000  # GPUs times jobs of the table of a knapsack, which limits memory
+MAX_UPDATES = 2_000_000_000  # GPUs times items of the table, which limits time
 
 
 @method("heuristic", ANY)
 def two_phase(data: ArylElastic, *, weights: Weights = "extra") -> Solution:
-    """Algorithm 2: shortest job first on base demands, then a knapsack of the extra workers' time savings.
+    """Run Algorithm 2: shortest job first on base demands, then a knapsack of the extra workers' time savings.
 
-    `weights`: `extra`, an item weighs its extra workers and the capacity is what phase one leaves; `whole`, line 17 as
-    it is printed: an item weighs the base demand too, against the same capacity. Under `mean-jct` both phases are done
-    anew at each completion, on the work left. Raises InputError for other weights, and for a table too large to fill.
+    - `weights`: `extra`: an item weighs its extra workers, and the capacity is the number of GPUs that phase one
+      leaves. `whole`: line 17 as printed, an item weighs the base demand too, against the same capacity.
+
+    Under `mean-jct` both phases run again at each completion, on the remaining work. Raises InputError for other
+    weights, and if the table of the knapsack is too large.
     """
     if weights not in ("extra", "whole"):
         raise InputError(f"weights: must be extra or whole, got {weights!r}")
-    refuse_jobs(too_many_cells(data, weights))
+    reject_jobs(too_many_cells(data, weights))
     fastest = data.fastest_workers()
 
     def rule(moment: Moment) -> dict[str, int]:
-        workers, free = moment.admitted()
+        workers, free = moment.admit()  # lines 23 and 24
         wanted = sum((fastest[name] - w) * moment.jobs[name].gpus_per_worker for name, w in workers.items())
         if weights == "extra" and wanted <= free:
             return {name: fastest[name] for name in workers}
-        for name, extra in _knapsack(moment, list(workers), free, weights == "whole").items():
+        for name, extra in _allocate_elastic(moment, list(workers), free, weights == "whole").items():  # line 27
             workers[name] += extra
         return workers
 
@@ -125,7 +127,7 @@ def two_phase(data: ArylElastic, *, weights: Weights = "extra") -> Solution:
 
 
 def too_many_cells(data: ArylElastic, weights: Weights = "extra") -> str | None:
-    """Why the table of the two-phase rule's knapsack is too large to fill, `None` where it is not."""
+    """Return why the table of the two-phase rule's knapsack is too large, `None` if it is not."""
     if weights == "extra" and data.has_room_for(data.fastest_workers()):
         return None
     unit = math.gcd(*(job.gpus_per_worker for job in data.jobs))
@@ -137,19 +139,19 @@ def too_many_cells(data: ArylElastic, weights: Weights = "extra") -> str | None:
     gpus = min(data.whole_gpus - held, all_wanted) // unit + 1
     items = sum(workers[-1] - workers[0] for workers in data.choices())
     cells, updates = gpus * rows, gpus * items
-    if cells > MOST_CELLS:
-        return f"a table of {cells:,} cells, more than {MOST_CELLS:,}"
-    return f"{updates:,} updates of a table, more than {MOST_UPDATES:,}" if updates > MOST_UPDATES else None
+    if cells > MAX_CELLS:
+        return f"a table of {cells:,} cells, more than {MAX_CELLS:,}"
+    return f"{updates:,} updates of a table, more than {MAX_UPDATES:,}" if updates > MAX_UPDATES else None
 
 
-def refuse_jobs(reason: str | None) -> None:
-    """Raise InputError where there is a reason why a rule cannot take the jobs."""
+def reject_jobs(reason: str | None) -> None:
+    """Raise InputError if there is a reason why a rule cannot handle the jobs."""
     if reason is not None:
         raise InputError(f"data.jobs: {reason}")
 
 
-def _knapsack(moment: Moment, admitted: Sequence[str], capacity: int, whole: bool) -> dict[str, int]:
-    """MaxValueDP of Algorithm 2: extra workers of the jobs, a row of the table each, over GPUs."""
+def _allocate_elastic(moment: Moment, admitted: Sequence[str], capacity: int, whole: bool) -> dict[str, int]:
+    """Return extra workers of the jobs by dynamic programming over GPUs (AllocateElastic, lines 10 to 21)."""
     if not admitted:
         return {}
     jobs = [moment.jobs[name] for name in admitted]
@@ -163,10 +165,10 @@ def _knapsack(moment: Moment, admitted: Sequence[str], capacity: int, whole: boo
         after = best.copy()
         for w in range(job.min_workers + 1, job.max_workers + 1):
             speed = moment.speed(name, w)
-            weight = (w if whole else w - job.min_workers) * gpus
+            weight = (w if whole else w - job.min_workers) * gpus  # line 17
             if weight > capacity or speed <= 0:
                 break
-            value = float(longest - moment.left[name] / speed)
+            value = float(longest - moment.left[name] / speed)  # line 18, for any scaling loss
             candidate = best[: capacity + 1 - weight] + value
             better = candidate > after[weight:]
             after[weight:][better] = candidate[better]
@@ -181,33 +183,32 @@ def _knapsack(moment: Moment, admitted: Sequence[str], capacity: int, whole: boo
     return extra
 
 
-MOST_STEPS = 100_000
-"""So many workers may be given one at a time."""
+MAX_STEPS = 100_000  # workers that are given one at a time, which limits time
 Gain = Callable[[Moment, str, int], tuple[Fraction, ...]]
-"""`gain(moment, job, w)`: what worker w + 1 gives a job; where the first numbers tie, the next ones decide."""
+"""`gain(moment, job, w)`: the gain of worker w + 1 of a job; the next numbers break ties of the first."""
 
 
 @method("heuristic", ANY)
 def fifo(data: ArylElastic) -> Solution:
-    """Baseline (section 7.1): jobs begin in file order on their base demand and never scale."""
-    return allocate(data, lambda moment: moment.admitted("fifo")[0])
+    """Start jobs in file order on their base demand, and never scale them: Baseline (section 7.1)."""
+    return allocate(data, lambda moment: moment.admit("fifo")[0])
 
 
 @method("heuristic", ANY)
 def afs(data: ArylElastic) -> Solution:
-    """AFS (section 7.1): base demands by SJF, then one worker at a time to the largest throughput gain per GPU.
+    """Run AFS (section 7.1): base demands by SJF, then one worker at a time to the largest throughput gain per GPU.
 
-    Throughput is relative to that on the base demand, for jobs of several models share no other unit. The paper names
-    no rule for ties; they go to the job first in the file.
+    Throughput is relative to that on the base demand, because jobs of several models have no other common unit. The
+    paper has no rule for ties; they go to the first job in the file.
     """
     return _afs(data, lambda moment, name, w: (_relative_gain(moment, name, w),))
 
 
 @method("heuristic", ANY)
 def afs_gpus(data: ArylElastic) -> Solution:
-    """AFS with throughput in GPUs that scale without loss, the unit of Appendix C; ties to the job first in the file.
+    """Run AFS with throughput in GPUs that scale without loss, the unit of Appendix C; ties go in file order.
 
-    Without a scaling loss every worker gains one GPU per GPU, so that all jobs tie.
+    Without a scaling loss, every worker gains one GPU per GPU, so all jobs tie.
     """
 
     def gain(moment: Moment, name: str, w: int) -> tuple[Fraction, ...]:
@@ -218,37 +219,37 @@ def afs_gpus(data: ArylElastic) -> Solution:
 
 @method("heuristic", ANY)
 def afs_shorter(data: ArylElastic) -> Solution:
-    """AFS on relative throughput with ties to the job that is shorter on its base demand, which the paper's has not."""
+    """Run AFS on relative throughput; ties go to the job that is shorter on its base demand, unlike in the paper."""
     return _afs(data, lambda moment, name, w: (_relative_gain(moment, name, w), -moment.longest(name)))
 
 
 @method("heuristic", ANY)
 def equal_split(data: ArylElastic) -> Solution:
-    """Base demands by FIFO, then one worker at a time to the job with the fewest GPUs."""
+    """Start jobs by FIFO on base demands, then give one worker at a time to the job with the fewest GPUs."""
     return _equal_split(data, "fifo")
 
 
 @method("heuristic", ANY)
 def equal_split_sjf(data: ArylElastic) -> Solution:
-    """Base demands by SJF, then one worker at a time to the job with the fewest GPUs."""
+    """Start jobs by SJF on base demands, then give one worker at a time to the job with the fewest GPUs."""
     return _equal_split(data, "sjf")
 
 
 @method("heuristic", ANY)
 def gandiva(data: ArylElastic) -> Solution:
-    """Opportunistic growth (Gandiva, section 7.1): FIFO as in Baseline; in file order jobs grow while none waits."""
+    """Grow jobs in file order while no job waits; they begin by FIFO as in Baseline (Gandiva, section 7.1)."""
     return _gandiva(data, "fifo")
 
 
 @method("heuristic", ANY)
 def gandiva_sjf(data: ArylElastic) -> Solution:
-    """Opportunistic growth as in `gandiva`, but jobs begin by SJF."""
+    """Grow jobs in file order while no job waits, as in `gandiva`, but start them by SJF."""
     return _gandiva(data, "sjf")
 
 
 @method("heuristic", ANY)
 def favour(data: ArylElastic, *, order: Sequence[str]) -> Solution:
-    """Base demands by SJF, then all that is left to the jobs in `order`, as in Tables 3 and 4.
+    """Start jobs by SJF on base demands, then give all free GPUs to the jobs in `order`, as in Tables 3 and 4.
 
     Raises InputError unless `order` names every job once.
     """
@@ -256,22 +257,22 @@ def favour(data: ArylElastic, *, order: Sequence[str]) -> Solution:
         raise InputError(f"order: must name every job once, got {', '.join(order)}")
 
     def rule(moment: Moment) -> dict[str, int]:
-        workers, free = moment.admitted()
+        workers, free = moment.admit()
         return _grow(moment, workers, free, [name for name in order if name in moment.left])
 
     return allocate(data, rule)
 
 
 def too_many_steps(data: ArylElastic) -> str | None:
-    """Why workers cannot be given one at a time, `None` where they can."""
+    """Return why workers cannot be given one at a time, `None` if they can."""
     fastest = data.fastest_workers()
     wanted = sum(fastest[job.id] - job.min_workers for job in data.jobs)
     steps = min(wanted, data.whole_gpus // min(job.gpus_per_worker for job in data.jobs))
-    return f"{steps:,} workers to give one at a time, more than {MOST_STEPS:,}" if steps > MOST_STEPS else None
+    return f"{steps:,} workers to give one at a time, more than {MAX_STEPS:,}" if steps > MAX_STEPS else None
 
 
 def _relative_gain(moment: Moment, name: str, w: int) -> Fraction:
-    """What worker w + 1 adds to the throughput, of that on the base demand, per GPU."""
+    """Return the throughput gain of worker w + 1 per GPU, relative to the throughput on the base demand."""
     job = moment.jobs[name]
     base = moment.speed(name, job.min_workers)
     return (moment.speed(name, w + 1) - moment.speed(name, w)) / base / job.gpus_per_worker
@@ -279,14 +280,14 @@ def _relative_gain(moment: Moment, name: str, w: int) -> Fraction:
 
 def _afs(data: ArylElastic, gain: Gain) -> Solution:
     if data.scaling_loss:
-        refuse_jobs(too_many_steps(data))
+        reject_jobs(too_many_steps(data))
     jobs = {job.id: job for job in data.jobs}
 
     def alike(name: str, w: int) -> int:
         job = jobs[name]
         return max(1, (job.midpoint if data.scaling_loss else job.max_workers) - w)
 
-    return allocate(data, lambda moment: _one_at_a_time(moment, gain, alike))
+    return allocate(data, lambda moment: _give_one_at_a_time(moment, gain, alike))
 
 
 def _equal_split(data: ArylElastic, queue: Queue) -> Solution:
@@ -294,13 +295,13 @@ def _equal_split(data: ArylElastic, queue: Queue) -> Solution:
         faster = moment.speed(name, w + 1) > moment.speed(name, w)
         return (Fraction(int(faster)), -Fraction(w * moment.jobs[name].gpus_per_worker))
 
-    refuse_jobs(too_many_steps(data))
-    return allocate(data, lambda moment: _one_at_a_time(moment, gain, lambda name, w: 1, queue))
+    reject_jobs(too_many_steps(data))
+    return allocate(data, lambda moment: _give_one_at_a_time(moment, gain, lambda name, w: 1, queue))
 
 
 def _gandiva(data: ArylElastic, queue: Queue) -> Solution:
     def rule(moment: Moment) -> dict[str, int]:
-        workers, free = moment.admitted(queue)
+        workers, free = moment.admit(queue)
         return workers if len(workers) < len(moment.left) else _grow(moment, workers, free, list(moment.left))
 
     return allocate(data, rule)
@@ -316,14 +317,15 @@ def _grow(moment: Moment, workers: dict[str, int], free: int, order: Sequence[st
     return workers
 
 
-def _one_at_a_time(
+def _give_one_at_a_time(
     moment: Moment, gain: Gain, alike: Callable[[str, int], int], queue: Queue = "sjf"
 ) -> dict[str, int]:
-    """One worker at a time to the job of the largest gain, ties in file order, as long as the gain is positive.
+    """Give one worker at a time to the job of the largest gain while a gain is positive; ties go in file order.
 
-    `alike(name, w)`: how many workers more than `w` have the same gain one after the other; they are given at once.
+    - `alike(name, w)`: number of workers after the w-th that have the same gain; they are given at once.
+    - `queue`: which waiting jobs begin first.
     """
-    workers, free = moment.admitted(queue)
+    workers, free = moment.admit(queue)
     offers: list[tuple[tuple[Fraction, ...], int, str]] = []
 
     def enqueue(place: int, name: str) -> None:
@@ -338,7 +340,7 @@ def _one_at_a_time(
     while offers:
         _, place, name = heapq.heappop(offers)
         gpus = moment.jobs[name].gpus_per_worker
-        if gpus <= free:  # A worker that does not fit now never will.
+        if gpus <= free:  # a worker that does not fit now will not fit later
             more = min(alike(name, workers[name]), free // gpus)
             workers[name] += more
             free -= more * gpus

@@ -1,4 +1,4 @@
-"""Policies for a cluster with loaned servers: an order of the queue, who goes back, and who gets the spare GPUs."""
+"""Policies for a cluster with loaned servers: queue order, choice of servers to return, and use of spare GPUs."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from instances.online import Policy
 Online = Policy[LoaningView, Allocation | Changes]
 Order = Literal["fifo", "sjf"]
 Reclaimer = Callable[[ArylReclaim], Sequence[str]]
-"""The servers that go back, of those that host base workers."""
+"""Return the servers to give back, among those that host base workers."""
 Allocator = Callable[[IntArray, IntArray, IntArray, FloatArray, float, int], IntArray]
-"""Workers of jobs from their ranges, GPUs of a worker, work left, scaling loss, and the spare GPUs."""
+"""Return the workers of jobs from their ranges, GPUs per worker, remaining work, scaling loss, and the spare GPUs."""
 
 
 def _relative_gain(
@@ -51,19 +51,21 @@ ALLOCATORS: dict[str, Allocator] = {
     "afs-workers": _gain,
     "gandiva": grow,
 }
-"""Who gets the spare GPUs: phase two of Algorithm 2, AFS in two units, and Gandiva, which grows while no job waits."""
+"""Rules for spare GPUs: phase two of Algorithm 2, AFS in two units, and Gandiva, which grows jobs while none waits."""
 OPPORTUNISTIC = ("gandiva",)
 
 
 class Loaning:
     """A scheduler of a cluster with loaned servers.
 
-    `order`: strict FIFO, where the first job that finds no room holds up the others, or SJF on the base demand, where
-    it is passed over. Without a `reclaimer` no loaned server is used. Those without base workers go back first; where
-    they are too few, `reclaimer` names others. `allocator`: who gets GPUs beyond the base demands, of each kind of
-    servers; `opportunistic` ones only while no job waits. Without one nobody scales, and every job is placed as an
-    inelastic one. With `regroup` the reclaimer is asked at once, and flexible workers may take the place of base
-    workers that go.
+    - `order`: strict FIFO, in which a job that does not fit blocks the others, or SJF on the base demand, in which it
+      is skipped.
+    - `reclaimer`: chooses the servers to return. Without one, loaned servers are not used, and servers without base
+      workers are returned.
+    - `allocator`: distributes the GPUs beyond the base demands, for each kind of servers. Without one, no job scales,
+      and every job is placed like an inelastic one.
+    - `opportunistic`: jobs grow only while no job waits.
+    - `regroup`: flexible workers may replace base workers on returned servers.
     """
 
     def __init__(
@@ -83,11 +85,11 @@ class Loaning:
 
     def decide(self, view: LoaningView) -> Allocation | Changes:
         if view.reclaim:
-            gone = without_base(view) if self.reclaimer is None else self.reclaimer(view)
+            gone = order_by_base_workers(view) if self.reclaimer is None else self.reclaimer(view)
             return Allocation(give_back=tuple(gone[: view.reclaim]), regroup=self.regroup)
         live = view.live
         assert live is not None
-        start, kinds = self._admitted(live)
+        start, kinds = self._admit(live)
         return Changes(
             start=start.tolist(),
             in_order=self.order == "fifo",
@@ -96,66 +98,68 @@ class Loaning:
             scales=self.allocator is not None,
         )
 
-    def _admitted(self, live: Live) -> tuple[IntArray, IntArray]:
+    def _admit(self, live: Live) -> tuple[IntArray, IntArray]:
         demands, order = live.demands, live.waiting
-        room = np.array(live.free_gpus) + np.array(live.flexible_gpus)
+        capacity = np.array(live.free_gpus) + np.array(live.flexible_gpus)
         if self.reclaimer is None:
-            room[LOANED] = 0
-        if not len(order) or not room.any():
+            capacity[LOANED] = 0
+        if not len(order) or not capacity.any():
             return order[:0], order[:0]
         if self.order == "sjf":
             order = order[np.argsort(live.left(order) / demands.min_workers[order], kind="stable")]
         prefers = ~(demands.inelastic | demands.heterogeneous | self._plain | (self.allocator is None))
         arrays = demands.min_workers, demands.gpus, demands.any_gpu, demands.heterogeneous, prefers
-        found: tuple[IntArray, IntArray] = admit(order, *arrays, room, np.array(live.widest), self.order == "fifo")
-        return found
+        admitted: tuple[IntArray, IntArray] = admit(
+            order, *arrays, capacity, np.array(live.widest), self.order == "fifo"
+        )
+        return admitted
 
     def _widths(self, live: Live, start: IntArray, kinds: IntArray) -> dict[int, int]:
-        """Workers of the elastic jobs that run or start, the jobs with the most GPUs a worker first."""
+        """Return the workers of the elastic jobs that run or start, jobs with the most GPUs per worker first."""
         assert self.allocator is not None
         demands = live.demands
-        new = ~demands.inelastic[start]
-        jobs = np.concatenate([live.elastic, start[new]])
+        is_elastic = ~demands.inelastic[start]
+        jobs = np.concatenate([live.elastic, start[is_elastic]])
         if not len(jobs):
             return {}
-        found: dict[int, int] = {}
+        widths: dict[int, int] = {}
         if self.opportunistic and len(live.waiting) > len(start):
             return {int(j): int(demands.min_workers[j]) for j in jobs}
-        kind = np.concatenate([live.kind[live.elastic], kinds[new]])
+        kind = np.concatenate([live.kind[live.elastic], kinds[is_elastic]])
         if self.reclaimer is not None:
             kind = np.where(demands.heterogeneous[jobs], LOANED, kind)
         for pool in (TRAINING, LOANED):
-            here = jobs[kind == pool]
+            in_pool = jobs[kind == pool]
             taken = demands.min_workers[start] * demands.gpus[pool, start]
             spare = live.free_gpus[pool] + live.flexible_gpus[pool] - int(taken[kinds == pool].sum())
-            if len(here):
-                gpus = demands.gpus[pool, here]
-                least, most, left = demands.min_workers[here], demands.max_workers[here], live.left(here)
+            if len(in_pool):
+                gpus = demands.gpus[pool, in_pool]
+                least, most, left = demands.min_workers[in_pool], demands.max_workers[in_pool], live.left(in_pool)
                 workers = self.allocator(least, most, gpus, left, self._loss, max(0, spare))
                 order = np.argsort(-gpus, kind="stable")
-                found |= dict(zip(here[order].tolist(), np.asarray(workers)[order].tolist(), strict=True))
-        return found
+                widths |= dict(zip(in_pool[order].tolist(), np.asarray(workers)[order].tolist(), strict=True))
+        return widths
 
 
-def without_base(view: LoaningView) -> list[str]:
-    """Servers on loan without base workers, idle ones first (section 5.3), then the others."""
+def order_by_base_workers(view: LoaningView) -> list[str]:
+    """Return the loaned servers by preference: idle ones, those without base workers (section 5.3), the others."""
     assert view.live is not None
-    hosted = sorted(view.live.hosted(), key=lambda found: (len(found[1]) > 0, len(found[2])))
+    hosted = sorted(view.live.hosted(), key=lambda entry: (len(entry[1]) > 0, len(entry[2])))
     return [name for name, _, _ in hosted]
 
 
 def flexible_first(
     reclaimer: Reclaimer, preemption_seconds: float | None = None
 ) -> Callable[[LoaningView], Sequence[str]]:
-    """Servers without base workers go back, and where they are too few, those that `reclaimer` names among the rest.
+    """Return a reclaimer that prefers servers without base workers, and asks `reclaimer` for the remaining number.
 
-    With `preemption_seconds` lost GPU-hours are counted instead of jobs.
+    - `preemption_seconds`: if given, lost GPU-hours are minimised instead of preempted jobs.
     """
 
-    def gone(view: LoaningView) -> Sequence[str]:
+    def choose_servers(view: LoaningView) -> Sequence[str]:
         assert view.live is not None
         hosted = list(view.live.hosted())
-        free = sorted((found for found in hosted if not found[1]), key=lambda found: len(found[2]))
+        free = sorted((entry for entry in hosted if not entry[1]), key=lambda entry: len(entry[2]))
         names = [name for name, _, _ in free][: view.reclaim]
         if len(names) == view.reclaim:
             return names
@@ -173,13 +177,13 @@ def flexible_first(
         )
         return [*names, *reclaimer(problem)]
 
-    return gone
+    return choose_servers
 
 
-def any_workers(reclaimer: Reclaimer) -> Callable[[LoaningView], Sequence[str]]:
-    """The servers that `reclaimer` names among all on loan, where a job goes on with as many workers as it needs."""
+def reclaim_any_workers(reclaimer: Reclaimer) -> Callable[[LoaningView], Sequence[str]]:
+    """Return a reclaimer over all loaned servers, in which a job continues while it has enough workers of any kind."""
 
-    def gone(view: LoaningView) -> Sequence[str]:
+    def choose_servers(view: LoaningView) -> Sequence[str]:
         assert view.live is not None
         hosted = list(view.live.hosted())
         servers = tuple(name for name, _, _ in hosted)
@@ -187,17 +191,17 @@ def any_workers(reclaimer: Reclaimer) -> Callable[[LoaningView], Sequence[str]]:
         jobs = tuple(loaned_workers(view.jobs[name], set(servers)) for name in names)
         return reclaimer(ArylReclaim(servers=servers, jobs=jobs, reclaim=view.reclaim))
 
-    return gone
+    return choose_servers
 
 
-def at_random(seed: int) -> Reclaimer:
-    """Servers drawn at random (section 7.1), others each time."""
+def draw_servers(seed: int) -> Reclaimer:
+    """Return a reclaimer that draws servers at random (section 7.1), from a new state each time."""
     rng = random.Random(seed)
     return lambda problem: rng.sample(problem.servers, problem.reclaim)
 
 
 class Fallback:
-    """Base demands alone, the shortest job first; servers without base workers go back first. It has no memory."""
+    """Base demands only, by SJF; servers without base workers are returned first. The policy has no state."""
 
     def decide(self, view: LoaningView) -> Allocation:
         if not view.reclaim:

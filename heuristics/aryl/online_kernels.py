@@ -1,4 +1,4 @@
-"""Compiled loops of Aryl's online policies (numba): who starts, and who gets the spare GPUs."""
+"""Compiled loops of Aryl's online policies (numba): admission of jobs, and distribution of spare GPUs."""
 
 from __future__ import annotations
 
@@ -20,18 +20,23 @@ def admit(
     widest: IntArray,
     strict: bool,
 ) -> tuple[IntArray, IntArray]:
-    """Waiting jobs in `order` whose base demand finds room, and the kind of servers that is counted on for each.
+    """Return the waiting jobs whose base demand fits, and for each the kind of servers that is reserved.
 
-    `room`: GPUs of training and loaned servers that base workers could have; it is used up. A job that does not fit is
-    passed over, or with `strict` ends the search.
+    - `order`: waiting jobs by priority.
+    - `least`, `gpus`: base workers, and GPUs per worker on each kind of servers.
+    - `any_gpu`, `mixed`: whether a job may run on loaned servers, and on both kinds at once.
+    - `prefers_loaned`: whether loaned servers are tried first.
+    - `room`: GPUs of training and of loaned servers for base workers; it is reduced in place.
+    - `widest`: maximum number of GPUs on one server that base workers could use, for each kind.
+    - `strict`: whether a job that does not fit ends the search, instead of being skipped.
     """
-    found = np.empty(len(order), dtype=np.int64)
+    admitted = np.empty(len(order), dtype=np.int64)
     kinds = np.empty(len(order), dtype=np.int64)
     n = 0
     for j in order:
         kind = -1
-        for turn in range(2):
-            k = 1 - turn if prefers_loaned[j] else turn
+        for attempt in range(2):
+            k = 1 - attempt if prefers_loaned[j] else attempt
             if (k == 0 or any_gpu[j]) and gpus[k, j] <= widest[k] and least[j] * gpus[k, j] <= room[k]:
                 kind = k
                 room[k] -= least[j] * gpus[k, j]
@@ -43,27 +48,29 @@ def admit(
                 room[0] -= on_training * gpus[0, j]
                 room[1] -= (least[j] - on_training) * gpus[1, j]
         if kind >= 0:
-            found[n] = j
+            admitted[n] = j
             kinds[n] = kind
             n += 1
         elif strict:
             break
         if room[0] <= 0 and room[1] <= 0:
             break
-    return found[:n], kinds[:n]
+    return admitted[:n], kinds[:n]
 
 
 @compiled
 def speed(workers: int, midpoint: int, loss: float) -> float:
-    """Throughput on so many workers (section 7.2)."""
+    """Return the throughput on a number of workers (section 7.2)."""
     return workers * max(0.0, 1.0 - loss * max(0, workers - midpoint))
 
 
 @compiled
 def knapsack(least: IntArray, most: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int) -> IntArray:
-    """Workers of each job under which the running times on the base demands are shortened the most (section 5.2).
+    """Return the workers of each job that save the most running time compared with the base demands (section 5.2).
 
-    `capacity`: GPUs beyond the base demands. By dynamic programming over GPUs.
+    - `capacity`: GPUs beyond the base demands.
+
+    The method is dynamic programming over GPUs.
     """
     n = len(least)
     wanted = 0
@@ -101,9 +108,9 @@ def knapsack(least: IntArray, most: IntArray, gpus: IntArray, left: FloatArray, 
 def largest_gain(
     least: IntArray, most: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int, relative: bool
 ) -> IntArray:
-    """AFS: one worker at a time to the job whose throughput gains the most per GPU; ties to the first job.
+    """Run AFS: one worker at a time to the job whose throughput gains most per GPU; ties go to the first job.
 
-    `relative`: throughput as a share of that on the base demand, else in workers.
+    - `relative`: whether throughput is relative to that on the base demand, instead of in workers.
     """
     workers = least.copy()
     while True:
@@ -123,7 +130,7 @@ def largest_gain(
 
 @compiled
 def grow(least: IntArray, most: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int) -> IntArray:
-    """Gandiva: jobs in order take all that is there, as far as it makes them faster."""
+    """Run Gandiva: jobs in order take all free GPUs that make them faster."""
     workers = least.copy()
     for j in range(len(least)):
         middle = (least[j] + most[j]) // 2

@@ -13,23 +13,23 @@ Hosts = dict[str, int]
 
 @method("heuristic", ANY)
 def best_fit_decreasing(data: ArylPlacement) -> Solution:
-    """Jobs by decreasing GPUs per worker, each worker on the server in use that fits best, else on a new one.
+    """Place jobs by decreasing GPUs per worker, each worker on the best-fitting server in use, or on a new one.
 
-    Heterogeneous jobs come last, ties go to the job and the server first in the file. A job is on the kind of servers
-    that it prefers if all of its base workers fit there, else on the other one. A heterogeneous job prefers worker by
-    worker.
+    Heterogeneous jobs come last. Ties go to the first job and the first server in the file. A job is on its preferred
+    kind of servers if all of its base workers fit there, otherwise on the other kind. A heterogeneous job has a
+    preference per worker.
     """
     placement = _Placement(data)
     for job in sorted(data.jobs, key=lambda job: (job.heterogeneous, -job.gpus_per_worker)):
         if job.heterogeneous:
-            placement.on_both(job)
+            placement.place_on_both_kinds(job)
         else:
-            placement.on_one(job)
+            placement.place_on_one_kind(job)
     return placement.placed
 
 
 class _Placement:
-    """Free GPUs and what servers host, while jobs are placed one after the other."""
+    """Free GPUs and hosted parts of the servers, while jobs are placed one after another."""
 
     def __init__(self, data: ArylPlacement) -> None:
         self.grouped = data.grouped
@@ -39,30 +39,32 @@ class _Placement:
         self.hosts: dict[str, Part | None] = {server.id: server.hosts for server in data.servers}
         self.placed: dict[str, dict[str, Hosts]] = {"base": {}, "flexible": {}}
 
-    def on_one(self, job: PlacedJob) -> None:
-        """All workers on one kind of servers, the preferred one first."""
+    def place_on_one_kind(self, job: PlacedJob) -> None:
+        """Place all workers on one kind of servers, the preferred one first."""
         first = job.preferred("base")
         for kind in sorted(job.kinds, key=lambda kind: kind != first):
             base = self._place(job, "base", (kind,), job.base_workers)
             if sum(base.values()) < job.base_workers:
-                self._take_back(job, base)
+                self._remove(job, base)
                 continue
             flexible = self._place(job, "flexible", (kind,), job.flexible_workers)
             if base or flexible:
                 self._keep(job, base, flexible)
                 return
 
-    def on_both(self, job: PlacedJob) -> None:
-        """Each worker on the kind of servers that its part prefers, or on the other one."""
-        order = {part: tuple(sorted(KINDS, key=lambda k: k != wanted)) for part, wanted in self._wanted(job).items()}
+    def place_on_both_kinds(self, job: PlacedJob) -> None:
+        """Place each worker on the kind of servers that its part prefers, or on the other one."""
+        order = {
+            part: tuple(sorted(KINDS, key=lambda k: k != wanted)) for part, wanted in self._preferences(job).items()
+        }
         base = self._place(job, "base", order["base"], job.base_workers)
         if sum(base.values()) < job.base_workers:
-            self._take_back(job, base)
+            self._remove(job, base)
             return
         self._keep(job, base, self._place(job, "flexible", order["flexible"], job.flexible_workers))
 
     @staticmethod
-    def _wanted(job: PlacedJob) -> dict[Part, Kind]:
+    def _preferences(job: PlacedJob) -> dict[Part, Kind]:
         return {part: job.preferred(part) for part in PARTS}
 
     def _keep(self, job: PlacedJob, base: Hosts, flexible: Hosts) -> None:
@@ -71,10 +73,10 @@ class _Placement:
                 self.placed[part][job.id] = hosts
 
     def _place(self, job: PlacedJob, part: Part, kinds: tuple[Kind, ...], workers: int) -> Hosts:
-        """As many of the workers as fit, by server."""
+        """Place as many of the workers as fit, and return their number by server."""
         hosts: Hosts = {}
         for _ in range(workers):
-            server = next((found for kind in kinds if (found := self._best(job.gpus_on(kind), part, kind))), None)
+            server = next((fit for kind in kinds if (fit := self._best_server(job.gpus_on(kind), part, kind))), None)
             if server is None:
                 break
             hosts[server] = hosts.get(server, 0) + 1
@@ -82,8 +84,8 @@ class _Placement:
             self.used[server], self.hosts[server] = True, self.hosts[server] or part
         return hosts
 
-    def _best(self, gpus: int, part: Part, kind: Kind) -> str | None:
-        """The server in use with the fewest free GPUs that are enough, else the empty one."""
+    def _best_server(self, gpus: int, part: Part, kind: Kind) -> str | None:
+        """Return the server in use with the fewest free GPUs that suffice, otherwise an empty one."""
         fitting = [
             name
             for name, server in self.servers.items()
@@ -93,7 +95,7 @@ class _Placement:
         ]
         return min(fitting, key=lambda name: (not self.used[name], self.free[name]), default=None)
 
-    def _take_back(self, job: PlacedJob, hosts: Hosts) -> None:
+    def _remove(self, job: PlacedJob, hosts: Hosts) -> None:
         for name, n in hosts.items():
             server = self.servers[name]
             self.free[name] += n * job.gpus_on(server.kind)
