@@ -1,7 +1,7 @@
 """Heuristics of Eva (Chang and Venkataraman, EuroSys'25, doi 10.1145/3689031.3717483).
 
-Renting one instance a task, Full Reconfiguration (Algorithm 1) with two tie-breaks and as in the authors' artifact,
-Partial Reconfiguration and the criterion that chooses between the two (section 4.5).
+They are No-Packing, which rents one instance per task; Full Reconfiguration (Algorithm 1) with two tie-breaks and as in
+the authors' artifact; Partial Reconfiguration; and the criterion that chooses between the last two (section 4.5).
 """
 
 from heuristics.eva.partial_reconfiguration import (

@@ -1,4 +1,4 @@
-"""Policies for Eva's cloud by name, the two that plan nothing, and Eva with another planner in it."""
+"""Online policies for Eva's cloud by name, two policies that do not plan, and Eva with another planner."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from instances.online import Policy
 
 
 class NoPacking:
-    """Every task that waits gets an instance of its own; an instance that is empty is given up."""
+    """Every pending task gets its own instance; empty instances are terminated."""
 
     def __init__(self, data: EvaCloud) -> None:
         arrays = cloud_arrays(data)
@@ -38,8 +38,8 @@ Online = Policy[CloudView, Configuration]
 
 
 def eva_with(data: EvaCloud, planner: Callable[[CloudView], Configuration | None]) -> Online:
-    """Eva with another planner in the place of Full Reconfiguration; one that answers `None` leaves it to that."""
-    from heuristics.eva.online_eva import Eva  # with its compiled loops, only where it is asked for
+    """Return Eva with another planner instead of Full Reconfiguration, which is the fallback if it returns `None`."""
+    from heuristics.eva.online_eva import Eva  # imports compiled loops
 
     return Eva(data, planner=planner)
 
@@ -62,11 +62,11 @@ ONLINE: Mapping[str, Callable[[EvaCloud], Online]] = {
     "eva-without-partial": partial(_eva, partial=False),
     "eva-without-throughput": partial(_eva, interference=False),
 }
-"""Policies that decide round by round, made afresh for a workload."""
+"""Online policies, created for each workload."""
 
 
 class WaitingAlone:
-    """Each task that waits gets an instance of its own, the others stay: a policy without a memory."""
+    """Each pending task gets its own instance, the others stay: a policy without state."""
 
     def decide(self, view: CloudView) -> Configuration:
         kinds = sorted(view.instance_types.values(), key=lambda kind: kind.usd_per_hour)

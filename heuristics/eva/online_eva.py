@@ -1,7 +1,7 @@
-"""Eva as time goes by: in every round Full or Partial Reconfiguration, whichever promises more (section 4.5).
+"""Eva as an online policy: each round uses Full or Partial Reconfiguration, whichever is worth more (section 4.5).
 
-What is learned of throughput as compiled code takes it, the plans of a round, as in the authors' artifact, and the
-choice between them.
+The module contains the learned throughput in the form for compiled code, the plans of a round as in the authors'
+artifact, and the choice between them.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from instances.eva.cloud_arrays import cloud_arrays
 from instances.eva.learned import LearnedThroughput, MeanThroughput
 from instances.eva.online import CloudView, Configuration, Hosting, TaskState
 
-LEAST_SLOTS = 1 << 12
-LARGEST_SET = 4096  # tasks on one instance whose default is worked out beforehand
-SEED = 11  # of the random numbers of the classes, 64 bits each: two sets with one key are not to be expected
+MIN_SLOTS = 1 << 12  # initial size of the hash table, a power of two
+MAX_SET = 4096  # number of tasks on one instance up to which the default throughput is tabulated
+SEED = 11  # seed of the 64-bit random numbers of the classes, which make collisions of keys very unlikely
 
 
 class LearnedTable:
-    """The `Table` of a `LearnedThroughput`, for classes by their places in `names`, which are in order of name."""
+    """The `Table` of a `LearnedThroughput`, for classes by their index in `names`, which are sorted."""
 
     def __init__(self, names: list[str], default: float, *, interference: bool = True) -> None:
         self._place = {name: c for c, name in enumerate(names)}
@@ -51,29 +51,29 @@ class LearnedTable:
         self.table = Table(
             pair=np.full((n, n), default if interference else 1.0),
             known=np.full(n, not interference),
-            power=np.array([default**k for k in range(LARGEST_SET)]),
+            power=np.array([default**k for k in range(MAX_SET)]),
             weight=weight,
-            keys=np.zeros(LEAST_SLOTS, dtype=np.uint64),
-            values=np.zeros(LEAST_SLOTS),
+            keys=np.zeros(MIN_SLOTS, dtype=np.uint64),
+            values=np.zeros(MIN_SLOTS),
         )
 
     def update(self, learned: LearnedThroughput) -> None:
-        """Take in what has been learned since the last call."""
+        """Record what has been learned since the last call."""
         for entry in learned.changes[self._read :]:
             self._set(entry)
         self._read = len(learned.changes)
 
     def _set(self, entry: MeanThroughput) -> None:
-        name, beside = entry.key
+        name, neighbours = entry.key
         kind = self._place[name]
         self.table.known[kind] = True
-        if len(beside) == 1:
-            self.table.pair[kind, self._place[beside[0]]] = entry.mean
-        elif beside:
-            self._set_of_many(kind, beside, entry.mean)
+        if len(neighbours) == 1:
+            self.table.pair[kind, self._place[neighbours[0]]] = entry.mean
+        elif neighbours:
+            self._set_of_many(kind, neighbours, entry.mean)
 
-    def _set_of_many(self, kind: int, beside: tuple[str, ...], mean: float) -> None:
-        self._sets += store(self.table, kind, np.array([self._place[name] for name in beside]), mean)
+    def _set_of_many(self, kind: int, neighbours: tuple[str, ...], mean: float) -> None:
+        self._sets += store(self.table, kind, np.array([self._place[name] for name in neighbours]), mean)
         if 2 * self._sets > len(self.table.keys):
             old, size = self.table, 2 * len(self.table.keys)
             self.table = old._replace(keys=np.zeros(size, dtype=np.uint64), values=np.zeros(size))
@@ -81,7 +81,7 @@ class LearnedTable:
 
 
 class Rentable:
-    """The types and classes of a workload as compiled code takes them, classes in order of name."""
+    """The types and classes of a workload in the form for compiled code, classes sorted by name."""
 
     def __init__(self, data: EvaCloud) -> None:
         arrays = cloud_arrays(data)
@@ -103,7 +103,7 @@ class Rentable:
         )
 
     def tasks(self, kinds: Sequence[int], size: Sequence[int], on: Sequence[int]) -> RoundTasks:
-        """Tasks of some classes, with the number of tasks of each one's job, and the instance that each is on."""
+        """Return tasks by class, with the number of tasks of each one's job and its instance."""
         kind = np.array(kinds, dtype=np.int64)
         return RoundTasks(
             kind=kind,
@@ -114,20 +114,20 @@ class Rentable:
         )
 
     def empty_plan(self, tasks: int, instances: int) -> PlanArrays:
-        """A plan without instances, with room for all that `tasks` tasks and `instances` rented ones can need."""
-        most = tasks + instances
+        """Return a plan without instances, large enough for `tasks` tasks and `instances` rented instances."""
+        capacity = tasks + instances
         return PlanArrays(
             length=np.zeros(1, dtype=np.int64),
-            type=np.empty(most, dtype=np.int64),
-            rented=np.empty(most, dtype=np.int64),
-            held=np.empty(most, dtype=np.int64),
-            members=np.empty((most, tasks), dtype=np.int64),
-            free=np.empty((most, self.types.capacity.shape[1]), dtype=np.int64),
+            type=np.empty(capacity, dtype=np.int64),
+            rented=np.empty(capacity, dtype=np.int64),
+            held=np.empty(capacity, dtype=np.int64),
+            members=np.empty((capacity, tasks), dtype=np.int64),
+            free=np.empty((capacity, self.types.capacity.shape[1]), dtype=np.int64),
             used=np.zeros(instances, dtype=np.bool_),
         )
 
     def price_alone(self, job_classes: Sequence[str], table: LearnedTable) -> float:
-        """Price of the instances that Partial Reconfiguration rents for the tasks of one job alone, USD a second."""
+        """Return the price of the instances that Partial Reconfiguration rents for one job alone, USD per second."""
         n = len(job_classes)
         if n == 1:
             return self.price[self.cheapest[self.place[job_classes[0]]]] / 3600
@@ -163,36 +163,36 @@ class Round:
         self.movable = [i for i, held in enumerate(pinned) if not held]
         self._waiting = [i for i in self.movable if self.states[i].instance is None]
 
-    def pinned_plan(self) -> PlanArrays:
-        """The instances with tasks on their way, and those tasks."""
+    def plan_pinned(self) -> PlanArrays:
+        """Return a plan with the instances that have launching tasks, and these tasks."""
         plan = self.rentable.empty_plan(len(self.states), len(self.instances))
         keep(plan, self.rentable.types, self.tasks, self._pinned, self._type)
         return plan
 
     def partial(self) -> PlanArrays:
-        """Partial Reconfiguration: tasks that wait, and those of instances that do not pay, are placed anew.
+        """Run Partial Reconfiguration: place pending tasks, and those of instances that do not pay, again.
 
-        They go onto instances that are kept wherever they fit, and only then does Algorithm 1 rent others.
+        Tasks go to kept instances wherever they fit; then Algorithm 1 rents others.
         """
-        plan = self.pinned_plan()
+        plan = self.plan_pinned()
         moving = list(self._waiting)
         for i, on in enumerate(self._on):
             if not plan.used[i] and on and not self._pays(i, on):
                 moving += on
-        gone = set(moving)
-        kept = np.array([i for i in self.movable if i not in gone], dtype=np.int64)
+        moving_set = set(moving)
+        kept = np.array([i for i in self.movable if i not in moving_set], dtype=np.int64)
         keep(plan, self.rentable.types, self.tasks, kept, self._type)
         self._place(plan, np.array(moving, dtype=np.int64))
         return plan
 
     def full(self) -> PlanArrays:
-        """Full Reconfiguration: all tasks that are not on their way are placed anew, first beside those that are."""
-        plan = self.pinned_plan()
+        """Run Full Reconfiguration: place all tasks that are not launching again, first next to those that are."""
+        plan = self.plan_pinned()
         self._place(plan, np.array(self.movable, dtype=np.int64))
         return plan
 
     def plan_of(self, configuration: Configuration) -> PlanArrays:
-        """A configuration as a plan."""
+        """Return a configuration as a plan."""
         place = {name: i for i, name in enumerate(self.instances)}
         plan = self.rentable.empty_plan(len(self.states), len(self.instances))
         for hosting in configuration.instances or ():
@@ -215,14 +215,14 @@ class Round:
         provision(plan, types, tasks, table, left, self._type, self._ready, self._held)
 
     def saving(self, plan: PlanArrays) -> float:
-        """Provision saving S of a plan, USD a second; the price is rounded to cents an hour, as in the artifact."""
+        """Return the provision saving S of a plan, USD per second; prices are in cents per hour, as in the artifact."""
         price = 0.0
         for kind in plan.type[: plan.length[0]].tolist():
             price += self.rentable.price[kind]
         return float(saving(self.tasks, self.table.table, plan)) / 3600 - round(price, 2) / 3600
 
-    def moved(self, plan: PlanArrays) -> tuple[list[str], list[int]]:
-        """The jobs with a task that is not where it was, first placements included, and the types that are rented."""
+    def list_moves(self, plan: PlanArrays) -> tuple[list[str], list[int]]:
+        """Return the jobs with a task that moves or is placed for the first time, and the types of new instances."""
         jobs: dict[str, None] = {}
         length = plan.length[0]
         new = []
@@ -237,10 +237,10 @@ class Round:
         return list(jobs), new
 
     def configuration(self, plan: PlanArrays) -> Configuration:
-        """A plan as a decision."""
+        """Return a plan as a decision."""
         length = plan.length[0]
         rows = zip(plan.type[:length].tolist(), plan.rented[:length].tolist(), plan.held[:length].tolist(), strict=True)
-        found = Configuration(
+        configuration = Configuration(
             instances=tuple(
                 Hosting(
                     self.rentable.kinds[kind],
@@ -250,23 +250,23 @@ class Round:
                 for p, (kind, rented, count) in enumerate(rows)
             )
         )
-        return self._order.launching(self._view, found)
+        return self._order.launching(self._view, configuration)
 
 
 Planner = Callable[[CloudView], Configuration | None]
-"""What plans all tasks of a moment anew; `None` where it finds nothing."""
+"""Plan all tasks of an observation; return `None` without a plan."""
 SECONDS = 3600
 
 
 @dataclass(frozen=True)
 class EvaParameters:
-    """How Eva decides.
+    """The parameters of Eva.
 
-    - `full`, `partial`: whether it may reconfigure fully, and partially.
-    - `whole_jobs`: whether Algorithm 1 charges a task that is slowed down for all tasks of the job (section 4.4).
-    - `interference`: whether it prices tasks by their learned throughput (TNRP) or as if they ran alone (RP).
-    - `horizon_seconds`: how long a configuration is taken to last; `None` is the estimate of section 4.5.
-    - `setup_seconds`: of a new instance that count as the cost of a migration.
+    - `full`, `partial`: whether Full and Partial Reconfiguration are allowed.
+    - `whole_jobs`: whether Algorithm 1 charges a slowed task for all tasks of its job (section 4.4).
+    - `interference`: whether tasks are priced by their learned throughput (TNRP), or as if they ran alone (RP).
+    - `horizon_seconds`: assumed duration of a configuration; `None` for the estimate of section 4.5.
+    - `setup_seconds`: setup time of a new instance that counts as migration cost.
     """
 
     full: bool = True
@@ -278,10 +278,11 @@ class EvaParameters:
 
 
 class Horizon:
-    """How long a configuration will last: D-hat = -1 / (lambda ln(1 - p)) (section 4.5), as the artifact estimates it.
+    """The expected duration of a configuration: D-hat = -1 / (lambda ln(1 - p)) (section 4.5), as in the artifact.
 
-    Events are arrivals and ends of jobs as seen at rounds, lambda their rate from the first to the last, p the rounds
-    that a full reconfiguration has won over the events. Before it has won, D is the time since the start.
+    Events are arrivals and completions as seen in rounds. lambda is their rate from the first to the last. p is the
+    number of rounds that Full Reconfiguration has won, over the number of events. Before it has won, D is the time
+    since the start.
     """
 
     def __init__(self) -> None:
@@ -291,11 +292,11 @@ class Horizon:
         self._ends: dict[str, float] = {}
 
     def note(self, view: CloudView) -> None:
-        """Take in the jobs that have ended."""
+        """Record the jobs that have ended."""
         self._ends.update(view.finished)
 
     def update(self, view: CloudView, movable: set[str]) -> None:
-        """Take in a round: a job has arrived if it could not be moved at the last round, and ended if it is gone."""
+        """Record a round: a job has arrived if it was not movable in the last round, and ended if it is gone."""
         ended = {name: end for name, end in self._ends.items() if name in self._movable}
         new = [view.jobs[name].arrival_seconds for name in view.jobs if name not in self._movable]
         self.events += sorted([*new, *ended.values()])
@@ -303,7 +304,7 @@ class Horizon:
         self._movable = movable
 
     def seconds(self, now: float) -> float:
-        """D; not a number where p is above 1, or cannot be told from one event."""
+        """Return D, seconds; NaN if p is above 1, or if there is a single event."""
         p = self.won / max(1, len(self.events))
         if p == 0:
             return now
@@ -314,7 +315,7 @@ class Horizon:
 
 
 class Eva:
-    """Eva's scheduler as in the authors' artifact; with `planner` that plans in the place of Full."""
+    """Eva's scheduler as in the authors' artifact; `planner`, if given, replaces Full Reconfiguration."""
 
     def __init__(
         self, data: EvaCloud, parameters: EvaParameters = EvaParameters(), planner: Planner | None = None
@@ -322,7 +323,7 @@ class Eva:
         self.parameters, self.planner = parameters, planner
         self.horizon = Horizon()
         self.rounds = self.full_rounds = 0
-        """Rounds with tasks that could move, and those of them that were full reconfigurations."""
+        """Numbers of rounds with movable tasks, and of full reconfigurations among them."""
         self._rentable = Rentable(data)
         self._table = LearnedTable(self._rentable.names, data.believed_throughput, interference=parameters.interference)
         self._alone = LearnedTable(self._rentable.names, data.believed_throughput)
@@ -332,7 +333,7 @@ class Eva:
         self._planned: tuple[int, Configuration | None] = (-1, None)
 
     def totals(self) -> dict[str, int]:
-        """Rounds with tasks that could move, and how many of them were full reconfigurations."""
+        """Return the numbers of rounds with movable tasks, and of full reconfigurations among them."""
         return {"rounds": self.rounds, "full_rounds": self.full_rounds}
 
     def decide(self, view: CloudView) -> Configuration:
@@ -345,13 +346,13 @@ class Eva:
             self._price_alone[name] = self._rentable.price_alone(classes, self._alone)
         round_ = Round(self._rentable, self._table, view, self._order, whole_jobs=self.parameters.whole_jobs)
         if not round_.movable:
-            return round_.configuration(round_.pinned_plan())
+            return round_.configuration(round_.plan_pinned())
         self.rounds += 1
-        plan = self._chosen(round_, view)
+        plan = self._choose(round_, view)
         return round_.configuration(plan)
 
-    def _chosen(self, round_: Round, view: CloudView) -> PlanArrays:
-        """Full Reconfiguration where it promises more, to the cent (equation 1)."""
+    def _choose(self, round_: Round, view: CloudView) -> PlanArrays:
+        """Return the plan of Full Reconfiguration if it is worth more to the cent, otherwise Partial (equation 1)."""
         partial = round_.partial() if self.parameters.partial else None
         full = self._full(round_, view) if self.parameters.full else None
         self.horizon.update(view, {round_.states[i].job for i in round_.movable})
@@ -361,7 +362,9 @@ class Eva:
         if partial is not None:
             seconds = self.parameters.horizon_seconds
             seconds = self.horizon.seconds(view.now) if seconds is None else seconds
-            if not self._promise(round_, full, seconds, view) > self._promise(round_, partial, seconds, view):
+            if not self._compute_worth(round_, full, seconds, view) > self._compute_worth(
+                round_, partial, seconds, view
+            ):
                 return partial
         self.horizon.won += 1
         self.full_rounds += 1
@@ -375,9 +378,9 @@ class Eva:
         planned = self._planned[1]
         return round_.full() if planned is None or planned.instances is None else round_.plan_of(planned)
 
-    def _promise(self, round_: Round, plan: PlanArrays, seconds: float, view: CloudView) -> float:
-        """S D - M of a plan, USD, rounded to cents."""
-        jobs, new = round_.moved(plan)
+    def _compute_worth(self, round_: Round, plan: PlanArrays, seconds: float, view: CloudView) -> float:
+        """Return S D - M of a plan, USD, rounded to cents."""
+        jobs, new = round_.list_moves(plan)
         cost = 0.0
         for name in jobs:
             cost += self._migration_cost(name, view)
@@ -388,12 +391,12 @@ class Eva:
         return total if math.isnan(total) or math.isinf(total) else round(total, 2)
 
     def _migration_cost(self, name: str, view: CloudView) -> float:
-        """Delays of a job's move as seen so far, at the price of the job alone, USD."""
+        """Return the cost of a job's move, USD: the delays observed so far, at the price of the job alone."""
         longest = init = 0.0
         for task in view.jobs[name].tasks:
             state = view.tasks[task]
             kind = self._classes[state.task_class]
-            seen = (kind.fetch_seconds + kind.build_seconds) * state.seen_launch
-            longest = max(longest, seen + kind.upload_seconds * state.seen_upload)
+            delay = (kind.fetch_seconds + kind.build_seconds) * state.seen_launch
+            longest = max(longest, delay + kind.upload_seconds * state.seen_upload)
             init = max(init, kind.init_seconds)
         return (longest + init) * self._price_alone[name]

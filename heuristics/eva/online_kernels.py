@@ -1,7 +1,7 @@
-"""Compiled loops of Eva's rounds (numba): what is believed of throughput, values of sets of tasks, plans, Algorithm 1.
+"""Compiled loops of Eva's rounds (numba): estimated throughput, values of sets of tasks, plans, and Algorithm 1.
 
-Tasks, classes, types and instances go by their places. Sums and products are in the order of the authors' artifact, so
-that ties are decided as there: equal values differ in their last digits.
+Tasks, classes, types and instances are indices. Sums and products are in the order of the authors' artifact, so that
+ties are broken as there: equal values may differ in their last digits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NOBODY = -1
 
 
 class Types(NamedTuple):
-    """What can be rented: `demand` (K, C, R), `capacity` (K, R), `price` (K,); types by falling and by rising price."""
+    """The types: `demand` (K, C, R), `capacity` (K, R), `price` (K,), and orders by decreasing and increasing price."""
 
     demand: Int
     capacity: Int
@@ -32,11 +32,14 @@ class Types(NamedTuple):
 
 
 class Table(NamedTuple):
-    """What is learned of throughput.
+    """The learned throughput.
 
-    `pair` (C, C) of a class beside one other; `known` (C,) whether anything was observed of a class; `power` (L,) the
-    default of so many others, for a class of which nothing was. `keys` and `values` are a hash table of larger sets:
-    the key of a class beside others is made of the sum of their random numbers `weight` (C,), 0 is no key.
+    - `pair` (C, C): throughput of a class next to one other task.
+    - `known` (C,): whether there is any observation of a class.
+    - `power` (L,): default throughput next to L other tasks, for a class without observations.
+    - `weight` (C,): random numbers of the classes.
+    - `keys`, `values`: a hash table of larger sets. The key of a class and its neighbours is computed from the sum of
+      the neighbours' weights; 0 marks a free slot.
     """
 
     pair: Float
@@ -48,7 +51,7 @@ class Table(NamedTuple):
 
 
 class RoundTasks(NamedTuple):
-    """Tasks of a round (n,): class, reservation price, tasks of the job, instance that each is on, cheapest type."""
+    """The tasks of a round (n,): class, reservation price, number of tasks of the job, instance, and cheapest type."""
 
     kind: Int
     price: Float
@@ -59,7 +62,7 @@ class RoundTasks(NamedTuple):
 
 @compiled
 def key_of(weight: Hash, kind: int, others: np.uint64) -> np.uint64:
-    """The key of a class beside others whose weights add up to `others`."""
+    """Return the key of a class next to other tasks, whose weights add up to `others`."""
     x = weight[kind] * np.uint64(0x9E3779B97F4A7C15) + others
     x ^= x >> np.uint64(31)
     x *= np.uint64(0xBF58476D1CE4E5B9)
@@ -69,7 +72,7 @@ def key_of(weight: Hash, kind: int, others: np.uint64) -> np.uint64:
 
 @compiled
 def slot_of(keys: Hash, key: np.uint64) -> np.uint64:
-    """The slot of a key in the hash table, or the free one where it belongs."""
+    """Return the slot of a key in the hash table, or the free one in which it belongs."""
     mask = np.uint64(len(keys) - 1)
     slot = key & mask
     while keys[slot] != np.uint64(0) and keys[slot] != key:
@@ -78,10 +81,10 @@ def slot_of(keys: Hash, key: np.uint64) -> np.uint64:
 
 
 @compiled
-def store(table: Table, kind: int, beside: Int, mean: float) -> bool:
-    """Enter what is known of a class beside a set of others; whether the set is new."""
+def store(table: Table, kind: int, neighbours: Int, mean: float) -> bool:
+    """Store the throughput of a class next to a set of others, and return whether the set is new."""
     others = np.uint64(0)
-    for other in beside:
+    for other in neighbours:
         others += table.weight[other]
     key = key_of(table.weight, kind, others)
     slot = slot_of(table.keys, key)
@@ -92,7 +95,7 @@ def store(table: Table, kind: int, beside: Int, mean: float) -> bool:
 
 @compiled
 def copy_sets(old: Table, new: Table) -> None:
-    """Enter all sets of one table in another."""
+    """Copy all sets of one table to another."""
     for i in range(len(old.keys)):
         if old.keys[i] != np.uint64(0):
             slot = slot_of(new.keys, old.keys[i])
@@ -101,7 +104,7 @@ def copy_sets(old: Table, new: Table) -> None:
 
 @compiled
 def _rate(table: Table, classes: Int, length: int, kind: int, total: np.uint64) -> float:
-    """What is believed of a class in a set: `classes` in order, with weights adding up to `total`."""
+    """Return the estimated throughput of a class in a set: `classes` in order, with weights that add up to `total`."""
     if length == 1:
         return 1.0
     if not table.known[kind]:
@@ -122,9 +125,9 @@ def _rate(table: Table, classes: Int, length: int, kind: int, total: np.uint64) 
 
 @compiled
 def tnrp_of(tasks: RoundTasks, table: Table, members: Int, count: int, extra: int, whole_jobs: bool) -> float:
-    """TNRP of some tasks on one instance, and of `extra` unless NOBODY.
+    """Return the TNRP of some tasks on one instance, and of `extra` unless it is NOBODY.
 
-    With `whole_jobs` a task that is slowed down counts as often as its job has tasks, and not below 0.
+    With `whole_jobs`, the slowdown of a task counts for all tasks of its job, and its value is at least 0.
     """
     length = count + (extra != NOBODY)
     classes = np.empty(length, dtype=np.int64)
@@ -159,8 +162,14 @@ def tnrp_of(tasks: RoundTasks, table: Table, members: Int, count: int, extra: in
 
 
 class PlanArrays(NamedTuple):
-    """A plan in the making. `length` (1,) instances; of each (P,) the type, the rented instance or NOBODY, and the
-    number of tasks; the tasks (P, n) in order, and what is free (P, R). `used` (I,): rented instances in the plan."""
+    """A plan under construction, with at most P instances.
+
+    - `length` (1,): number of instances.
+    - `type`, `rented`, `held` (P,): type, rented instance or NOBODY, and number of tasks.
+    - `members` (P, n): tasks in order.
+    - `free` (P, R): free amounts.
+    - `used` (I,): whether a rented instance is in the plan.
+    """
 
     length: Int
     type: Int
@@ -173,7 +182,7 @@ class PlanArrays(NamedTuple):
 
 @compiled
 def saving(tasks: RoundTasks, table: Table, plan: PlanArrays) -> float:
-    """TNRP of all instances of a plan."""
+    """Return the TNRP of all instances of a plan."""
     value = 0.0
     for p in range(plan.length[0]):
         value += tnrp_of(tasks, table, plan.members[p], plan.held[p], NOBODY, False)
@@ -199,7 +208,7 @@ def _alignment(need: Int, free: Int, size: Int) -> float:
 
 @compiled
 def add(plan: PlanArrays, types: Types, kind: int, rented: int) -> int:
-    """Add an instance to a plan."""
+    """Add an instance to a plan, and return its index."""
     p = plan.length[0]
     plan.length[0] += 1
     plan.type[p], plan.rented[p], plan.held[p] = kind, rented, 0
@@ -220,7 +229,7 @@ def put(plan: PlanArrays, types: Types, tasks: RoundTasks, p: int, task: int) ->
 
 @compiled
 def keep(plan: PlanArrays, types: Types, tasks: RoundTasks, kept: Int, instance_type: Int) -> None:
-    """Put tasks where they are, instances in the order in which they come up."""
+    """Put tasks on their current instances, which are added in the order of their tasks."""
     place = np.full(len(instance_type), NOBODY)
     for p in range(plan.length[0]):
         if plan.rented[p] != NOBODY:
@@ -234,9 +243,9 @@ def keep(plan: PlanArrays, types: Types, tasks: RoundTasks, kept: Int, instance_
 
 @compiled
 def pack(plan: PlanArrays, types: Types, tasks: RoundTasks, table: Table, waiting: Int) -> Int:
-    """Put tasks on the instances of a plan as long as any fits anywhere; those that are left.
+    """Put tasks on the instances of a plan while any fits, and return the tasks that remain.
 
-    Of all tasks and instances the ones of the greatest TNRP together are next, whether it pays or not.
+    The pair of task and instance with the maximum TNRP comes next, even if it does not pay.
     """
     left = waiting.copy()
     n, instances = len(left), plan.length[0]
@@ -274,7 +283,7 @@ def pack(plan: PlanArrays, types: Types, tasks: RoundTasks, table: Table, waitin
 def _fill(
     types: Types, tasks: RoundTasks, table: Table, left: Int, n: int, kind: int, rented: int, chosen: Int
 ) -> tuple[int, float]:
-    """Fill an instance as lines 5 to 13 say; the number of tasks `chosen`, and their TNRP."""
+    """Fill an instance by lines 5 to 13, and return the number of tasks in `chosen` and their TNRP."""
     free = types.capacity[kind].copy()
     taken = np.zeros(n, dtype=np.bool_)
     tried = np.full((types.demand.shape[1], 2), NOBODY)
@@ -291,7 +300,7 @@ def _fill(
             here = rented != NOBODY and tasks.on[task] == rented
             if tasks.size[task] == 1:
                 if tried[tasks.kind[task], int(here)] == count:
-                    continue  # one like it was tried at this step
+                    continue  # an equal task was tried in this step
                 tried[tasks.kind[task], int(here)] = count
             then = tnrp_of(tasks, table, chosen, count, task, True)
             if then < best_value:
@@ -311,7 +320,7 @@ def _fill(
 
 @compiled
 def _most_tasks(plan: PlanArrays, kind: int, instance_type: Int, ready: Bool, held: Int) -> int:
-    """The rented instance of a type, set up and not in the plan, that has the most tasks; NOBODY if there is none."""
+    """Return the ready rented instance of a type with the most tasks that is not in the plan; NOBODY if none."""
     best = NOBODY
     for i in range(len(instance_type)):
         if ready[i] and not plan.used[i] and instance_type[i] == kind and (best == NOBODY or held[i] > held[best]):
@@ -321,7 +330,7 @@ def _most_tasks(plan: PlanArrays, kind: int, instance_type: Int, ready: Bool, he
 
 @compiled
 def _cheapest_holding(types: Types, tasks: RoundTasks, kind: int, chosen: Int, count: int) -> int:
-    """The cheapest type that holds what the tasks need on the type tried, and what they need on itself."""
+    """Return the cheapest type that holds the demands of the tasks, both on the tried type and on itself."""
     resources = types.capacity.shape[1]
     for other in types.rising:
         holds = True
@@ -349,25 +358,25 @@ def provision(
     ready: Bool,
     held: Int,
 ) -> None:
-    """Algorithm 1 as in the artifact, for the tasks `waiting`.
+    """Run Algorithm 1 as in the artifact, for the tasks `waiting`.
 
-    Instances that are rented and not in the plan are used first. A set that pays goes to the cheapest type that holds
-    it; where none pays, each task whose cheapest type this is gets an instance of its own.
+    Rented instances that are not in the plan are used first. A set that pays goes to the cheapest type that holds it.
+    If none pays, each task whose cheapest type is the current one gets an instance of its own.
     """
     left = waiting.copy()
     n = len(left)
     chosen = np.empty(n, dtype=np.int64)
-    for kind in types.falling:
+    for kind in types.falling:  # line 3
         while n:
             rented = _most_tasks(plan, kind, instance_type, ready, held)
-            count, value = _fill(types, tasks, table, left, n, kind, rented, chosen)
+            count, value = _fill(types, tasks, table, left, n, kind, rented, chosen)  # lines 5 to 13
             pays = types.price[kind] <= value or (count == 1 and tasks.cheapest[chosen[0]] == kind)
             if pays:
                 final = _cheapest_holding(types, tasks, kind, chosen, count)
                 p = add(plan, types, final, rented if final == kind else NOBODY)
                 for i in range(count):
                     put(plan, types, tasks, p, chosen[i])
-                n = _without(left, n, chosen, count)
+                n = _remove_chosen(left, n, chosen, count)
                 continue
             count = 0
             for i in range(n):
@@ -377,21 +386,21 @@ def provision(
             for i in range(count):
                 p = add(plan, types, kind, _most_tasks(plan, kind, instance_type, ready, held))
                 put(plan, types, tasks, p, chosen[i])
-            n = _without(left, n, chosen, count)
+            n = _remove_chosen(left, n, chosen, count)
             break
 
 
 @compiled
-def _without(left: Int, n: int, chosen: Int, count: int) -> int:
-    """Take some tasks out of the first `n` of `left`; how many are left."""
+def _remove_chosen(left: Int, n: int, chosen: Int, count: int) -> int:
+    """Remove the chosen tasks from the first `n` of `left`, and return how many remain."""
     kept = 0
     for i in range(n):
-        gone = False
+        is_chosen = False
         for j in range(count):
             if chosen[j] == left[i]:
-                gone = True
+                is_chosen = True
                 break
-        if not gone:
+        if not is_chosen:
             left[kept] = left[i]
             kept += 1
     return kept

@@ -1,28 +1,28 @@
-"""Owl as the authors of Eva have it: pairs of tasks whose interference is known, the best pair first."""
+"""Owl as implemented by the authors of Eva: pairs of tasks with known interference, the best pair first."""
 
 from __future__ import annotations
 
 from collections import deque
 from itertools import combinations_with_replacement
 
-from heuristics.eva.online_plan import Cloud, Plan, SetOrder, pinned_first
+from heuristics.eva.online_plan import Cloud, Plan, SetOrder, sort_pinned_first
 from instances.eva import EvaCloud
 from instances.eva.online import CloudView, Configuration, TaskState
 
 
 class Owl:
-    """At most two tasks an instance, chosen by TNRP over price with the true throughput of pairs.
+    """At most two tasks per instance, chosen by TNRP over price with the true throughput of pairs.
 
-    Tasks that wait, and tasks alone on an instance, are dealt out to single classes and pairs of classes in order of
-    falling TNRP over the price of the cheapest type that holds them; a single has the ratio 1. A pair gets a new
-    instance, even where one of the two is on one of the same type. Equal ratios: singles first, then in the order of
-    the classes in the data; the artifact's order is that of a set of strings, which changes from run to run.
+    Pending tasks, and tasks alone on an instance, are assigned to single classes and pairs of classes by decreasing
+    TNRP over the price of the cheapest type that holds them; a single class has the ratio 1. A pair gets a new
+    instance, even if one of the two is on one of the same type. In a tie, single classes come first, then the order of
+    the classes in the data. The artifact's order is that of a set of strings, which varies between runs.
     """
 
     def __init__(self, data: EvaCloud) -> None:
         self.cloud = Cloud(data)
         self._order = SetOrder()
-        pairs = {(name, beside): value for name, beside, value in data.throughput.pairwise}
+        pairs = {(name, neighbour): value for name, neighbour, value in data.throughput.pairwise}
         self._true = {
             (a.name, b.name): pairs.get((a.workload, b.workload), data.throughput.default)
             for a in data.classes
@@ -34,11 +34,11 @@ class Owl:
     def decide(self, view: CloudView) -> Configuration:
         self._order.update(view)
         if view.version == self._version:
-            return Configuration()  # what was decided last changed nothing
+            return Configuration()  # the last decision changed nothing
         self._version = view.version
         plan = Plan(self.cloud)
         every = self._order.tasks(view)
-        tasks = pinned_first(every)
+        tasks = sort_pinned_first(every)
         held = {task.instance for task in tasks if task.pinned}
         candidates = [task for task in every if task.instance is None]
         for name in self._order.instances:
@@ -58,7 +58,7 @@ class Owl:
         sets: list[tuple[int, ...]] = [(c,) for c in classes]
         sets += combinations_with_replacement(classes, 2)
         scored = [(self._score(together), together) for together in sets]
-        ordered = sorted(((score, together) for score, together in scored if score), key=lambda found: -found[0][0])
+        ordered = sorted(((score, together) for score, together in scored if score), key=lambda entry: -entry[0][0])
         for (_, kind), together in ordered:
             while all(len(of_class[c]) >= together.count(c) for c in together):
                 chosen = [of_class[c].popleft() for c in together]
@@ -70,12 +70,12 @@ class Owl:
                     plan.put(task, planned)
 
     def _score(self, together: tuple[int, ...]) -> tuple[float, int] | None:
-        """TNRP over price on the cheapest type that holds one or two classes, and that type; `None` if none holds."""
+        """Return TNRP over price on the cheapest type that holds the classes, and this type; `None` without one."""
         if together not in self._known:
-            self._known[together] = self._found(together)
+            self._known[together] = self._compute_score(together)
         return self._known[together]
 
-    def _found(self, together: tuple[int, ...]) -> tuple[float, int] | None:
+    def _compute_score(self, together: tuple[int, ...]) -> tuple[float, int] | None:
         arrays, price = self.cloud.arrays, self.cloud.reservation_price
         holds = (arrays.demand[:, list(together), :].sum(axis=1) <= arrays.capacity).all(axis=1)
         if not holds.any():

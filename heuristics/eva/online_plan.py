@@ -1,10 +1,10 @@
-"""Configurations in the making: the order of jobs and instances, instances that go on as they are, and plans.
+"""Plans of the online policies: the order of jobs and instances, kept instances, and planned instances.
 
-The order is the one in which the authors' artifact looks at jobs and instances: that of hash sets of their numbers.
-Ties, and the order in which tasks that wait are placed, depend on it, and so does the bill, by a point or two. Jobs are
-numbered as they arrive and instances as they are ordered. CPython iterates over a set of whole numbers by their
-remainders, with exceptions that depend on what was added and removed before; so the sets here see what the artifact's
-see.
+The order is that in which the authors' artifact visits jobs and instances: the iteration order of hash sets of their
+numbers. Ties, and the order in which pending tasks are placed, depend on it; it changes the bill by one or two percent.
+Jobs are numbered by arrival, and instances by the time of their order. CPython iterates over a set of integers by their
+remainders, with exceptions that depend on earlier additions and removals. So the sets here undergo the same operations
+as the artifact's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from instances.eva.online import CloudView, Configuration, Hosting, InstanceStat
 
 
 class JobOrder:
-    """Jobs in the order of the artifact's set; `update` tells it of each round in which one has arrived or ended."""
+    """Jobs in the order of the artifact's set; call `update` in each round with an arrival or a completion."""
 
     def __init__(self) -> None:
         self._number: dict[str, int] = {}
@@ -26,7 +26,7 @@ class JobOrder:
         self._jobs: set[int] = set()
 
     def update(self, view: CloudView) -> None:
-        """Take in what has happened since the last round; jobs that arrive at a second come before those that end."""
+        """Record the events since the last round; at equal times, arrivals come before completions."""
         events = [(view.jobs[name].arrival_seconds, 0, i, name) for i, name in enumerate(view.arrived)]
         events += [(end, 1, i, name) for i, (name, end) in enumerate(view.finished.items())]
         for _, ended, _, name in sorted(events):
@@ -39,16 +39,16 @@ class JobOrder:
 
     @property
     def jobs(self) -> Iterator[str]:
-        """The unfinished jobs."""
+        """Return the unfinished jobs."""
         return (self._name[number] for number in self._jobs)
 
     def tasks(self, view: CloudView) -> list[TaskState]:
-        """All tasks, job by job."""
+        """Return all tasks, job by job."""
         return [view.tasks[task] for name in self.jobs for task in view.jobs[name].tasks]
 
 
 class SetOrder(JobOrder):
-    """Jobs and instances in the order of the artifact's sets; `update` tells it of each round."""
+    """Jobs and instances in the order of the artifact's sets; call `update` in each round."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,21 +56,21 @@ class SetOrder(JobOrder):
         self._version = -1
 
     def update(self, view: CloudView) -> None:
-        """Take in what has happened since the last round."""
+        """Record the events since the last round."""
         if not view.arrived and not view.finished and view.version == self._version:
             return
         self._version = view.version
         super().update(view)
-        there = {int(name) for name in view.instances}
-        for number in sorted(there - self._instances):
+        current = {int(name) for name in view.instances}
+        for number in sorted(current - self._instances):
             self._instances.add(number)
-        for number in sorted(self._instances - there):
+        for number in sorted(self._instances - current):
             self._instances.discard(number)
 
     def launching(self, view: CloudView, configuration: Configuration) -> Configuration:
-        """A configuration with its jobs launched in the order of the artifact's set of those that are placed anew.
+        """Return a configuration that launches jobs in the order of the artifact's set of jobs that are placed again.
 
-        They are added to it instance by instance, those to be rented last.
+        They are added instance by instance, new instances last.
         """
         jobs: set[int] = set()
         for hosting in sorted(configuration.instances or (), key=lambda hosting: hosting.id is None):
@@ -82,37 +82,37 @@ class SetOrder(JobOrder):
 
     @property
     def instances(self) -> Iterator[str]:
-        """The instances that are not given up."""
+        """Return the instances that are not terminated."""
         return (str(number) for number in self._instances)
 
 
-def pinned_first(tasks: Iterable[TaskState]) -> list[TaskState]:
-    """The tasks of jobs that are on their way before the others."""
+def sort_pinned_first(tasks: Iterable[TaskState]) -> list[TaskState]:
+    """Return the tasks with those of launching jobs first."""
     return sorted(tasks, key=lambda task: not task.pinned)
 
 
 class Kept:
-    """The hostings of instances as they are; one without a task is given up."""
+    """The hostings of unchanged instances; instances without tasks are dropped."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[InstanceState, Hosting]] = {}
 
     def hostings(self, view: CloudView) -> list[Hosting]:
-        """The instances that hold tasks, in the order of the view."""
-        known, self._known = self._known, {}
-        found = []
+        """Return the instances that hold tasks, in the order of the view."""
+        cached, self._known = self._known, {}
+        hostings = []
         for name, state in view.instances.items():
             if state.tasks:
-                entry = known.get(name)
+                entry = cached.get(name)
                 if entry is None or entry[0] is not state:
                     entry = state, Hosting(state.instance_type, state.tasks, name)
                 self._known[name] = entry
-                found.append(entry[1])
-        return found
+                hostings.append(entry[1])
+        return hostings
 
 
 class Cloud:
-    """The types and classes of a workload, by their places in lists of whole numbers, as policies use them."""
+    """The types and classes of a workload as lists of numbers, for the policies."""
 
     def __init__(self, data: EvaCloud) -> None:
         self.arrays = cloud_arrays(data)
@@ -127,9 +127,10 @@ class Cloud:
 
 
 class Planned:
-    """An instance of a plan, and the tasks on it in the order in which they were put there.
+    """An instance of a plan, and its tasks in the order in which they were added.
 
-    `id` is `None` for one that is to be rented; `ready`: it is set up.
+    - `id`: `None` for a new instance.
+    - `ready`: whether it is set up.
     """
 
     __slots__ = ("free", "id", "kind", "ready", "tasks")
@@ -141,7 +142,7 @@ class Planned:
 
 
 class Plan:
-    """Planned instances in the order in which they were added. One without a task is no part of the configuration."""
+    """Planned instances in the order of addition; those without tasks are not part of the configuration."""
 
     def __init__(self, cloud: Cloud) -> None:
         self.cloud = cloud
@@ -152,7 +153,7 @@ class Plan:
         return iter(self.instances)
 
     def rented(self, view: CloudView, name: str) -> Planned:
-        """The instance that is rented under a name, added where the plan does not have it yet."""
+        """Return the rented instance of a name, and add it to the plan if necessary."""
         planned = self._of_id.get(name)
         if planned is None:
             state = view.instances[name]
@@ -162,7 +163,7 @@ class Plan:
         return planned
 
     def new(self, kind: int) -> Planned:
-        """An instance that is to be rented."""
+        """Add a new instance."""
         planned = Planned(kind, self.cloud.capacity[kind])
         self.instances.append(planned)
         return planned
@@ -175,17 +176,17 @@ class Plan:
             free[r] -= amount
 
     def drop(self, planned: Planned) -> None:
-        """Take an instance out of the plan."""
+        """Remove an instance from the plan."""
         self.instances.remove(planned)
         if planned.id is not None:
             del self._of_id[planned.id]
 
     def need(self, task: TaskState, kind: int) -> list[int]:
-        """The demand of a task on a type."""
+        """Return the demand of a task on a type."""
         return self.cloud.demand[kind][self.cloud.of_class[task.task_class]]
 
     def fits(self, task: TaskState, on: Planned) -> bool:
-        """Whether there is room for a task."""
+        """Return whether a task fits."""
         free = on.free
         for r, amount in enumerate(self.cloud.demand[on.kind][self.cloud.of_class[task.task_class]]):
             if amount > free[r]:
@@ -193,13 +194,13 @@ class Plan:
         return True
 
     def keep(self, view: CloudView, tasks: Iterable[TaskState]) -> None:
-        """Put tasks where they are, or where they are on their way to."""
+        """Put tasks on their current instances, or on those to which they are moving."""
         for task in tasks:
             if task.instance is not None:
                 self.put(task, self._of_id.get(task.instance) or self.rented(view, task.instance))
 
     def configuration(self) -> Configuration:
-        """The plan as a decision."""
+        """Return the plan as a decision."""
         types = self.cloud.arrays.types
         return Configuration(
             instances=tuple(

@@ -1,24 +1,24 @@
-"""Stratus as the authors of Eva have it: tasks that end together share an instance."""
+"""Stratus as implemented by the authors of Eva: tasks that end together share an instance."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 
-from heuristics.eva.online_plan import Cloud, Plan, Planned, SetOrder, pinned_first
+from heuristics.eva.online_plan import Cloud, Plan, Planned, SetOrder, sort_pinned_first
 from instances.eva import EvaCloud
 from instances.eva.online import CloudView, Configuration, TaskState
 
-SHARE = 0.5  # of its capacity, in every resource, is what an instance must use not to be emptied
+MIN_UTILISATION = 0.5  # fraction of every resource; instances below it are emptied, as in the artifact
 
 
 class Stratus:
-    """Packing by run-time bins, scale-out by groups, and the repair of instances that are not used enough.
+    """Packing by run-time bins, scale-out by groups, and repair of instances with low utilisation.
 
-    The run time of a task is known. The authors' artifact loses what has been run of it, so that bins and remaining
-    times are of the whole duration for ever; with `true_remaining` they are of what is left. It also measures the
-    demand of a group by the capacity of the cheapest of all types, which has no GPU: the score is then infinite, and
-    the first type that holds the group is rented.
+    The run time of a task is known. The authors' artifact loses the elapsed run time, so bins and remaining times
+    always use the whole duration; with `true_remaining` they use the remaining time. The artifact also measures the
+    demand of a group by the capacity of the cheapest type, which has no GPU. The score is then infinite, and the first
+    type that holds the group is rented.
     """
 
     def __init__(self, data: EvaCloud, *, true_remaining: bool = False) -> None:
@@ -31,7 +31,7 @@ class Stratus:
     def decide(self, view: CloudView) -> Configuration:
         self._order.update(view)
         if view.version == self._version and not self.true_remaining:
-            return Configuration()  # what was decided last changed nothing
+            return Configuration()  # the last decision changed nothing
         self._version = view.version
         self._duration = {name: job.duration_seconds for name, job in view.jobs.items()}
         self._remaining = {name: self._remaining_of(view, name) for name in view.jobs}
@@ -39,14 +39,14 @@ class Stratus:
         for name in view.instances:
             plan.rented(view, name)
         every = self._order.tasks(view)
-        tasks = pinned_first(every)
+        tasks = sort_pinned_first(every)
         plan.keep(view, tasks)
         kept = [plan.rented(view, task.instance) for task in tasks if task.instance is not None]
         held = {task.instance for task in tasks if task.pinned}
         self._place(plan, [task for task in every if task.instance is None])
         first = list(dict.fromkeys([*kept, *(p for p in plan if p.tasks)]))
         for planned in first:
-            if planned.id in held or not planned.tasks or not self._underused(planned, plan):
+            if planned.id in held or not planned.tasks or not self._is_underused(planned, plan):
                 continue
             tasks = planned.tasks
             if len(tasks) == 1 and planned.kind == self.cloud.cheapest[self.cloud.of_class[tasks[0].task_class]]:
@@ -64,7 +64,7 @@ class Stratus:
         return max(1.0, job.duration_seconds - run)
 
     def _place(self, plan: Plan, tasks: Sequence[TaskState]) -> None:
-        """Pack tasks on the instances there are, and scale out for those that are left."""
+        """Pack tasks on the current instances, and scale out for the rest."""
         there = list(plan)
         left = []
         for task in tasks:
@@ -79,7 +79,11 @@ class Stratus:
                 plan.put(task, planned)
 
     def _best(self, task: TaskState, there: Iterable[Planned], plan: Plan) -> Planned | None:
-        """The instance of the same bin that ends nearest to the task, or the emptiest of a higher or a lower bin."""
+        """Return the instance for a task.
+
+        It is the instance of the same bin whose end is closest to the task's, otherwise the emptiest one of a higher
+        bin, then of a lower bin.
+        """
         remaining = self._remaining[task.job]
         own = _bin(remaining)
         best: list[tuple[float, Planned] | None] = [None, None, None]
@@ -96,11 +100,11 @@ class Stratus:
         return next((found[1] for found in best if found is not None), None)
 
     def _free_amount(self, planned: Planned, plan: Plan) -> float:
-        """The plain sum of what is free of all resources, GPUs, CPUs and GB alike."""
+        """Return the sum of the free amounts of all resources, with equal weight of a GPU, a CPU and a GB."""
         return sum(f * u for f, u in zip(planned.free, self.cloud.units, strict=True))
 
     def _groups(self, tasks: Sequence[TaskState], plan: Plan) -> list[list[TaskState]]:
-        """Tasks by descending duration in groups of at most 1, 2, 3 ..., each as large as one type can hold."""
+        """Return tasks by decreasing duration in groups of at most 1, 2, 3 ..., each as large as one type can hold."""
         ordered = sorted(tasks, key=lambda task: -self._duration[task.job])
         groups: list[list[TaskState]] = []
         i = 0
@@ -122,7 +126,10 @@ class Stratus:
         return all(d <= q for d, q in zip(self._demand(kind, group, plan), self.cloud.capacity[kind], strict=True))
 
     def _type_for(self, group: Sequence[TaskState], plan: Plan) -> int:
-        """The first type of the highest efficiency: demand of the scarcest resource, in units of the smallest type."""
+        """Return the first type of the highest efficiency: demand of the scarcest resource over price.
+
+        The demand is in units of the smallest type.
+        """
         best, score = -1, -1.0
         for kind in range(len(self.cloud.price)):
             if not self._holds(kind, group, plan):
@@ -136,10 +143,10 @@ class Stratus:
                 best, score = kind, efficiency
         return best
 
-    def _underused(self, planned: Planned, plan: Plan) -> bool:
-        """Whether less than half is in use of every resource; a type that lacks one is never underused."""
+    def _is_underused(self, planned: Planned, plan: Plan) -> bool:
+        """Return whether less than half of every resource is used; a type without one of them is never underused."""
         capacity = self.cloud.capacity[planned.kind]
-        return all(q - f < SHARE * q for f, q in zip(planned.free, capacity, strict=True))
+        return all(q - f < MIN_UTILISATION * q for f, q in zip(planned.free, capacity, strict=True))
 
 
 def _bin(seconds: float) -> int:

@@ -1,4 +1,4 @@
-"""Synergy as the authors of Eva have it: each new task where it pays best beside others, or alone; nothing moves."""
+"""Synergy as implemented by the authors of Eva: each new task goes to the best instance, or a new one; none moves."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from instances.eva import EvaCloud
 from instances.eva.learned import LearnedThroughput
 from instances.eva.online import CloudView, Configuration, Hosting, TaskState
 
-LATER, NEW = 1, 2  # ranks of instances without a task on its way, and of those that are to be rented
+LATER, NEW = 1, 2  # ranks of instances without launching tasks, and of new ones
 
 
 class Place:
-    """An instance that tasks may go to: what is said of it, the room left, and its tasks where they were looked at.
+    """An instance that may receive tasks.
 
-    The `rank` of an instance, and its tasks, are in the order in which the artifact looks at them.
+    - `hosting`: its entry in the decision.
+    - `free`: free amounts.
+    - `rank`, `tasks`: its position and its tasks in the order of the artifact; computed on demand.
     """
 
     __slots__ = ("free", "hosting", "kind", "rank", "tasks")
@@ -28,11 +30,11 @@ class Place:
 
 
 class Synergy:
-    """A task that waits goes to the instance with room where TNRP of all tasks over price is largest.
+    """A pending task goes to the instance that holds it with the maximum ratio of TNRP of all tasks to price.
 
-    That must be at least 1, and TNRP is that of section 4.3, with what was learned of throughput; ties go to the best
-    aligned instance. Else the task gets an instance of its cheapest type. Instances that are being set up, or were
-    ordered for another task a moment ago, take part.
+    The ratio must be at least 1. TNRP is that of section 4.3, with the learned throughput; ties go to the best-aligned
+    instance. Otherwise the task gets an instance of its cheapest type. Instances in setup, and those just ordered for
+    another task, are candidates too.
     """
 
     def __init__(self, data: EvaCloud) -> None:
@@ -57,7 +59,7 @@ class Synergy:
         return Configuration(instances=tuple(place.hosting for place in places))
 
     def _place(self, hosting: Hosting, view: CloudView) -> Place:
-        """A rented instance, from the round before if nothing has changed there."""
+        """Return a rented instance, cached from the previous round if unchanged."""
         place = self._places.get(hosting.id)
         if place is None or place.hosting is not hosting:
             kind = self.cloud.kind[hosting.instance_type]
@@ -97,7 +99,7 @@ class Synergy:
                     break
             else:
                 if place.rank is None:
-                    self._look(place, view, position)
+                    self._rank(place, view, position)
                 holds.append(place)
         best: tuple[float, float] | None = None
         where: Place | None = None
@@ -109,8 +111,8 @@ class Synergy:
                     best, where = score, place
         return where
 
-    def _look(self, place: Place, view: CloudView, position: Mapping[str, int]) -> None:
-        """Find the rank of an instance, and the order of the tasks there: those that are on their way come first."""
+    def _rank(self, place: Place, view: CloudView, position: Mapping[str, int]) -> None:
+        """Compute the rank of an instance, and the order of its tasks: those that are launching come first."""
 
         def rank(task: TaskState) -> tuple[int, int, int]:
             own = view.jobs[task.job].tasks
@@ -120,16 +122,16 @@ class Synergy:
         place.rank = rank(place.tasks[0])
 
     def _alignment(self, demand: list[int], place: Place) -> float:
-        """Alignment of a demand with what is free on an instance: the sum over resources of d/Q * free/Q."""
+        """Return the alignment of a demand with the free amounts: the sum over resources of d/Q * free/Q."""
         size = self.cloud.capacity[place.kind]
         return sum((d / q) * (f / q) for d, f, q in zip(demand, place.free, size, strict=True) if q)
 
 
 def tnrp(cloud: Cloud, tasks: list[TaskState], learned: LearnedThroughput) -> float:
-    """Throughput-normalised reservation price of some tasks on one instance, of one-task jobs (section 4.3), USD/h."""
+    """Return the throughput-normalised reservation price of one-task jobs on one instance (section 4.3), USD/h."""
     total = 0.0
     names = [task.task_class for task in tasks]
     for i, name in enumerate(names):
-        beside = tuple(sorted(names[:i] + names[i + 1 :]))
-        total += cloud.reservation_price[cloud.of_class[name]] * learned.believed(name, beside)
+        neighbours = tuple(sorted(names[:i] + names[i + 1 :]))
+        total += cloud.reservation_price[cloud.of_class[name]] * learned.believed(name, neighbours)
     return total

@@ -1,6 +1,6 @@
 """Partial Reconfiguration, and the criterion that chooses between it and Full Reconfiguration (section 4.5).
 
-Both are in throughput-normalised reservation prices (TNRP, sections 4.2 to 4.4) of the tasks on rented instances; the
+Both use throughput-normalised reservation prices (TNRP, sections 4.2 to 4.4) of the tasks on rented instances. The
 criterion is equation (1): S_F D - M_F > S_P D - M_P.
 """
 
@@ -32,23 +32,23 @@ class ReservationPrices:
                 self._size[task.job] = self._size.get(task.job, 0) + task.count
 
     def count(self, key: str) -> int:
-        """The number of tasks of a key in the cluster, 0 where the key is unknown."""
+        """Return the number of tasks of a key in the cluster, 0 for an unknown key."""
         return self._tasks[key].count if key in self._tasks else 0
 
     def job_size(self, task: Task) -> int | None:
-        """The number of tasks in the job of `task`; `None` where the task has no job and does not say."""
+        """Return the number of tasks in the job of `task`; `None` if it has no job and no given number."""
         if task.tasks_in_job is not None or task.job is None:
             return task.tasks_in_job
         return self._size[task.job]
 
     def price(self, instance_type: str) -> float:
-        """Price of an instance type, USD/h. Raises InputError for an unknown type."""
+        """Return the price of an instance type, USD/h; raises InputError for an unknown type."""
         if instance_type not in self._price:
             raise InputError(f"current configuration: unknown instance type {instance_type!r}")
         return self._price[instance_type]
 
     def saving(self, instance: RentedInstance) -> float:
-        """Saving TNRP(T) - C_k of an instance, USD/h: the TNRP of the tasks there less the price of the type.
+        """Return the saving TNRP(T) - C_k of an instance, USD/h: the TNRP of its tasks less the price of its type.
 
         Raises InputError for an unknown task or type.
         """
@@ -63,16 +63,20 @@ class ReservationPrices:
 def partial_reconfiguration(
     data: EvaPacking, current: Sequence[RentedInstance], tie_break: TieBreak = "alignment"
 ) -> tuple[RentedInstance, ...]:
-    """Partial Reconfiguration (section 4.5): the configuration that keeps the current instances that pay.
+    """Run Partial Reconfiguration (section 4.5), which keeps the current instances that pay.
 
-    An instance pays while the TNRP of the tasks there reaches the price of the type. The tasks of instances that do not
-    pay, and the tasks of `data` that are not in `current`, are placed by Algorithm 1. Kept instances come first, in
-    order, with their ids; new ones have none. Tasks that have ended must have been taken out of `current`; an instance
-    without tasks is given up. Raises InputError where `current` holds a task or type that `data` does not have, or too
-    many of a task, and for limits of instances and prices of running ones, which it does not know.
+    An instance pays if the TNRP of its tasks reaches the price of its type. The tasks of other instances, and the tasks
+    of `data` that are not in `current`, are placed by Algorithm 1. Instances without tasks are terminated.
+
+    - `current`: rented instances, without tasks that have ended.
+    - `tie_break`: rule for ties of Algorithm 1.
+
+    Return the kept instances, in order and with their ids, and then the new ones, without ids. Raises InputError if
+    `current` has a task or type that is not in `data`, or too many of a task. It also raises InputError for limits of
+    instances and prices of running ones, which the method does not handle.
     """
     if data.limited:
-        raise InputError("data: Partial Reconfiguration knows neither limits of instances nor running instances")
+        raise InputError("data: Partial Reconfiguration supports neither limits of instances nor running instances")
     prices = ReservationPrices(data)
     placed = Counter[str]()
     for hosted in current:
@@ -85,7 +89,7 @@ def partial_reconfiguration(
     for hosted in kept:
         staying.update(hosted.tasks)
     moved = [
-        # The job of a task keeps the same size, however few of the tasks of that job are placed anew.
+        # The size of a task's job is that of all its tasks, including those that stay.
         task.model_copy(update={"count": task.count - staying[task.key], "tasks_in_job": prices.job_size(task)})
         for task in data.tasks
         if task.count > staying[task.key]
@@ -93,8 +97,8 @@ def partial_reconfiguration(
     if not moved:
         return tuple(kept)
     subset = packing_arrays(data.model_copy(update={"tasks": tuple(moved)}))
-    placed_anew = subset.solution(reconfigure(subset, tie_break))["instances"]
-    new = (RentedInstance(group["type"], group["tasks"]) for group in placed_anew for _ in range(group["count"]))
+    groups = subset.solution(reconfigure(subset, tie_break))["instances"]
+    new = (RentedInstance(group["type"], group["tasks"]) for group in groups for _ in range(group["count"]))
     return (*kept, *new)
 
 
@@ -103,7 +107,7 @@ SECONDS_PER_HOUR = 3600.0
 
 @dataclass(frozen=True)
 class MigrationDelays:
-    """Migration delays in seconds (Table 1): of an instance until ready, and of each task by key."""
+    """Migration delays in seconds (Table 1): of an instance until it is ready, and of each task by key."""
 
     ready_s: float
     checkpoint_s: Mapping[str, float]
@@ -111,7 +115,7 @@ class MigrationDelays:
 
 
 def provision_saving(data: EvaPacking, configuration: Sequence[RentedInstance]) -> float:
-    """Provision saving S of a configuration, USD/h: the sum over instances of TNRP(T) - C_k.
+    """Return the provision saving S of a configuration, USD/h: the sum over instances of TNRP(T) - C_k.
 
     Raises InputError for an unknown task or type.
     """
@@ -122,12 +126,12 @@ def provision_saving(data: EvaPacking, configuration: Sequence[RentedInstance]) 
 def migration_cost(
     data: EvaPacking, current: Sequence[RentedInstance], planned: Sequence[RentedInstance], delays: MigrationDelays
 ) -> float:
-    """Migration cost M (section 4.5), USD: the price of instances while the tasks that move are not running.
+    """Return the migration cost M (section 4.5), USD: the price of instances while tasks that move are not running.
 
-    A planned instance continues a current one as `instances.eva.continued` says: by id, or else by tasks in common.
-    Each instance that loses tasks is paid while the slowest of them is checkpointed, each that gains tasks while the
-    slowest of them is launched, and a new one until it is ready. Raises InputError as `continued` does, for an unknown
-    type, and for a task that moves and has no delay.
+    A planned instance continues a current one as in `instances.eva.continued`: by id, or by tasks in common. Each
+    instance that loses tasks is paid while the slowest of them is checkpointed. Each instance that gains tasks is paid
+    while the slowest of them is launched, and a new one until it is ready. Raises InputError as `continued` does, for
+    an unknown type, and for a task that moves and has no delay.
     """
     prices = ReservationPrices(data)
     after = continued(current, planned)
@@ -147,7 +151,7 @@ def migration_cost(
 
 
 def _slowest(delay_s: Mapping[str, float], keys: Iterable[str]) -> float:
-    """The longest delay of some tasks in seconds, 0 for none. Raises InputError where a task has no delay."""
+    """Return the longest delay of some tasks in seconds, 0 for none; raises InputError for a task without a delay."""
     slowest = 0.0
     for key in keys:
         if key not in delay_s:
@@ -157,10 +161,12 @@ def _slowest(delay_s: Mapping[str, float], keys: Iterable[str]) -> float:
 
 
 def expected_duration(events_per_hour: float, probability: float) -> float:
-    """Expected duration D-hat = -1 / (lambda ln(1 - p)) until the next Full Reconfiguration, hours (section 4.5).
+    """Return D-hat = -1 / (lambda ln(1 - p)), the expected hours to the next Full Reconfiguration (section 4.5).
 
-    `events_per_hour` is lambda, the rate of arrivals and completions, `probability` is p, the chance that one of them
-    brings about a Full Reconfiguration. Raises InputError unless lambda > 0 and 0 <= p <= 1.
+    - `events_per_hour`: lambda, the rate of arrivals and completions.
+    - `probability`: p, the probability that one of them triggers a Full Reconfiguration.
+
+    Raises InputError unless lambda > 0 and 0 <= p <= 1.
     """
     if not (math.isfinite(events_per_hour) and events_per_hour > 0):
         raise InputError(f"events_per_hour: must be > 0, got {events_per_hour}")
@@ -176,12 +182,12 @@ def expected_duration(events_per_hour: float, probability: float) -> float:
 def prefers_full(
     saving_full: float, cost_full: float, saving_partial: float, cost_partial: float, duration_hours: float
 ) -> bool:
-    """Equation (1) of section 4.5: whether Full Reconfiguration pays more than Partial Reconfiguration.
+    """Return whether Full Reconfiguration pays more than Partial Reconfiguration, by equation (1) of section 4.5.
 
     - `saving_full`, `saving_partial`: provision savings S_F and S_P, USD/h.
     - `cost_full`, `cost_partial`: migration costs M_F and M_P, USD.
-    - `duration_hours`: expected duration D of the configuration, hours; with an infinite one the larger saving wins,
-      and at equal savings the smaller migration cost.
+    - `duration_hours`: expected duration D of the configuration, hours. If it is infinite, the larger saving wins, and
+      at equal savings the smaller migration cost.
     """
     if math.isinf(duration_hours):
         return (saving_full, -cost_full) > (saving_partial, -cost_partial)

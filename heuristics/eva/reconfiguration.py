@@ -1,10 +1,11 @@
 """No-Packing and Full Reconfiguration (Algorithm 1 of Eva), on classes of identical tasks.
 
-Types are tried from the most expensive to the cheapest; an instance is filled with the task that raises the
-(throughput-normalised) reservation price of its tasks most, and kept if that price covers its cost. As long as every
-class has enough tasks left the next instance of a type is filled like the one before, so whole runs of equal instances
-are made at once. Types of which no instance is left are passed over, of one type running instances come first, and
-tasks that are left out in the end go beside others or on the type that costs least for them.
+Types are tried from the most expensive to the cheapest. An instance is filled with the task that raises the
+(throughput-normalised) reservation price of its tasks most, and is kept if that price covers its cost. While every
+class has enough tasks left, the next instance of a type is filled like the one before, so equal instances are made at
+once. The paper does not treat limits of instances. Here, types without a free instance are skipped, and running
+instances of a type come first. Tasks that remain unassigned go to existing instances with free capacity, or to the type
+that costs least for them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from instances.eva.arrays import Group
 from instances.method import ANY, method
 
 Fill = Callable[[int, list[int]], tuple[dict[int, int], float]]
-"""`fill(type, tasks left of each class)`: the tasks put on an instance of the type, and their price."""
+"""`fill(type, unassigned tasks of each class)`: the tasks put on an instance of the type, and their price."""
 
 
 class OutOfInstances(Exception):
@@ -30,17 +31,17 @@ class OutOfInstances(Exception):
 
 
 class Stock:
-    """How many instances are left of each type."""
+    """The number of instances left of each type."""
 
     def __init__(self, arrays: PackingArrays) -> None:
         self.arrays = arrays
-        tasks = sum(arrays.count.tolist())  # no plan has more instances
+        tasks = sum(arrays.count.tolist())  # no plan needs more instances
         self.left = [tasks if most is None else most for most in arrays.most]
         self._joint = [(limit.types, [limit.most]) for limit in arrays.joint]
 
     @cached_property
     def _amounts(self) -> tuple[list[list[list[int]]], list[list[int]]]:
-        """Demands and capacities, of whole numbers of any size."""
+        """Return demands and capacities as Python integers, which do not overflow."""
         return self.arrays.demand.tolist(), self.arrays.capacity.tolist()
 
     def take(self, kind: int, on_it: Mapping[int, int], copies: int) -> Group:
@@ -53,7 +54,7 @@ class Stock:
         return kind, dict(on_it), copies
 
     def room(self, kind: int, on_it: Mapping[int, int], c: int) -> int | None:
-        """How many tasks of a class fit on an instance beside the tasks `on_it`; `None` for any number."""
+        """Return how many tasks of a class fit on an instance in addition to `on_it`; `None` for any number."""
         demands, capacities = self._amounts
         demand = demands[int(self.arrays.family[kind])]
         rooms = [
@@ -64,7 +65,7 @@ class Stock:
         return min(rooms, default=None)
 
     def cheapest(self, on_it: Mapping[int, int]) -> int:
-        """The cheapest type with an instance left that holds some tasks, the first of several; some type must."""
+        """Return the cheapest type with a free instance that holds some tasks, the first of several; one must exist."""
         arrays, classes, counts = self.arrays, list(on_it), np.array(list(on_it.values()))
         needed = (arrays.demand_of_type[:, classes, :] * counts[None, :, None]).sum(axis=1)
         holds = (needed <= arrays.capacity).all(axis=1) & (np.array(self.left) > 0)
@@ -72,13 +73,13 @@ class Stock:
 
 
 def place_rest(stock: Stock, fill: Fill, groups: list[Group], left: list[int]) -> list[Group]:
-    """The instances `groups` with the tasks `left` as well, beside others or on further instances.
+    """Place the tasks `left` on the instances `groups` or on further instances, and return all instances.
 
-    The tasks with the fewest types come first. Raises OutOfInstances where one finds no place.
+    The tasks with the fewest types come first. Raises OutOfInstances if a task fits nowhere.
     """
     fits = stock.arrays.fits
     for c in sorted((c for c, n in enumerate(left) if n), key=lambda c: (int(fits[:, c].sum()), c)):
-        groups = _beside(stock, groups, c, left)
+        groups = _add_to_instances(stock, groups, c, left)
         while left[c]:
             best = _best_type(stock, fill, c, left)
             if best is None:
@@ -91,24 +92,24 @@ def place_rest(stock: Stock, fill: Fill, groups: list[Group], left: list[int]) -
     return groups
 
 
-def _beside(stock: Stock, groups: list[Group], c: int, left: list[int]) -> list[Group]:
-    """The instances with as many of the tasks of a class as there is room for."""
-    found: list[Group] = []
+def _add_to_instances(stock: Stock, groups: list[Group], c: int, left: list[int]) -> list[Group]:
+    """Return the instances with as many tasks of a class added as fit."""
+    extended: list[Group] = []
     for kind, on_it, copies in groups:
         room = stock.room(kind, on_it, c)
         while copies and left[c] and room != 0:
             more = left[c] if room is None else min(room, left[c])
-            alike = min(copies, left[c] // more)
-            found.append((kind, {**on_it, c: on_it.get(c, 0) + more}, alike))
-            copies -= alike
-            left[c] -= more * alike
+            equal = min(copies, left[c] // more)
+            extended.append((kind, {**on_it, c: on_it.get(c, 0) + more}, equal))
+            copies -= equal
+            left[c] -= more * equal
         if copies:
-            found.append((kind, on_it, copies))
-    return found
+            extended.append((kind, on_it, copies))
+    return extended
 
 
 def _best_type(stock: Stock, fill: Fill, c: int, left: list[int]) -> tuple[int, dict[int, int]] | None:
-    """The type with an instance left whose price is least beside that of the tasks there, a task of class `c` first."""
+    """Return the available type with the minimum price less the price of its tasks, one of them of class `c`."""
     best: tuple[float, int, dict[int, int]] | None = None
     for kind, free in enumerate(stock.left):
         if free and stock.arrays.fits[kind, c]:
@@ -121,8 +122,8 @@ def _best_type(stock: Stock, fill: Fill, c: int, left: list[int]) -> tuple[int, 
     return None if best is None else best[1:]
 
 
-def planned(arrays: PackingArrays, groups: Callable[[], list[Group]]) -> Answer:
-    """The answer of a heuristic, which may run out of instances."""
+def try_plan(arrays: PackingArrays, groups: Callable[[], list[Group]]) -> Answer:
+    """Return the answer of a heuristic, which may run out of instances."""
     try:
         return Answer(arrays.solution(groups()))
     except OutOfInstances:
@@ -131,18 +132,18 @@ def planned(arrays: PackingArrays, groups: Callable[[], list[Group]]) -> Answer:
 
 @method("heuristic", ANY)
 def no_packing(data: EvaPacking) -> Answer:
-    """No-Packing (section 6.1): an instance for each task, of the type that sets the reservation price.
+    """Rent an instance for each task, of the type that sets the reservation price: No-Packing (section 6.1).
 
-    Where instances are limited it is the cheapest one left, tasks with the fewest types coming first.
+    If instances are limited, it is the cheapest type that is left; tasks with the fewest types come first.
     """
     arrays = packing_arrays(data)
     if arrays.limited:
-        return planned(arrays, lambda: _one_by_one(arrays))
+        return try_plan(arrays, lambda: _rent_one_each(arrays))
     alone = zip(arrays.cheapest_type.tolist(), arrays.count.tolist(), strict=True)
     return Answer(arrays.solution((kind, {c: 1}, n) for c, (kind, n) in enumerate(alone)))
 
 
-def _one_by_one(arrays: PackingArrays) -> list[Group]:
+def _rent_one_each(arrays: PackingArrays) -> list[Group]:
     stock, groups = Stock(arrays), []
     fits, price = arrays.fits, arrays.price.tolist()
     for c in sorted(range(arrays.classes), key=lambda c: (int(fits[:, c].sum()), c)):
@@ -159,45 +160,47 @@ def _one_by_one(arrays: PackingArrays) -> list[Group]:
 
 TieBreak = Literal["alignment", "first"]
 
-MANY = 40  # From more tied classes than these on, arrays are faster than lists.
-ROUNDING = 1e-9  # Prices under interference are products of floats: within this share of each other they are equal.
+MANY = 40  # number of tied classes above which arrays are faster than lists
+ROUNDING = 1e-9  # relative difference below which prices are equal; under interference they are products of floats
 
 
 @method("heuristic", ANY)
 def full_reconfiguration(data: EvaPacking) -> Answer:
-    """Full Reconfiguration (Algorithm 1 of Eva), with ties of the argmax to the best aligned task.
+    """Run Full Reconfiguration (Algorithm 1 of Eva); ties of the argmax go to the best-aligned task.
 
     Alignment is the sum over resources of d/Q * free/Q, for demand d, capacity Q and free capacity.
     """
     arrays = packing_arrays(data)
-    return planned(arrays, lambda: reconfigure(arrays, "alignment"))
+    return try_plan(arrays, lambda: reconfigure(arrays, "alignment"))
 
 
 @method("heuristic", ANY)
 def full_reconfiguration_first(data: EvaPacking) -> Answer:
-    """Full Reconfiguration (Algorithm 1 of Eva), with ties of the argmax to the first task in order."""
+    """Run Full Reconfiguration (Algorithm 1 of Eva); ties of the argmax go to the first task in order."""
     arrays = packing_arrays(data)
-    return planned(arrays, lambda: reconfigure(arrays, "first"))
+    return try_plan(arrays, lambda: reconfigure(arrays, "first"))
 
 
 @method("heuristic", ANY)
 def full_reconfiguration_artifact(data: EvaPacking) -> Answer:
-    """Full Reconfiguration of the authors' artifact: a set that pays moves to the cheapest type that holds it.
+    """Run Full Reconfiguration of the authors' artifact: a set that pays moves to the cheapest type that holds it.
 
-    Ties of the argmax go to the best aligned task.
+    Ties of the argmax go to the best-aligned task.
     """
     arrays = packing_arrays(data)
-    return planned(arrays, lambda: reconfigure(arrays, "alignment", moves_down=True))
+    return try_plan(arrays, lambda: reconfigure(arrays, "alignment", moves_down=True))
 
 
 def reconfigure(
     arrays: PackingArrays, tie_break: TieBreak = "alignment", *, moves_down: bool = False, many: int = MANY
 ) -> list[Group]:
-    """Algorithm 1 of Eva on arrays; the prices are throughput-normalised for the objective `net-saving`.
+    """Run Algorithm 1 of Eva on arrays; prices are throughput-normalised for the objective `net-saving`.
 
-    With `moves_down` a set that pays for the type tried is put on the cheapest type that holds it. More than `many`
-    tied classes are worked on in arrays instead of lists, which changes the time alone. Raises OutOfInstances where
-    limits of instances leave a task without a place.
+    - `tie_break`: rule for ties of the argmax in line 8.
+    - `moves_down`: whether a set that pays is put on the cheapest type that holds it, as in the artifact.
+    - `many`: number of tied classes above which arrays are used instead of lists; it affects the time only.
+
+    Raises OutOfInstances if limits of instances leave a task unassigned.
     """
     interfering = arrays.data.objective == "net-saving"
     fill = _fill_by_throughput(arrays, tie_break) if interfering else _fill_by_price(arrays, tie_break, many)
@@ -220,7 +223,7 @@ def reconfigure(
 
 
 def _fill_by_price(arrays: PackingArrays, tie_break: TieBreak, many: int) -> Fill:
-    """Without interference RP(T) is a sum: the fitting task of the highest reservation price comes next."""
+    """Return lines 5 to 13 without interference: RP(T) is a sum, so tasks come by decreasing reservation price."""
     value: list[int] = arrays.reservation_price.tolist()
     ranked = sorted(range(arrays.classes), key=lambda c: -value[c])
     tied: list[list[int]] = []
@@ -265,7 +268,7 @@ def _fill_by_price(arrays: PackingArrays, tie_break: TieBreak, many: int) -> Fil
 def _fill_by_alignment(
     classes: IntArray, demand: list[list[int]], free: list[int], size: list[int], left: list[int]
 ) -> tuple[list[int], dict[int, int]]:
-    """Free capacity, and the tasks added, once no task of the tied `classes` fits; on arrays, for many classes."""
+    """Fill an instance with tasks of tied `classes` by alignment; return free capacity and the tasks added."""
     needs, available = np.array([demand[c] for c in classes]), np.array([left[c] for c in classes])
     room = np.array(free)
     per_size = np.array([1.0 / q**2 if q else 0.0 for q in size])
@@ -281,7 +284,7 @@ def _fill_by_alignment(
 
 
 def _room(demand: list[int], free: list[int], left: int) -> int:
-    """The number of tasks of a demand that fit in the free capacity, `left` at most."""
+    """Return the number of tasks of a demand that fit in the free capacity, at most `left`."""
     for d, f in zip(demand, free, strict=True):
         if d and f // d < left:
             left = f // d
@@ -289,12 +292,15 @@ def _room(demand: list[int], free: list[int], left: int) -> int:
 
 
 def _alignment(demand: list[int], free: list[int], size: list[int]) -> float:
-    """Alignment of a demand with the free capacity of an instance of the given size."""
+    """Return the alignment of a demand with the free capacity of an instance of the given size."""
     return sum(d * f / (q * q) for d, f, q in zip(demand, free, size, strict=True) if q)
 
 
 def _fill_by_throughput(arrays: PackingArrays, tie_break: TieBreak) -> Fill:
-    """With interference every task already there loses by a newcomer: TNRP(T + τ) is weighed for each class at once."""
+    """Return lines 5 to 13 with interference, for all classes at once.
+
+    A newcomer reduces the throughput of every task on the instance, so TNRP(T + τ) is computed for each class.
+    """
     pair, loss = arrays.pair, arrays.job_price.astype(float)
     base = arrays.reservation_price - loss  # TNRP of a task = base + throughput * loss
     demands = arrays.demand_of_type
@@ -313,7 +319,7 @@ def _fill_by_throughput(arrays: PackingArrays, tie_break: TieBreak) -> Fill:
                 break
             then = (on_it * base).sum() + (on_it * member * loss) @ pair[:, fitting]
             then += base[fitting] + outsider[fitting] * loss[fitting]
-            best = then.max()
+            best = then.max()  # line 8
             if best < total - ROUNDING * abs(total):  # lines 9 to 11
                 break
             tied = fitting[then >= best - ROUNDING * max(1.0, abs(best))]

@@ -1,8 +1,8 @@
-"""What Eva does in a round (section 4.5), as methods for `eva-reconfiguration`: Full, Partial, the choice, and nothing.
+"""Eva's decisions in a round (section 4.5) as methods for `eva-reconfiguration`: Full, Partial, the choice, and none.
 
-Full is Algorithm 1 for all tasks, in the version of the authors' artifact, and each existing instance goes on as one of
-the planned instances of its type, such that the most tasks stay. Partial keeps the instances that pay, packs the other
-tasks beside those wherever they fit, as the artifact does, and rents for the rest by Algorithm 1.
+Full is Algorithm 1 for all tasks, in the version of the authors' artifact. Each existing instance continues as one of
+the planned instances of its type, so that the maximum number of tasks stay. Partial keeps the instances that pay, packs
+the other tasks onto those wherever they fit, as the artifact does, and rents instances for the rest by Algorithm 1.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from instances.eva.arrays import Group as Planned
 from instances.eva.reconfiguration_arrays import NEW, Placed, ReconfigurationArrays, reconfiguration_arrays
 from instances.method import ANY, method
 
-EQUAL_USD = 1e-9  # Worths this close to each other count as equal.
+EQUAL_USD = 1e-9  # values this close to each other count as equal, for rounding
 
 
 @method("heuristic", ANY)
 def stay(data: EvaReconfiguration) -> Solution:
-    """All existing instances as they are, and a new one of the cheapest type for each task that waits."""
+    """Keep all existing instances unchanged, and rent one of the cheapest type for each pending task."""
     arrays = reconfiguration_arrays(data)
     placed = [(g, group.kind, _tasks(group.on_it), len(group.ids)) for g, group in enumerate(arrays.groups)]
-    waiting = arrays.packing.count - _held(arrays, placed)
+    waiting = arrays.packing.count - _count_placed(arrays, placed)
     alone = arrays.packing.cheapest_type
     new = [(NEW, int(alone[c]), {int(c): 1}, int(waiting[c])) for c in np.flatnonzero(waiting)]
     return arrays.solution([*placed, *new])
@@ -35,28 +35,29 @@ def stay(data: EvaReconfiguration) -> Solution:
 
 @method("heuristic", ANY)
 def full(data: EvaReconfiguration) -> Solution:
-    """Full Reconfiguration: Algorithm 1 for all tasks."""
+    """Run Full Reconfiguration: Algorithm 1 for all tasks."""
     arrays = reconfiguration_arrays(data)
     return arrays.solution(_full(arrays))
 
 
 @method("heuristic", ANY)
 def partial(data: EvaReconfiguration) -> Solution:
-    """Partial Reconfiguration: what waits, and what is on instances that do not pay, is placed anew."""
+    """Run Partial Reconfiguration: place pending tasks, and those on instances that do not pay, again."""
     arrays = reconfiguration_arrays(data)
     return arrays.solution(_partial(arrays))
 
 
 @method("heuristic", ANY)
 def eva_choice(data: EvaReconfiguration) -> Solution:
-    """Full Reconfiguration where it promises more over the horizon than Partial does, which it is otherwise."""
+    """Choose Full Reconfiguration if it is worth more over the horizon than Partial, otherwise Partial."""
     arrays = reconfiguration_arrays(data)
-    usual, anew = _partial(arrays), _full(arrays)
-    return arrays.solution(anew if arrays.worth_usd(anew) > arrays.worth_usd(usual) + EQUAL_USD else usual)
+    partial_plan, full_plan = _partial(arrays), _full(arrays)
+    is_better = arrays.worth_usd(full_plan) > arrays.worth_usd(partial_plan) + EQUAL_USD
+    return arrays.solution(full_plan if is_better else partial_plan)
 
 
 def worth_of_partial(data: EvaReconfiguration) -> float:
-    """What Partial Reconfiguration is worth, USD."""
+    """Return the value of Partial Reconfiguration, USD."""
     arrays = reconfiguration_arrays(data)
     return arrays.worth_usd(_partial(arrays))
 
@@ -104,16 +105,16 @@ def _partial(arrays: ReconfigurationArrays) -> list[Placed]:
 
 
 def _pack(arrays: ReconfigurationArrays, kept: list[tuple[int, IntArray]], left: IntArray) -> None:
-    """Put tasks of `left` (N,) on kept instances as long as any fits, whether that pays or not.
+    """Put tasks of `left` (N,) on kept instances while any fits, even if that does not pay.
 
-    Of all tasks and instances the ones of the greatest TNRP together come next, of equal ones the best aligned.
+    The pair of task and instance with the maximum TNRP of the instance comes next; ties go to the best-aligned pair.
     """
     packing = arrays.packing
     one = np.eye(packing.classes, dtype=np.int64)
     value = [np.full(packing.classes, -np.inf) for _ in kept]
     score = [np.zeros(packing.classes) for _ in kept]
 
-    def look(i: int) -> None:
+    def evaluate(i: int) -> None:
         g, on_it = kept[i]
         kind = arrays.groups[g].kind
         demand, size = packing.demand_of_type[kind], packing.capacity[kind]
@@ -124,7 +125,7 @@ def _pack(arrays: ReconfigurationArrays, kept: list[tuple[int, IntArray]], left:
         score[i] = (demand * free * per_size).sum(axis=1)
 
     for i in range(len(kept)):
-        look(i)
+        evaluate(i)
     while kept and left.any():
         values = np.where(left > 0, np.array(value), -np.inf)
         best = values.max()
@@ -134,16 +135,16 @@ def _pack(arrays: ReconfigurationArrays, kept: list[tuple[int, IntArray]], left:
         i, c = divmod(int(np.where(tied, np.array(score), -np.inf).argmax()), packing.classes)
         kept[i][1][c] += 1
         left[c] -= 1
-        look(i)
+        evaluate(i)
 
 
-def _held(arrays: ReconfigurationArrays, placed: Iterable[Placed]) -> IntArray:
-    """Tasks (N,) of each class that are placed."""
-    held = np.zeros(arrays.packing.classes, dtype=np.int64)
+def _count_placed(arrays: ReconfigurationArrays, placed: Iterable[Placed]) -> IntArray:
+    """Return the number of placed tasks (N,) of each class."""
+    counts = np.zeros(arrays.packing.classes, dtype=np.int64)
     for _, _, on_it, copies in placed:
         for c, k in on_it.items():
-            held[c] += k * copies
-    return held
+            counts[c] += k * copies
+    return counts
 
 
 def _tasks(on_it: IntArray) -> Mapping[int, int]:

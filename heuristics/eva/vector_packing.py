@@ -1,8 +1,8 @@
 """Classical greedy heuristics of vector bin packing, on one instance type.
 
-First and best fit take the tasks in falling order of the sum of their shares of an instance (FFDSum of Namyar et al.,
-"Finding Adversarial Inputs for Heuristics using Multi-level Optimization", NSDI'24, section 4); dot product fills one
-instance after the other (Panigrahy, Talwar, Uyeda and Wieder, "Heuristics for Vector Bin Packing", 2011, section 3).
+First fit and best fit take the tasks by decreasing sum of their normalised demands (FFDSum of Namyar et al., "Finding
+Adversarial Inputs for Heuristics using Multi-level Optimization", NSDI'24, section 4). The dot-product heuristic fills
+one instance after another (Panigrahy, Talwar, Uyeda and Wieder, "Heuristics for Vector Bin Packing", 2011, section 3).
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from instances.method import ANY, method
 
 
 class TaskShares:
-    """Demands of all tasks, the largest sum of shares first, in whole shares of an instance, of which one has `room`.
+    """Normalised demands of all tasks, by decreasing sum, as integers in units of which an instance has `room`.
 
-    A task without a share is as good as any. `kinds`: the class of each task.
+    - `kinds`: the class of each task.
+    - `tasks`: the normalised demand of each task.
+    - `free`: the normalised capacity of an instance.
     """
 
     def __init__(self, arrays: PackingArrays) -> None:
@@ -34,8 +36,8 @@ class TaskShares:
         self.free = [self.room] * len(used)
 
 
-def by_fit(shares: TaskShares, best: bool) -> Iterator[list[int]]:
-    """The tasks on each instance: each goes to the first one with room, or to the one that is fullest in all."""
+def pack_by_fit(shares: TaskShares, best: bool) -> Iterator[list[int]]:
+    """Yield the tasks on each instance by first fit, or by best fit: the fullest instance that holds the task."""
     free: list[list[int]] = []
     packed: list[list[int]] = []
     for kind, task in zip(shares.kinds, shares.tasks, strict=True):
@@ -50,8 +52,8 @@ def by_fit(shares: TaskShares, best: bool) -> Iterator[list[int]]:
     yield from packed
 
 
-def by_dot_product(shares: TaskShares) -> Iterator[list[int]]:
-    """The tasks on each instance, filled with the task of the largest product of demand and room that is left."""
+def pack_by_dot_product(shares: TaskShares) -> Iterator[list[int]]:
+    """Yield the tasks on each instance, filled by the largest dot product of demand and free capacity."""
     left = list(range(len(shares.tasks)))
     while left:
         free, packed = list(shares.free), []
@@ -73,20 +75,20 @@ def _answer(arrays: PackingArrays, instances: Iterator[Sequence[int]]) -> Answer
 
 @method("heuristic", ANY)
 def first_fit_decreasing(data: EvaPacking) -> Answer:
-    """First fit by falling sums of shares (FFDSum)."""
+    """Pack by first fit, tasks by decreasing sum of normalised demands (FFDSum)."""
     arrays = packing_arrays(data)
-    return _answer(arrays, by_fit(TaskShares(arrays), best=False))
+    return _answer(arrays, pack_by_fit(TaskShares(arrays), best=False))
 
 
 @method("heuristic", ANY)
 def best_fit_decreasing(data: EvaPacking) -> Answer:
-    """Best fit by falling sums of shares: the instance with the least room in all that still holds the task."""
+    """Pack by best fit, tasks by decreasing sum of normalised demands: the fullest instance that holds the task."""
     arrays = packing_arrays(data)
-    return _answer(arrays, by_fit(TaskShares(arrays), best=True))
+    return _answer(arrays, pack_by_fit(TaskShares(arrays), best=True))
 
 
 @method("heuristic", ANY)
 def dot_product(data: EvaPacking) -> Answer:
-    """Dot product: an instance is filled with the task whose demand points most nearly to the room that is left."""
+    """Fill each instance with the task whose demand is best aligned with the free capacity: dot-product heuristic."""
     arrays = packing_arrays(data)
-    return _answer(arrays, by_dot_product(TaskShares(arrays)))
+    return _answer(arrays, pack_by_dot_product(TaskShares(arrays)))

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from heuristics.eva.online_eva import LEAST_SLOTS, Horizon, LearnedTable, Rentable
+from heuristics.eva.online_eva import MIN_SLOTS, Horizon, LearnedTable, Rentable
 from heuristics.eva.online_kernels import NOBODY, tnrp_of
 from heuristics.eva.online_plan import SetOrder
 from instances.eva.learned import LearnedThroughput, Observation
@@ -80,7 +80,7 @@ def test_compiled_code_believes_what_the_table_believes():
                 for name in names[:-1]:  # of the last nothing is observed
                     learned.add((name, beside), float(rng.uniform(0.5, 1)))
     table.update(learned)
-    assert len(table.table.keys) > LEAST_SLOTS
+    assert len(table.table.keys) > MIN_SLOTS
     for _ in range(200):
         kinds = rng.integers(len(names), size=rng.integers(1, 9)).tolist()
         sizes = rng.integers(1, 4, size=len(kinds)).tolist()
