@@ -1,4 +1,4 @@
-"""The paper's baselines (sections 4.1 and 6.1): one policy a class, none looks into the future."""
+"""The paper's baselines (sections 4.1 and 6.1), one policy per class; none uses knowledge of future jobs."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ Key = Callable[[PendingJob], float]
 
 
 def service(job: PendingJob) -> float:
-    """GPU time of a job: duration times width."""
+    """Return the GPU time of a job: duration times width."""
     return job.duration * job.gpus
 
 
 def length(job: PendingJob) -> float:
-    """Duration of a job."""
+    """Return the duration of a job."""
     return job.duration
 
 
 class Fcfs:
-    """First come, first served within each pool, nothing shared; no job overtakes another of the pool."""
+    """First come, first served within each pool, without sharing; no job overtakes another of its pool."""
 
     def decide(self, view: PoolsView) -> Start:
         touched = dict.fromkeys(job.pool for job in (*view.arrived, *view.finished))
@@ -37,9 +37,9 @@ class Fcfs:
 
 
 class ShortestFirst:
-    """The least `key` first within each pool (SSF, SJF), or over all pools on all GPUs (`shared`: gSSF).
+    """The job of minimum `key` first within each pool (SSF, SJF), or over all pools on all GPUs (`shared`: gSSF).
 
-    A job that does not fit holds up those behind it, unless `overtake` lets them pass.
+    A job that does not fit blocks those behind it, unless `overtake` lets them pass.
     """
 
     def __init__(self, key: Key = service, *, shared: bool = False, overtake: bool = False) -> None:
@@ -68,7 +68,7 @@ class ShortestFirst:
 
 
 class MaxMinFair:
-    """MMFS: the pool that uses the least share of the quota starts the next job, on any GPUs, as long as a job fits."""
+    """MMFS: the pool with the lowest used fraction of its quota starts the next job, on any GPUs, while a job fits."""
 
     def decide(self, view: PoolsView) -> Start:
         used, left = dict(view.used), view.idle
@@ -90,9 +90,9 @@ class MaxMinFair:
 
 
 class Hived:
-    """HiveD*: each pool's own share first, in order; idle GPUs then go to the job that waits longest and fits.
+    """HiveD*: each pool's own share first, in order; idle GPUs then go to the fitting job that has waited longest.
 
-    As in section 6.1 a job that runs is not interrupted: an owner whose GPUs are lent out waits for them.
+    Running jobs are not interrupted (section 6.1): an owner whose GPUs are lent out waits for them.
     """
 
     def __init__(self) -> None:
@@ -129,8 +129,9 @@ class Hived:
 class Themis:
     """Themis*: the job with the worst finish-time fairness first, on any GPUs, without interruptions.
 
-    ρ = time from submission to completion if started now, over the same when its pool shares nothing. `alone_start`
-    is the latter start of each job, which depends on earlier submissions only; durations are exact (section 6.1).
+    The fairness ρ is the time from submission to completion if the job starts now, over the same time if its pool
+    shares nothing. `alone_start` is the start of each job in the latter case. It depends on earlier submissions only,
+    and durations are exact (section 6.1).
     """
 
     def __init__(self, alone_start: Mapping[str, float]) -> None:

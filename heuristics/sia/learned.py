@@ -1,12 +1,12 @@
-"""WillJobsArrive and JobDuration learnt from the past (section 5.4): gradient boosting, and finished jobs of a kind.
+"""WillJobsArrive and JobDuration learned from past jobs (section 5.4): gradient boosting, and similar finished jobs.
 
-One model a quantum serves all pools: a pool that is new needs no training. LightGBM is an optional dependency,
-`pip install gapwise[learn]`.
+One model per quantum serves all pools, so a new pool needs no training. LightGBM is an optional dependency, `pip
+install gapwise[learn]`.
 
-Whether a pool will submit jobs is predicted from the features of SIA's Table 9, without the future. Two features of the
-table reach past the present where the period is shorter than the quantum (an hour back, 12 hours on): they are cut off
-there. The longest recent windows (100 quanta of 12 hours are 50 days) are longer than most histories: counts of recent
-windows are of what has been watched, for a quantum's length.
+The features of SIA's Table 9, without knowledge of the future, predict whether a pool will submit jobs. Two features of
+the table extend beyond the present if the period is shorter than the quantum (an hour back, 12 hours on); they are cut
+off at the present. The longest recent windows (100 quanta of 12 hours are 50 days) exceed most histories. So counts of
+recent windows cover the observed part, scaled to the length of a quantum.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ PERIODS_MINUTES = (60.0, 1440.0)
 PERIODIC = tuple((x, p) for p in PERIODS_MINUTES for x in (1, 2, 3))
 RECENT_QUANTA = (1, 10, 100)
 GROUPS = {"periodic": 6, "recent arrivals": 3, "recent completions": 3, "future completions": 2}
-"""The rows of Table 9, in the order of the features, with how many features each has."""
+"""The rows of Table 9, in the order of the features, with their numbers of features."""
 TICK_MINUTES = 5.0
 
 
 @dataclass
 class PoolHistory:
-    """What a scheduler has seen of one pool since `since`: submissions, completions, and expected ends of running jobs.
+    """The observed history of one pool since `since`: submissions, completions, and expected ends of running jobs.
 
     Times are in minutes; all lists are sorted.
     """
@@ -59,44 +59,49 @@ class PoolHistory:
     ends: list[float] = field(default_factory=list)
 
     def begin(self, end: float) -> None:
-        """A job has started that is expected to end by `end`."""
+        """Record the start of a job that is expected to end by `end`."""
         insort(self.ends, end)
 
     def complete(self, now: float, end: float) -> None:
-        """A job has ended that was expected to by `end`."""
+        """Record the completion of a job that was expected to end by `end`."""
         del self.ends[bisect_left(self.ends, end)]
         self.completions.append(now)
 
     def features(self, now: float, quantum: float) -> list[float]:
-        """The features at `now` of the prediction for (now, now + quantum]."""
+        """Return the features at `now` of the prediction for (now, now + quantum]."""
         arrived = self.arrivals
-        found: list[float] = []
+        values: list[float] = []
         for x, period in PERIODIC:
             begin = now - x * period
-            known = begin >= self.since
-            found.append(_between(arrived, begin, min(begin + quantum, now)) if known else nan)
+            is_observed = begin >= self.since
+            values.append(_between(arrived, begin, min(begin + quantum, now)) if is_observed else nan)
         for times in (arrived, self.completions):
             for x in RECENT_QUANTA:
                 begin = max(now - x * quantum, self.since)
                 watched = now - begin
-                found.append(_between(times, begin, now) * quantum / watched if watched > 0 else nan)
+                values.append(_between(times, begin, now) * quantum / watched if watched > 0 else nan)
         soon = bisect_right(self.ends, now + quantum)
-        return [*found, float(soon), float(len(self.ends) - soon)]
+        return [*values, float(soon), float(len(self.ends) - soon)]
 
 
 def _between(times: Sequence[float], after: float, until: float) -> float:
-    """How many of the sorted `times` are in (after, until]."""
+    """Return how many of the sorted `times` are in (after, until]."""
     return float(bisect_right(times, until) - bisect_right(times, after))
 
 
 def class_end(start: float, duration_class: int, quanta: Sequence[float]) -> float:
-    """When a job of a duration class that starts at `start` has ended at the latest."""
+    """Return the latest end of a job of a duration class that starts at `start`."""
     return start + quanta[duration_class] if duration_class < len(quanta) else inf
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Rows of features (n, 14), whether jobs arrived within the quantum (n,), and the pool of each row."""
+    """Training examples.
+
+    - `features` (n, 14): rows of features.
+    - `arrived` (n,): whether jobs arrived within the quantum.
+    - `pools`, `minutes` (n,): pool and time of each row.
+    """
 
     features: FloatArray
     arrived: FloatArray
@@ -107,20 +112,20 @@ class Examples:
 def examples(
     jobs: pd.DataFrame, quanta: Sequence[float], days: tuple[float, float], *, every: float = TICK_MINUTES
 ) -> dict[float, Examples]:
-    """Examples of each quantum at every tick of `days`, of every pool of a trace, from the past of the trace alone.
+    """Return examples of each quantum at every tick of `days`, for every pool of a trace, from its past only.
 
-    A trace has no starts: jobs are taken to start when they are submitted. A tick whose quantum reaches past the end of
-    the days has no label, and is left out.
+    A trace has no start times, so jobs are assumed to start at submission. A tick whose quantum extends beyond the end
+    of the days has no label, and is skipped.
     """
     first, last = (day * 1440.0 for day in days)
     since = float(jobs["submit_s"].min()) / 60.0
     rows: dict[float, list[list[float]]] = {k: [] for k in quanta}
     labels: dict[float, list[float]] = {k: [] for k in quanta}
-    whose: dict[float, list[str]] = {k: [] for k in quanta}
-    when: dict[float, list[float]] = {k: [] for k in quanta}
-    for pool, mine in jobs.groupby("pool"):
-        submit = (mine["submit_s"] / 60.0).tolist()
-        length = (mine["duration_s"] / 60.0).tolist()
+    pools: dict[float, list[str]] = {k: [] for k in quanta}
+    times: dict[float, list[float]] = {k: [] for k in quanta}
+    for pool, pool_jobs in jobs.groupby("pool"):
+        submit = (pool_jobs["submit_s"] / 60.0).tolist()
+        length = (pool_jobs["duration_s"] / 60.0).tolist()
         events = sorted(
             [(t, 1, class_end(t, bisect_left(quanta, d), quanta)) for t, d in zip(submit, length, strict=True)]
             + [
@@ -129,33 +134,37 @@ def examples(
                 if d > 0
             ]
         )
-        history, at = PoolHistory(since), 0
+        history, next_event = PoolHistory(since), 0
         for now in np.arange(first, last, every).tolist():
-            while at < len(events) and events[at][0] <= now:
-                time, starts, end = events[at]
+            while next_event < len(events) and events[next_event][0] <= now:
+                time, starts, end = events[next_event]
                 if starts:
                     history.arrivals.append(time)
                     history.begin(end)
                 else:
                     history.complete(time, end)
-                at += 1
+                next_event += 1
             for k in quanta:
                 if now + k <= last:
                     rows[k].append(history.features(now, k))
                     labels[k].append(float(_between(submit, now, now + k) > 0))
-                    whose[k].append(str(pool))
-                    when[k].append(now)
+                    pools[k].append(str(pool))
+                    times[k].append(now)
     return {
-        k: Examples(np.array(rows[k], dtype=float), np.array(labels[k]), whose[k], np.array(when[k])) for k in quanta
+        k: Examples(np.array(rows[k], dtype=float), np.array(labels[k]), pools[k], np.array(times[k])) for k in quanta
     }
 
 
 @dataclass(frozen=True)
 class BoostingParameters:
-    """Constants of the gradient boosting: rounds, learning rate, leaves of a tree, least rows of a leaf.
+    """Constants of the gradient boosting.
 
-    `balanced` weights the rarer label up until both weigh the same ("for skewed datasets", footnote 3). `threshold` is
-    the probability from which on jobs are predicted to come.
+    - `rounds`, `learning_rate`, `leaves`, `least_rows`: number of trees, learning rate, leaves per tree, minimum rows
+      per leaf.
+    - `balanced`: whether the rarer label gets a higher weight, so that both have equal weight ("for skewed datasets",
+      footnote 3).
+    - `threshold`: probability from which on jobs are predicted to arrive.
+    - `seed`: seed of the training.
     """
 
     rounds: int = 60
@@ -182,13 +191,13 @@ class ArrivalModels:
     parameters: BoostingParameters
 
     def probability(self, quantum: float, features: FloatArray) -> FloatArray:
-        """Probability (n,) that jobs arrive within the quantum, of rows of features (n, 14)."""
+        """Return the probability (n,) that jobs arrive within the quantum, for rows of features (n, 14)."""
         booster = self.boosters[self.quanta.index(quantum)]
         found: FloatArray = booster.predict(features[:, : self.width], num_threads=1)
         return found
 
     def predicted(self, quantum: float, features: FloatArray) -> FloatArray:
-        """1 where jobs are predicted to arrive, and 0 else (n,)."""
+        """Return 1 for rows in which jobs are predicted to arrive, and 0 otherwise (n,)."""
         likely: FloatArray = (self.probability(quantum, features) >= self.parameters.threshold).astype(float)
         return likely
 
@@ -199,9 +208,9 @@ def train(
     quanta: Sequence[float] = WINDOWS_MINUTES,
     parameters: BoostingParameters = DEFAULTS,
 ) -> ArrivalModels:
-    """Models from the jobs of a trace (columns `pool`, `submit_s`, `duration_s`) submitted within `days`.
+    """Return models from the jobs of a trace (columns `pool`, `submit_s`, `duration_s`) submitted within `days`.
 
-    Nothing after the last day is seen. Raises InputError where LightGBM is not installed.
+    Jobs after the last day are not used. Raises InputError if LightGBM is not installed.
     """
     past = jobs[jobs["submit_s"] < days[1] * 86_400.0]
     return fit(examples(past, quanta, days), parameters)
@@ -210,7 +219,7 @@ def train(
 def fit(
     known: Mapping[float, Examples], parameters: BoostingParameters = DEFAULTS, groups: int = len(GROUPS)
 ) -> ArrivalModels:
-    """Models from examples of each quantum, over the first `groups` rows of Table 9."""
+    """Return models from examples of each quantum, over the first `groups` rows of Table 9."""
     width = sum(list(GROUPS.values())[:groups])
     boosters = tuple(_booster(one.features[:, :width], one.arrived, parameters) for one in known.values())
     return ArrivalModels(tuple(known), boosters, width, parameters)
@@ -222,7 +231,7 @@ def _booster(features: FloatArray, arrived: FloatArray, parameters: BoostingPara
     except ImportError:
         raise InputError("learned predictions need LightGBM: pip install gapwise[learn]") from None
     positive = float(arrived.sum())
-    both = 0 < positive < len(arrived)  # LightGBM takes no weight of 0
+    both = 0 < positive < len(arrived)  # LightGBM rejects a weight of 0
     weight = (len(arrived) - positive) / positive if parameters.balanced and both else 1.0
     settings = {
         "objective": "binary",
@@ -240,10 +249,10 @@ def _booster(features: FloatArray, arrived: FloatArray, parameters: BoostingPara
 
 
 class LearnedArrivals:
-    """WillJobsArrive by `models`: one prediction every 5 minutes for all pools, from what the scheduler has seen.
+    """WillJobsArrive by `models`: one prediction every 5 minutes for all pools, from the scheduler's observations.
 
-    `durations` tells the classes of running jobs, from which their expected ends follow. `unit`: minutes of a unit of
-    the clock.
+    - `durations`: predicts the classes of running jobs, which give their expected ends.
+    - `slot_minutes`: minutes per unit of the clock.
     """
 
     def __init__(self, models: ArrivalModels, durations: JobDuration, slot_minutes: float) -> None:
@@ -264,22 +273,22 @@ class LearnedArrivals:
         for job in view.arrived:
             self._pools[job.pool].arrivals.append(job.submit * self.unit)
         for job in view.finished:
-            if job.id not in self._ends:  # it has started and ended since
+            if job.id not in self._ends:  # it started and ended since the last call
                 self._note_start(job, now - job.duration * self.unit)
             self._pools[job.pool].complete(now, self._ends.pop(job.id))
-        for name in reversed(tuple(view.running)):  # those that have started since are last
+        for name in reversed(tuple(view.running)):  # jobs that started since the last call are last
             if name in self._ends:
                 break
             self._note_start(view.running[name].job, view.running[name].start * self.unit)
 
     def will_arrive(self, pool: str, now: float, window: float) -> bool:
-        tick, known = now * self.unit // TICK_MINUTES, self._tick.get(window)
-        if known is None or known[0] != tick:
+        tick, cached = now * self.unit // TICK_MINUTES, self._tick.get(window)
+        if cached is None or cached[0] != tick:
             quantum = self._windows[window]
             rows = [history.features(now * self.unit, quantum) for history in self._pools.values()]
             likely = self.models.predicted(quantum, np.array(rows))
-            known = self._tick[window] = tick, dict(zip(self._pools, (likely > 0).tolist(), strict=True))
-        return known[1][pool]
+            cached = self._tick[window] = tick, dict(zip(self._pools, (likely > 0).tolist(), strict=True))
+        return cached[1][pool]
 
     def _note_start(self, job: PendingJob, start: float) -> None:
         quanta = self.models.quanta
@@ -289,9 +298,10 @@ class LearnedArrivals:
 
 
 class LearnsFirst:
-    """WillJobsArrive that watches the first `days` days, takes jobs always to come until then, and learns from them.
+    """WillJobsArrive that observes the first `days` days and then learns from them.
 
-    The jobs' classes of duration are known, as they are to the scheduler; nothing after the days is seen.
+    Until then, jobs are always predicted to arrive. The scheduler knows the jobs' duration classes. No data after these
+    days are used.
     """
 
     def __init__(
@@ -324,7 +334,7 @@ class LearnsFirst:
 
     @property
     def trained(self) -> bool:
-        """Whether it has learnt by now."""
+        """Return whether the models are trained."""
         return bool(self._learned.models.boosters)
 
     def will_arrive(self, pool: str, now: float, window: float) -> bool:
@@ -332,7 +342,7 @@ class LearnsFirst:
 
 
 class Persistence:
-    """WillJobsArrive of a baseline: jobs will come within a window where some came within the last of its length."""
+    """WillJobsArrive of a baseline: jobs arrive within a window if some arrived within the last one of its length."""
 
     def __init__(self) -> None:
         self._arrivals: dict[str, Arrivals] = {}
@@ -347,11 +357,13 @@ class Persistence:
 
 
 class FinishedAlike:
-    """JobDuration from the last `last` finished jobs of the same pool and width, or else of the pool (section 5.4.2).
+    """JobDuration from the last `last` finished jobs of the same pool and width, otherwise of the pool (section 5.4.2).
 
-    Where jobs have a tag, the experiment that they belong to, those of the same tag come first.
-    `quantile`: the class that so large a share of them did not exceed; `None`: the most frequent class, the shorter of
-    two. A pool of which too few jobs, `least`, have finished may have jobs of any length: the longest class.
+    If jobs have a tag, the experiment to which they belong, those with the same tag come first.
+
+    - `quantile`: the class that this fraction of them did not exceed; `None` for the most frequent class, in a tie the
+      shorter one.
+    - `least`: minimum number of finished jobs. With fewer, the prediction is the longest class.
     """
 
     def __init__(self, quantile: float | None = 0.9, *, last: int = 50, least: int = 5) -> None:
@@ -363,16 +375,16 @@ class FinishedAlike:
             self.learn(job.pool, job.gpus, job.duration)
 
     def learn(self, pool: str, gpus: int, duration: float, tag: str | None = None) -> None:
-        """Take note of a finished job."""
-        for key in _alike(pool, gpus, tag):
+        """Record a finished job."""
+        for key in _similar_keys(pool, gpus, tag):
             self._seen.setdefault(key, deque(maxlen=self.last)).append(duration)
 
     def duration_class(self, job: PendingJob, windows: Sequence[float]) -> int:
         return self.predicted(job.pool, job.gpus, windows)
 
     def predicted(self, pool: str, gpus: int, windows: Sequence[float], tag: str | None = None) -> int:
-        """The class of a job of a pool and a width, and of a tag."""
-        for key in _alike(pool, gpus, tag):
+        """Return the class of a job of a pool, a width and a tag."""
+        for key in _similar_keys(pool, gpus, tag):
             seen = self._seen.get(key, ())
             if len(seen) >= self.least:
                 classes = sorted(bisect_left(windows, duration) for duration in seen)
@@ -382,21 +394,24 @@ class FinishedAlike:
         return len(windows)
 
 
-def _alike(pool: str, gpus: int, tag: str | None) -> list[Any]:
-    """What jobs are taken to be alike by, the closest first."""
+def _similar_keys(pool: str, gpus: int, tag: str | None) -> list[Any]:
+    """Return the keys of similar jobs, most similar first."""
     return [*([] if tag is None else [("tag", tag)]), (pool, gpus), pool]
 
 
 def sia_learned(
     data: SiaOracle, models: ArrivalModels, durations: JobDuration | None = None, *, recent: int = RECENT
 ) -> Sia:
-    """SIA with learnt arrivals over the models' quanta; `durations`: who predicts classes, exact ones unless given."""
+    """Return SIA with learned arrivals over the models' quanta.
+
+    - `durations`: predictor of duration classes; exact classes if not given.
+    """
     classes = SlidingMaximum() if durations is None else durations
     arrivals = LearnedArrivals(models, classes, data.slot_minutes)
     return sia(data, Decomposed(arrivals, classes, SlidingMaximum(recent)), models.quanta)
 
 
 def sia_learns_first(data: SiaOracle, days: float = TRAINING_DAYS) -> Sia:
-    """SIA that learns the arrivals of a workload's first days, with exact classes of durations."""
+    """Return SIA that learns the arrivals from a workload's first days, with exact duration classes."""
     classes = SlidingMaximum()
     return sia(data, Decomposed(LearnsFirst(classes, data.slot_minutes, days), classes, SlidingMaximum()))

@@ -1,9 +1,9 @@
 """Policies with locality (sections 5.5 and 6.4): a job has all its GPUs on one server, and never moves.
 
-Pools own whole servers, and their jobs are as wide as a cell. Each pool has servers of its own on paper, in which its
-jobs in order get cells as if nothing were shared; that is also FCFS with locality, the baseline. A server on paper
-stands for a server of the cluster as long as it is in use. A job in order, within quota, that finds its cell on paper
-finds it in the cluster as well, unless an opportunistic job is in the way (HiveD's guarantee). The methods of
+Pools own whole servers, and a job's width is the size of a cell. Each pool has virtual servers ("on paper") in which
+its jobs in order get cells as if nothing were shared. This is also FCFS with locality, the baseline. A virtual server
+is bound to a server of the cluster while it is in use. If a job in order, within quota, has a cell on a virtual server,
+it also has one in the cluster, unless an opportunistic job occupies it (HiveD's guarantee). The methods of
 `sia-local-oracle` come last.
 """
 
@@ -33,7 +33,7 @@ AnyJob = Job | LocalJob
 
 
 class Shared:
-    """The cluster as policies with locality see it: queues, pools on paper, free cells, and servers on loan."""
+    """The cluster of policies with locality: queues, virtual servers of the pools, free cells, and servers on loan."""
 
     def __init__(self, data: Clustered) -> None:
         self.owned = {pool.name: pool.gpus // SERVER_GPUS for pool in data.pools}
@@ -44,16 +44,16 @@ class Shared:
         self.started: list[tuple[AnyJob, Cell]] = []
         self._own: dict[str, Cell] = {}
         self._cells: dict[str, Cell] = {}
-        self._jobs_in: dict[int, int] = {}  # of servers that stand for one on paper, or are on loan
-        self._bound: dict[str, dict[int, int]] = {name: {} for name in self.owned}  # server on paper -> server
+        self._jobs_in: dict[int, int] = {}  # number of jobs by server, for servers that are bound or on loan
+        self._bound: dict[str, dict[int, int]] = {name: {} for name in self.owned}  # virtual server -> server
         self._loans: set[str] = set()
 
-    def unused(self, pool: str) -> int:
-        """Servers on paper that stand for none of the cluster now."""
+    def count_unused(self, pool: str) -> int:
+        """Return the number of virtual servers that are not bound to a server of the cluster."""
         return self.owned[pool] - len(self._bound[pool])
 
     def start_in_order(self, pool: str) -> bool:
-        """Whether the next job of a pool has started in a cell on paper, and in the server that this stands for."""
+        """Start the next job of a pool in a cell of a virtual server, if possible, and return whether it started."""
         job = next(iter(self.queues[pool].values()), None)
         own = None if job is None else self.paper[pool].take(job.gpus)
         if job is None or own is None:
@@ -71,7 +71,10 @@ class Shared:
         return True
 
     def start_anywhere(self, job: AnyJob, *, within_quota: bool) -> bool:
-        """Whether a job has started in any free cell; `within_quota`: only if there is one on paper as well."""
+        """Start a job in any free cell, if possible, and return whether it started.
+
+        - `within_quota`: whether the job also needs a cell on a virtual server.
+        """
         if self.cluster.largest() < job.gpus:
             return False
         if within_quota:
@@ -85,7 +88,10 @@ class Shared:
         return True
 
     def start_on_loan(self, job: AnyJob, *, more: bool) -> bool:
-        """Whether a job has started on a server on loan; `more`: another whole server may be lent."""
+        """Start a job on a server on loan, if possible, and return whether it started.
+
+        - `more`: whether another whole server may be lent.
+        """
         cell = self.lent.take(job.gpus)
         if cell is None and more:
             whole = self.cluster.take(SERVER_GPUS, last=True)
@@ -102,7 +108,7 @@ class Shared:
         return True
 
     def finish(self, job: AnyJob) -> None:
-        """The cells of a job are free again, on paper and in the cluster."""
+        """Free the cells of a job, on the virtual server and in the cluster."""
         cell, own = self._cells.pop(job.id), self._own.pop(job.id, None)
         if own is not None:
             self.paper[job.pool].give_back(own)
@@ -131,13 +137,13 @@ class Shared:
 
 
 class LocalPolicy(Protocol):
-    """Starts jobs of `shared` at a moment, and answers when to be asked again, or `None`."""
+    """A policy that starts jobs of `shared`, and returns the time of its next call, or `None`."""
 
     def decide(self, shared: Shared, view: PoolsView) -> float | None: ...
 
 
 class LocalFcfs:
-    """No sharing: each pool in order, in cells of its own servers."""
+    """Each pool in order, in cells of its own servers, without sharing."""
 
     def decide(self, shared: Shared, view: PoolsView) -> float | None:
         for pool in shared.owned:
@@ -147,9 +153,9 @@ class LocalFcfs:
 
 
 class LocalHived:
-    """HiveD*: each pool's own share in order, then the jobs that wait longest in whatever cells are free.
+    """HiveD*: each pool's own share in order, then the jobs that have waited longest in any free cells.
 
-    As in section 6.1 nothing is interrupted: an owner waits for cells that are lent out.
+    Running jobs are not interrupted (section 6.1): an owner waits for cells that are lent out.
     """
 
     def decide(self, shared: Shared, view: PoolsView) -> float | None:
@@ -166,9 +172,10 @@ class LocalHived:
 class LocalSia:
     """SIA with cells: servers that no pool will need for a window go to jobs that end within the window.
 
-    A pool may need as many whole servers as it owns and does not use, and no more than its jobs that wait and its new
-    load have GPUs: every job takes one server more at most. Opportunistic jobs share servers among themselves alone,
-    taken from the other end of the cluster, never with a dedicated job, whose buddies stay free for its pool.
+    A pool may need at most the whole servers that it owns and does not use. It also needs at most as many servers as
+    its pending jobs and its new load have GPUs, because every job needs at most one more server. Opportunistic jobs
+    share servers among themselves only, taken from the other end of the cluster. They never share a server with a
+    dedicated job, whose buddy cells stay free for its pool.
     """
 
     def __init__(self, predictor: Predictor, windows: Sequence[float]) -> None:
@@ -184,16 +191,16 @@ class LocalSia:
             for pool in shared.owned:
                 while shared.start_in_order(pool):
                     pass
-            started = self._spare(shared, view.now)
+            started = self._start_on_spare(shared, view.now)
         waiting = any(shared.queues.values())
         return view.now + self.windows[0] if waiting and shared.cluster.whole + shared.lent.largest() else None
 
-    def _spare(self, shared: Shared, now: float) -> bool:
-        """Whether a job has started on a server on loan; the shortest window comes first."""
+    def _start_on_spare(self, shared: Shared, now: float) -> bool:
+        """Start one job on a server on loan, shortest window first, and return whether one started."""
         for k, window in enumerate(self.windows):
-            kept = sum(self._reserved(shared, pool, now, window) for pool in shared.owned)
+            kept = sum(self._reserve(shared, pool, now, window) for pool in shared.owned)
             if shared.cluster.whole < kept:
-                continue  # another job on a server that is on loan already would keep it for longer
+                continue  # even a job on a lent server would extend its loan
             more = shared.cluster.whole > kept
             widest = SERVER_GPUS if more else shared.lent.largest()
             for queue in sorted(shared.queues.values(), key=len):
@@ -202,13 +209,13 @@ class LocalSia:
                         return True
         return False
 
-    def _reserved(self, shared: Shared, pool: str, now: float, window: float) -> float:
+    def _reserve(self, shared: Shared, pool: str, now: float, window: float) -> float:
         pending = sum(job.gpus for job in shared.queues[pool].values())
-        return min(pending + self.predictor.new_load(pool, now, window), shared.unused(pool))
+        return min(pending + self.predictor.new_load(pool, now, window), shared.count_unused(pool))
 
 
 def refuse_unfit(data: Clustered) -> None:
-    """Raise InputError for pools that are not whole servers, and for jobs that are no cell or have no server."""
+    """Raise InputError for pools that are not whole servers, and for jobs whose width is no cell size."""
     for i, pool in enumerate(data.pools):
         if pool.gpus % SERVER_GPUS:
             raise InputError(f"data.pools[{i}].gpus: must be a multiple of {SERVER_GPUS}, got {pool.gpus}")
@@ -219,9 +226,9 @@ def refuse_unfit(data: Clustered) -> None:
 
 
 def replay_local(data: Clustered, policy: LocalPolicy) -> PlacedCells:
-    """Start and cell of each job under a policy.
+    """Return the start and the cell of each job under a policy.
 
-    Raises InputError for what has no cells, and RuleBroken where jobs are left waiting for ever.
+    Raises InputError for data without cells, and RuleBroken if jobs wait forever.
     """
     refuse_unfit(data)
     shared = Shared(data)
@@ -262,10 +269,12 @@ def replay_local(data: Clustered, policy: LocalPolicy) -> PlacedCells:
 
 
 def keep_local_cutoffs(data: SiaLocalOracle, priority: Sequence[float]) -> Placed:
-    """Start and server of each job, in the order of `data.jobs`, by backfilling ahead of reservations at the cut-offs.
+    """Return the start and the server of each job, by backfilling before reservations at the cut-offs.
 
-    A reservation is at the cut-off, on the server of the job's cell in its own pool. The job of least `priority` is
-    tried first, on any server that has room until it ends. No job is late: Theorem 1 with locality.
+    - `priority`: the job of minimum priority is tried first, on any server that has capacity until it ends.
+
+    A reservation is at the cut-off, on the server of the job's cell in its own pool. The result is in the order of
+    `data.jobs`. No job is late: Theorem 1 with locality.
     """
     first = min(job.submit for job in data.jobs)
     jobs = ServerJobs(
@@ -282,49 +291,49 @@ def keep_local_cutoffs(data: SiaLocalOracle, priority: Sequence[float]) -> Place
 
 @method("heuristic", ANY, "fcfs")
 def local_fcfs(data: SiaLocalOracle) -> Solution:
-    """No sharing: each pool in order, in cells of its own servers, by buddy allocation (section 5.5)."""
+    """Serve each pool in order, in cells of its own servers, by buddy allocation, without sharing (section 5.5)."""
     return _solution(data, *zip(*data.alone, strict=True))
 
 
 @method("heuristic", ANY, "sia-vc")
 def local_sia_vc(data: SiaLocalOracle) -> Solution:
-    """SIA_VC with locality: the earliest cut-off first, ahead of reservations on servers (sections 5.1 and 5.5)."""
-    return _planned(data, [float(cutoff) for cutoff in data.cutoffs])
+    """Run SIA_VC with locality: the earliest cut-off first, before reservations on servers (sections 5.1 and 5.5)."""
+    return _plan(data, [float(cutoff) for cutoff in data.cutoffs])
 
 
 @method("heuristic", ANY, "safe-ssf")
 def local_safe_ssf(data: SiaLocalOracle) -> Solution:
-    """Safe shortest-first with locality: least GPU time first, ahead of reservations on servers."""
-    return _planned(data, [service(job) for job in data.jobs])
+    """Start jobs by increasing GPU time, before reservations on servers: safe shortest-first with locality."""
+    return _plan(data, [service(job) for job in data.jobs])
 
 
 @method("heuristic", ANY, "hived")
 def local_hived(data: SiaLocalOracle) -> Solution:
-    """HiveD* with cells and without preemption (section 6.4)."""
-    return _replayed(data, LocalHived())
+    """Run HiveD* with cells and without preemption (section 6.4)."""
+    return _replay(data, LocalHived())
 
 
 @method("heuristic", ANY, "sia-perfect")
 def local_sia_perfect(data: SiaLocalOracle) -> Solution:
-    """SIA with cells and perfect coarse predictions (section 5.5)."""
-    return _replayed(data, LocalSia(Perfect(data.jobs), windows_in_slots(data.slot_minutes)))
+    """Run SIA with cells and perfect coarse predictions (section 5.5)."""
+    return _replay(data, LocalSia(Perfect(data.jobs), windows_in_slots(data.slot_minutes)))
 
 
 @method("heuristic", ANY, "sia-sliding")
 def local_sia_sliding(data: SiaLocalOracle) -> Solution:
-    """SIA with cells and the sliding maximum as the estimate of new load (sections 5.4.1 and 5.5)."""
-    return _replayed(data, LocalSia(SlidingMaximum(), windows_in_slots(data.slot_minutes)))
+    """Run SIA with cells and the sliding maximum as the estimate of new load (sections 5.4.1 and 5.5)."""
+    return _replay(data, LocalSia(SlidingMaximum(), windows_in_slots(data.slot_minutes)))
 
 
-def _planned(data: SiaLocalOracle, priority: Sequence[float]) -> Solution:
+def _plan(data: SiaLocalOracle, priority: Sequence[float]) -> Solution:
     placed = keep_local_cutoffs(data, priority)
     return _solution(data, placed.starts.tolist(), placed.servers.tolist())
 
 
-def _replayed(data: SiaLocalOracle, policy: LocalPolicy) -> Solution:
+def _replay(data: SiaLocalOracle, policy: LocalPolicy) -> Solution:
     placed = replay_local(data, policy)
-    found = [placed[job.id] for job in data.jobs]
-    return _solution(data, [start for start, _ in found], [cell.server for _, cell in found])
+    cells = [placed[job.id] for job in data.jobs]
+    return _solution(data, [start for start, _ in cells], [cell.server for _, cell in cells])
 
 
 def _solution(data: SiaLocalOracle, starts: Sequence[int], servers: Sequence[int]) -> Solution:

@@ -1,8 +1,8 @@
 """SIA's heuristics and the paper's baselines as methods: data in, checked result out.
 
-Policies that know every job to come and keep every cut-off (SIA_VC and safe shortest-first), SIA_VC as Figure 6 is
-written, and the event loop of the others, as fast as a heuristic should be. The simulator's world of pools runs the
-same policies in a loop that shares no code with this one; a test holds the two against each other.
+The module contains policies that know all future jobs and keep every cut-off (SIA_VC and safe shortest-first), SIA_VC
+as Figure 6 is written, and a fast event loop for the online policies. The simulator of pools runs the same policies in
+an independent loop; a test compares the two.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ from instances.sia.reservations import backfill
 
 
 def keep_cutoffs(data: SiaOracle, priority: Sequence[float]) -> list[int]:
-    """Start slot of each job, in the order of `data.jobs`, by backfilling ahead of reservations at the cut-offs.
+    """Return the start slot of each job in `data.jobs`, by backfilling before reservations at the cut-offs.
 
-    The job of least `priority` is tried first. The reservations fit together wherever the cut-offs are those of pools
-    that share nothing, and no job is then late (Theorem 1). Where cut-offs from `latest_start` cannot all be kept,
-    jobs start as soon as GPUs are idle.
+    - `priority`: the job of minimum priority is tried first.
+
+    If the cut-offs are those of pools without sharing, the reservations fit together, and no job is late (Theorem 1).
+    If cut-offs from `latest_start` cannot all be kept, jobs start as soon as GPUs are idle.
     """
     arrays = slot_arrays(data)
     starts: list[int] = arrays.in_slots(backfill(arrays, arrays.cutoff, np.array(priority))).tolist()
@@ -40,7 +41,7 @@ def keep_cutoffs(data: SiaOracle, priority: Sequence[float]) -> list[int]:
 
 
 class LiteralVirtualClock:
-    """A run of Figure 6 over the jobs of `data`, all known from the beginning."""
+    """A run of Figure 6 over the jobs of `data`, which are all known from the beginning."""
 
     def __init__(self, data: SiaOracle) -> None:
         self.jobs, self.capacity = data.jobs, data.capacity
@@ -52,7 +53,7 @@ class LiteralVirtualClock:
         self.starts: dict[int, int] = {}
 
     def run(self) -> list[int]:
-        """Start slot of each job."""
+        """Return the start slot of each job."""
         events = sorted({job.submit for job in self.jobs})
         heapify(events)
         while events:
@@ -66,28 +67,30 @@ class LiteralVirtualClock:
         return [self.starts[i] for i in range(len(self.jobs))]
 
     def _allocate(self, now: int) -> list[int]:
-        """AllocateResources of Figure 6: the jobs that start now."""
+        """Run AllocateResources of Figure 6, and return the jobs that start now."""
         pending = {i for queue in self.waiting.values() for i in queue if self.jobs[i].submit <= now}
         if not pending or sum(self.jobs[i].gpus for i in self.running) >= self.capacity:
             return []
         span = max(self.jobs[i].duration for i in pending)
-        order = sorted((start, self.jobs[i].submit, i) for q in self.quota for i, start in self._virtual(q, now, span))
-        begun: list[int] = []
-        while (chosen := self._first_schedulable(order, pending, now)) is not None:
+        order = sorted(
+            (start, self.jobs[i].submit, i) for q in self.quota for i, start in self._virtual_starts(q, now, span)
+        )
+        started: list[int] = []
+        while (chosen := self._find_schedulable(order, pending, now)) is not None:
             pending.discard(chosen)
             order = [entry for entry in order if entry[2] != chosen]
             self.starts[chosen] = now
             self.running[chosen] = now + self.jobs[chosen].duration
             self.waiting[self.jobs[chosen].pool].remove(chosen)
-            begun.append(chosen)
-        return begun
+            started.append(chosen)
+        return started
 
-    def _first_schedulable(self, order: list[tuple[int, int, int]], pending: set[int], now: int) -> int | None:
-        """Lines 4 to 11: the first job in order of virtual start that fits; all jobs before make reservations."""
+    def _find_schedulable(self, order: list[tuple[int, int, int]], pending: set[int], now: int) -> int | None:
+        """Run lines 4 to 11: return the first fitting job by virtual start; all jobs before it make reservations."""
         ahead = [(max(start, now) - now, i) for start, _, i in order]
         ends = [end - now for end in self.running.values()]
-        turns = [ends, [t for t, _ in ahead], [t + self.jobs[i].duration for t, i in ahead]]
-        slots = np.unique(np.concatenate([[0], *turns]))  # between two of them the plan does not change
+        times = [ends, [t for t, _ in ahead], [t + self.jobs[i].duration for t, i in ahead]]
+        slots = np.unique(np.concatenate([[0], *times]))  # the plan is constant between two of them
         plan = np.zeros(len(slots), dtype=np.int64)
         for i, end in self.running.items():
             plan[: np.searchsorted(slots, end - now)] += self.jobs[i].gpus
@@ -103,10 +106,10 @@ class LiteralVirtualClock:
             plan[slice(*np.searchsorted(slots, [t, t + job.duration]))] += job.gpus
         return None
 
-    def _virtual(self, pool: str, now: int, span: int) -> list[tuple[int, int]]:
-        """CalculateVSTs: (job, virtual start) of the jobs of `pool` that are pending or could start within `span`."""
+    def _virtual_starts(self, pool: str, now: int, span: int) -> list[tuple[int, int]]:
+        """Run CalculateVSTs: return (job, virtual start) of jobs that are pending or may start within `span`."""
         ends = [(end, self.jobs[i].gpus) for i, end in self.running.items() if self.jobs[i].pool == pool]
-        idle, clock, found = self.quota[pool] - sum(gpus for _, gpus in ends), now, []
+        idle, clock, starts = self.quota[pool] - sum(gpus for _, gpus in ends), now, []
         heapify(ends)
         for i in self.waiting[pool]:
             job = self.jobs[i]
@@ -118,12 +121,12 @@ class LiteralVirtualClock:
                 clock, idle = max(clock, end), idle + gpus
             idle -= job.gpus
             heappush(ends, (clock + job.duration, job.gpus))
-            found.append((i, clock))
-        return found
+            starts.append((i, clock))
+        return starts
 
 
 def replay(data: SiaOracle, policy: Policy[Any, Any]) -> dict[str, int]:
-    """The start slot of each job under `policy`. Raises RuleBroken where jobs are left waiting for ever."""
+    """Return the start slot of each job under `policy`; raises RuleBroken if jobs wait forever."""
     quota = {pool.name: pool.gpus for pool in data.pools}
     queues: dict[str, OrderedDict[str, Job]] = {name: OrderedDict() for name in quota}
     used = dict.fromkeys(quota, 0)
@@ -132,7 +135,7 @@ def replay(data: SiaOracle, policy: Policy[Any, Any]) -> dict[str, int]:
     view = PoolsView(
         0, data.capacity, MappingProxyType(quota), MappingProxyType(used), shown, MappingProxyType(running)
     )
-    coming = sorted(data.jobs, key=lambda job: job.submit)[::-1]  # next one last; ties in the order given
+    coming = sorted(data.jobs, key=lambda job: job.submit)[::-1]  # the next job is last; ties in the order of the data
     ending: list[tuple[int, int, Job]] = []
     wake_at: float | None = None
     starts: dict[str, int] = {}
@@ -146,7 +149,7 @@ def replay(data: SiaOracle, policy: Policy[Any, Any]) -> dict[str, int]:
         if not moments:
             raise _stuck(policy, next(iter(waiting)), view.now)
         now = int(min(moments))
-        quiet = not coming and not ending  # the policy was woken, and nothing is to come
+        quiet = not coming and not ending  # the policy was called by its own timer, and no events remain
         finished, arrived, wake_at = [], [], None
         while ending and ending[0][0] <= now:
             job = heappop(ending)[2]
@@ -162,7 +165,7 @@ def replay(data: SiaOracle, policy: Policy[Any, Any]) -> dict[str, int]:
         decision = policy.decide(view)
         if decision.interrupted:
             raise RuleBroken(f"job {decision.interrupted[0]} is interrupted at {now}: here jobs run to their end")
-        for name in tuple(decision.starts):  # it may be the queue itself
+        for name in tuple(decision.starts):  # a copy, because it may be the queue itself
             job = waiting.pop(name)
             del queues[job.pool][name]
             view.idle -= job.gpus
@@ -185,65 +188,65 @@ def _stuck(policy: Policy[Any, Any], job: str, now: float) -> RuleBroken:
 
 @method("heuristic", ANY)
 def fcfs(data: SiaOracle) -> Solution:
-    """No sharing: each pool first come, first served (section 4.1)."""
-    return _starts(data, data.fcfs_starts)
+    """Serve each pool first come, first served, without sharing (section 4.1)."""
+    return _solution(data, data.fcfs_starts)
 
 
 @method("heuristic", ANY)
 def sia_vc(data: SiaOracle) -> Solution:
-    """SIA_VC (section 5.1, Figure 6) with virtual start times fixed at the cut-offs, for which Theorem 1 holds."""
-    return _starts(data, keep_cutoffs(data, list(data.cutoffs)))
+    """Run SIA_VC (section 5.1, Figure 6) with virtual start times fixed at the cut-offs, for which Theorem 1 holds."""
+    return _solution(data, keep_cutoffs(data, list(data.cutoffs)))
 
 
 @method("heuristic", ANY)
 def sia_vc_literal(data: SiaOracle) -> Solution:
-    """SIA_VC with virtual start times computed afresh at every event, as Figure 6 is written; breaks Theorem 1."""
-    return _starts(data, LiteralVirtualClock(data).run())
+    """Run SIA_VC with virtual start times recomputed at every event, as in Figure 6; it violates Theorem 1."""
+    return _solution(data, LiteralVirtualClock(data).run())
 
 
 @method("heuristic", ANY)
 def safe_ssf(data: SiaOracle) -> Solution:
-    """Safe shortest-first, a policy of our own: least GPU time first, ahead of reservations at all cut-offs."""
-    return _starts(data, keep_cutoffs(data, [service(job) for job in data.jobs]))
+    """Start jobs by increasing GPU time, before reservations at all cut-offs; a policy of our own."""
+    return _solution(data, keep_cutoffs(data, [service(job) for job in data.jobs]))
 
 
 PLANNED: Mapping[str, Solve[SiaOracle]] = {"sia-vc": sia_vc, "sia-vc-literal": sia_vc_literal, "safe-ssf": safe_ssf}
-"""Policies that know all jobs to come, and so amount to a schedule."""
+"""Policies that know all future jobs, so each is a schedule."""
 
 
 @method("heuristic", ANY)
 def ssf(data: SiaOracle) -> Solution:
-    """Shortest service first within each pool, nothing shared (section 4.1)."""
+    """Start jobs with the shortest service first within each pool, without sharing (section 4.1)."""
     return _online("ssf", data, 0)
 
 
 @method("heuristic", ANY)
 def sjf(data: SiaOracle) -> Solution:
-    """Shortest job first within each pool, nothing shared (section 6.1)."""
+    """Start the shortest jobs first within each pool, without sharing (section 6.1)."""
     return _online("sjf", data, 0)
 
 
 @method("heuristic", ANY)
 def gssf(data: SiaOracle) -> Solution:
-    """Shortest service first over all pools, on all GPUs (section 4.1)."""
+    """Start jobs with the shortest service first over all pools, on all GPUs (section 4.1)."""
     return _online("gssf", data, 0)
 
 
 @method("heuristic", ANY)
 def mmfs(data: SiaOracle) -> Solution:
-    """Max-min fair sharing between the pools with pending jobs (section 4.1)."""
+    """Share fairly by max-min between the pools with pending jobs (section 4.1)."""
     return _online("mmfs", data, 0)
 
 
 @method("heuristic", ANY)
 def hived(data: SiaOracle) -> Solution:
-    """HiveD* without preemption (section 6.1)."""
+    """Run HiveD* without preemption (section 6.1)."""
     return _online("hived", data, 0)
 
 
 @method("heuristic", ANY)
 def themis(data: SiaOracle) -> Solution:
-    """Themis* with exact durations and without preemption (section 6.1)."""
+    """Run Themis* with exact durations and without preemption (section 6.1)."""
     return _online("themis", data, 0)
 
 
@@ -251,37 +254,37 @@ def themis(data: SiaOracle) -> Solution:
 def sia_perfect(
     data: SiaOracle, *, windows_minutes: Sequence[float] = WINDOWS_MINUTES, apart: bool = False
 ) -> Solution:
-    """SIA (Figures 7 and 8) with perfect coarse predictions over any windows; `apart` as in `Sia`."""
+    """Run SIA (Figures 7 and 8) with perfect coarse predictions over any windows; `apart` as in `Sia`."""
     return {"starts": replay(data, sia(data, Perfect(data.jobs), windows_minutes, apart=apart))}
 
 
 @method("heuristic", ANY)
 def sia_fine(data: SiaOracle) -> Solution:
-    """SIA with perfect predictions, windows that double from 5 minutes on, and a candidate apart from pending load."""
+    """Run SIA with perfect predictions, windows that double from 5 minutes on, and `apart` as in `Sia`."""
     return _online("sia-fine", data, 0)
 
 
 @method("heuristic", ANY)
 def sia_sliding(data: SiaOracle, *, recent: int = RECENT) -> Solution:
-    """SIA with the maximum over `recent` windows of the past as the estimate of new load (section 5.4.1)."""
+    """Run SIA with the maximum over `recent` past windows as the estimate of new load (section 5.4.1)."""
     return {"starts": replay(data, sia(data, SlidingMaximum(recent)))}
 
 
 @method("heuristic", ANY)
 def sia_perfect_arrivals(data: SiaOracle) -> Solution:
-    """SIA that knows whether jobs will come, and estimates their load by the sliding maximum (section 5.4.1)."""
+    """Run SIA with known arrivals, and with the sliding maximum as the estimate of their load (section 5.4.1)."""
     return _online("sia-perfect-arrivals", data, 0)
 
 
 @method("heuristic", SEEDED)
 def sia_random_load(data: SiaOracle, options: Options) -> Solution:
-    """SIA's ablation: whether jobs will come is drawn at random (section 6.3)."""
+    """Run SIA with random predictions of arrivals: ablation of section 6.3."""
     return _online("sia-random-load", data, options.seed)
 
 
 @method("heuristic", SEEDED)
 def sia_random(data: SiaOracle, options: Options) -> Solution:
-    """SIA's ablation: new load and durations drawn at random (section 6.3)."""
+    """Run SIA with random predictions of new load and durations: ablation of section 6.3."""
     return _online("sia-random", data, options.seed)
 
 
@@ -289,5 +292,5 @@ def _online(name: str, data: SiaOracle, seed: int) -> Solution:
     return {"starts": replay(data, ONLINE[name](data, seed))}
 
 
-def _starts(data: SiaOracle, starts: Iterable[int]) -> Solution:
+def _solution(data: SiaOracle, starts: Iterable[int]) -> Solution:
     return {"starts": {job.id: start for job, start in zip(data.jobs, starts, strict=True)}}

@@ -1,4 +1,4 @@
-"""Policies for SIA's pools that decide as time goes by, by name, and the fallback for a policy that fails."""
+"""Online policies for SIA's pools by name, and the fallback for a policy that fails."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from heuristics.sia.baselines import Fcfs, Hived, MaxMinFair, ShortestFirst, The
 from heuristics.sia.predictors import (
     FINE_WINDOWS_MINUTES,
     WINDOWS_MINUTES,
-    Coins,
     Decomposed,
     Perfect,
     Predictor,
+    RandomArrivals,
     RandomClass,
     SlidingMaximum,
     windows_in_slots,
@@ -26,12 +26,12 @@ from instances.sia.online import PoolsView, Start
 def sia(
     data: SiaOracle, predictor: Predictor, minutes: Sequence[float] = WINDOWS_MINUTES, *, apart: bool = False
 ) -> Sia:
-    """SIA for the slots of an instance, over windows in minutes; `apart` as in `Sia`."""
+    """Return SIA for the slots of an instance, over windows in minutes; `apart` as in `Sia`."""
     return Sia(predictor, windows_in_slots(data.slot_minutes, minutes), apart=apart)
 
 
-def _coins(data: SiaOracle, seed: int) -> Coins:
-    return Coins(seed, every=windows_in_slots(data.slot_minutes)[0])
+def _random_arrivals(data: SiaOracle, seed: int) -> RandomArrivals:
+    return RandomArrivals(seed, every=windows_in_slots(data.slot_minutes)[0])
 
 
 ONLINE: Mapping[str, Callable[[SiaOracle, int], Policy[PoolsView, Start]]] = {
@@ -48,16 +48,16 @@ ONLINE: Mapping[str, Callable[[SiaOracle, int], Policy[PoolsView, Start]]] = {
     "sia-fine": lambda data, seed: sia(data, Perfect(data.jobs), FINE_WINDOWS_MINUTES, apart=True),
     "sia-sliding": lambda data, seed: sia(data, SlidingMaximum()),
     "sia-perfect-arrivals": lambda data, seed: sia(data, Decomposed(Perfect(data.jobs), Perfect(data.jobs))),
-    "sia-random-load": lambda data, seed: sia(data, Decomposed(_coins(data, seed), Perfect(data.jobs))),
-    "sia-random": lambda data, seed: sia(data, Decomposed(_coins(data, seed), RandomClass(seed))),
+    "sia-random-load": lambda data, seed: sia(data, Decomposed(_random_arrivals(data, seed), Perfect(data.jobs))),
+    "sia-random": lambda data, seed: sia(data, Decomposed(_random_arrivals(data, seed), RandomClass(seed))),
 }
-"""Policies that decide as time goes by, made afresh for an instance and a seed."""
+"""Online policies, created for each instance and seed."""
 
 
 class EarliestCutoff:
-    """The job with the earliest cut-off first, on any GPUs; a job that does not fit holds up all jobs behind.
+    """The job with the earliest cut-off first, on any GPUs; a job that does not fit blocks all jobs behind it.
 
-    The policy has no memory, and so can take over at any moment.
+    The policy has no state, so it can take over at any time.
     """
 
     def decide(self, view: PoolsView) -> Start:

@@ -1,8 +1,7 @@
-"""SIA's predictors (sections 5.2 and 5.4) of the load to come to a pool in each window, and of a job's duration.
+"""SIA's predictors (sections 5.2 and 5.4) of a pool's new load in each window, and of a job's duration.
 
-Windows are in slots, or in whatever unit the clock counts. Section 5.4.1 makes the load of two predictions,
-TotalNewLoad = NewLoadEstimate where WillJobsArrive says that jobs will come, and 0 else: `Decomposed` is put together
-of these two and of JobDuration.
+Windows are in slots, or in the unit of the clock. Section 5.4.1 splits the load into two predictions: TotalNewLoad is
+NewLoadEstimate if WillJobsArrive predicts jobs, and 0 otherwise. `Decomposed` combines these two and JobDuration.
 """
 
 from __future__ import annotations
@@ -19,38 +18,38 @@ from instances.sia.online import PendingJob, PoolsView
 WINDOWS_MINUTES = (5.0, 60.0, 720.0)
 FINE_WINDOWS_MINUTES = tuple(5.0 * 2**k for k in range(9))
 RECENT = 3
-"""The conservative estimate is the maximum over so many windows of the past: the "recent few" of section 5.4.1."""
+"""Number of past windows in the maximum of the conservative estimate: the "recent few" of section 5.4.1."""
 
 
 class Predictor(Protocol):
-    """A predictor of new load and of job durations, which sees what the scheduler sees."""
+    """A predictor of new load and of job durations; it has the same observations as the scheduler."""
 
     def observe(self, view: PoolsView) -> None:
-        """Take note of what has happened by `view.now`: jobs submitted, jobs completed and jobs that run."""
+        """Record the events up to `view.now`: submissions, completions and running jobs."""
 
     def new_load(self, pool: str, now: float, window: float) -> float:
-        """TotalNewLoad: GPUs of the jobs that `pool` will submit in (now, now + window]."""
+        """Return TotalNewLoad: GPUs of the jobs that `pool` will submit in (now, now + window]."""
 
     def duration_class(self, job: PendingJob, windows: Sequence[float]) -> int:
-        """JobDuration: the first k with the job's end within `windows[k]`; or else the number of windows."""
+        """Return JobDuration: the first k such that the job ends within `windows[k]`, or the number of windows."""
 
 
 class WillJobsArrive(Protocol):
-    """Whether a pool will submit any job in (now, now + window]."""
+    """A predictor of whether a pool will submit any job in (now, now + window]."""
 
     def observe(self, view: PoolsView) -> None: ...
     def will_arrive(self, pool: str, now: float, window: float) -> bool: ...
 
 
 class JobDuration(Protocol):
-    """The class of a job's duration, asked for once a job, when it is submitted."""
+    """A predictor of the class of a job's duration, called once per job at its submission."""
 
     def observe(self, view: PoolsView) -> None: ...
     def duration_class(self, job: PendingJob, windows: Sequence[float]) -> int: ...
 
 
 class Arrivals:
-    """GPUs submitted to one pool, summed over time."""
+    """Cumulative GPUs submitted to one pool."""
 
     def __init__(self) -> None:
         self.times: list[float] = []
@@ -61,16 +60,16 @@ class Arrivals:
         self.total.append(self.total[-1] + gpus)
 
     def between(self, after: float, until: float) -> float:
-        """GPUs submitted in (after, until]."""
+        """Return the GPUs submitted in (after, until]."""
         return self.total[bisect_right(self.times, until)] - self.total[bisect_right(self.times, after)]
 
     def count(self, after: float, until: float) -> int:
-        """Jobs submitted in (after, until]."""
+        """Return the number of jobs submitted in (after, until]."""
         return bisect_right(self.times, until) - bisect_right(self.times, after)
 
 
 class Perfect:
-    """Exact predictions of windows and classes, from all jobs to come."""
+    """Exact predictions for windows and classes, from knowledge of all future jobs."""
 
     def __init__(self, jobs: Iterable[PendingJob]) -> None:
         self._arrivals: dict[str, Arrivals] = {}
@@ -78,7 +77,7 @@ class Perfect:
             self._arrivals.setdefault(job.pool, Arrivals()).add(job.submit, job.gpus)
 
     def observe(self, view: PoolsView) -> None:
-        """Nothing to learn."""
+        """Do nothing: there is nothing to learn."""
 
     def new_load(self, pool: str, now: float, window: float) -> float:
         arrivals = self._arrivals.get(pool)
@@ -92,11 +91,11 @@ class Perfect:
 
 
 class SlidingMaximum:
-    """The conservative estimate of section 5.4.1 from the past alone; job durations exact to the class.
+    """The conservative estimate of section 5.4.1 from past jobs only; job durations are exact up to the class.
 
-    A window's new load is the most that the pool submitted in any of the last `recent` windows of that size, with jobs
-    always taken to come (WillJobsArrive = 1). `coverage` multiplies it. Until a whole window has been seen, nothing is
-    known of a pool, which is then taken to need all that it owns.
+    The new load of a window is the maximum that the pool submitted in any of the last `recent` windows of this length,
+    times `coverage`. Jobs are always predicted to arrive (WillJobsArrive = 1). Before a complete window has been
+    observed, the estimate is infinite, so that the pool reserves its whole quota.
     """
 
     def __init__(self, recent: int = RECENT, coverage: float = 1.0) -> None:
@@ -125,7 +124,7 @@ class SlidingMaximum:
 
 
 class Decomposed:
-    """TotalNewLoad of section 5.4.1: the estimate where jobs are predicted to come, and 0 else."""
+    """TotalNewLoad of section 5.4.1: the estimate if jobs are predicted to arrive, and 0 otherwise."""
 
     def __init__(self, arrive: WillJobsArrive, durations: JobDuration, estimate: SlidingMaximum | None = None) -> None:
         self.arrive, self.durations = arrive, durations
@@ -147,37 +146,37 @@ class Decomposed:
         return self._classes[job.id]
 
 
-class Coins:
-    """WillJobsArrive of the ablation of section 6.3: a coin a pool, window and tick of `every`, tossed once."""
+class RandomArrivals:
+    """WillJobsArrive of the ablation of section 6.3: a random bit per pool, window and tick of length `every`."""
 
     def __init__(self, seed: int, every: float) -> None:
         self.every = every
         self._rng = np.random.default_rng([seed, 0])
-        self._tossed: dict[tuple[str, float], tuple[float, bool]] = {}
+        self._drawn: dict[tuple[str, float], tuple[float, bool]] = {}
 
     def observe(self, view: PoolsView) -> None:
-        """Nothing to learn."""
+        """Do nothing: there is nothing to learn."""
 
     def will_arrive(self, pool: str, now: float, window: float) -> bool:
-        tick, coin = now // self.every, self._tossed.get((pool, window))
-        if coin is None or coin[0] != tick:
-            coin = self._tossed[pool, window] = tick, bool(self._rng.integers(2))
-        return coin[1]
+        tick, drawn = now // self.every, self._drawn.get((pool, window))
+        if drawn is None or drawn[0] != tick:
+            drawn = self._drawn[pool, window] = tick, bool(self._rng.integers(2))
+        return drawn[1]
 
 
 class RandomClass:
-    """JobDuration of the ablation of section 6.3: each class as likely as any other."""
+    """JobDuration of the ablation of section 6.3: a uniformly random class."""
 
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng([seed, 1])
 
     def observe(self, view: PoolsView) -> None:
-        """Nothing to learn."""
+        """Do nothing: there is nothing to learn."""
 
     def duration_class(self, job: PendingJob, windows: Sequence[float]) -> int:
         return int(self._rng.integers(len(windows) + 1))
 
 
 def windows_in_slots(slot_minutes: float, minutes: Sequence[float] = WINDOWS_MINUTES) -> tuple[int, ...]:
-    """The windows of section 5.4.1 (5 minutes, 1 hour, 12 hours), or others, rounded up to slots."""
+    """Return windows in minutes as slots, rounded up; by default those of section 5.4.1 (5 min, 1 h, 12 h)."""
     return tuple(sorted({math.ceil(window / slot_minutes) for window in minutes}))

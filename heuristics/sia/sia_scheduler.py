@@ -1,10 +1,10 @@
 """SIA's scheduler (section 5.3, Figures 7 and 8): dedicated starts in order, spare GPUs by coarse predictions.
 
-Partial preemption (section 5.5) is defined here, for the paper gives the idea alone: keep fewer GPUs idle where many
-running jobs are preemptible at little cost. SIA decides as if the jobs that may be interrupted, and that run on GPUs it
-would keep idle, were still waiting. When it would start such a job, the job goes on as one that is not interrupted any
-more; when it would start another and GPUs are missing, the youngest of them are interrupted. So reservations shrink by
-what can be taken back, and SIA's own starts are never later for it.
+The paper gives only the idea of partial preemption (section 5.5): keep fewer GPUs idle if many running jobs can be
+preempted at low cost. It is defined here as follows. Interruptible jobs run on GPUs that SIA would keep idle. SIA
+decides as if these jobs were still pending. If it starts such a job, the job continues and can no longer be
+interrupted. If it starts another job and GPUs are missing, the youngest interruptible jobs are interrupted. So
+reservations shrink by the GPUs that can be taken back, and SIA's own starts are never delayed.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ from instances.sia.online import PendingJob, PoolsView, Start
 
 
 class Sia:
-    """The policy of Figures 7 and 8 over windows `windows`, in slots, increasing.
+    """The policy of Figures 7 and 8.
 
-    A pool's next job in order starts within the pool's own quota. What is idle beyond the reservations of all pools
-    for the coming window goes to jobs that will end within that window, shortest window first. A job on spare GPUs
-    does not count against its pool's quota. It is asked again after the shortest window while jobs wait on idle GPUs.
+    - `predictor`: predicts new load and duration classes.
+    - `windows`: increasing time windows, in slots.
+    - `apart`: whether the pending load of a pool excludes a job that is considered for spare GPUs, because it needs no
+      reservation once it has started. Figure 8 has no such rule.
 
-    With `apart`, which Figure 8 does not have, a job that is considered for spare GPUs is left out of the pending load
-    of its own pool: once it has started, nothing has to be kept for it.
+    A pool's next job in order starts within the pool's own quota. GPUs beyond the reservations of all pools for a
+    window go to jobs that end within this window, shortest window first. A job on spare GPUs does not count against its
+    pool's quota. The policy is called again after the shortest window while jobs wait and GPUs are idle.
     """
 
     def __init__(self, predictor: Predictor, windows: Sequence[float], *, apart: bool = False) -> None:
@@ -35,7 +37,7 @@ class Sia:
         self._dedicated: dict[str, int] = {}
         self._own: set[str] = set()
         self._queues: dict[str, _Queue] = {}
-        self._future: dict[float, dict[str, float]] = {}  # of each window, at the moment of the decision
+        self._future: dict[float, dict[str, float]] = {}  # predicted load by window and pool, for one decision
 
     def decide(self, view: PoolsView) -> Start:
         self.predictor.observe(view)
@@ -52,23 +54,23 @@ class Sia:
         left, allocated = view.idle, dict(view.used)
         self._future.clear()
         before = -1
-        while len(starts) > before:  # a job that leaves on spare GPUs may let the one behind it start in order
+        while len(starts) > before:  # a start on spare GPUs may let the next job start in order
             before = len(starts)
-            left = self._dedicated_starts(view, left, allocated, starts)
-            left = self._spare_starts(view, left, allocated, starts)
+            left = self._allocate_dedicated(view, left, allocated, starts)
+            left = self._allocate_spare(view, left, allocated, starts)
         waiting = left > 0 and any(queue.gpus for queue in self._queues.values())
         return Start(starts, view.now + self.windows[0] if waiting else None)
 
     def duration_class(self, job: PendingJob) -> int:
-        """The predicted class of a job that waits."""
+        """Return the predicted class of a pending job."""
         return self._queues[job.pool].duration_class(job)
 
     def leave(self, job: PendingJob) -> None:
-        """Let a job that waits leave its queue without a start."""
+        """Remove a pending job from its queue without a start."""
         self._queues[job.pool].remove(job)
 
-    def _dedicated_starts(self, view: PoolsView, left: int, allocated: dict[str, int], starts: list[str]) -> int:
-        """Figure 7: GPUs still idle after each pool's next jobs in order start on the pool's quota."""
+    def _allocate_dedicated(self, view: PoolsView, left: int, allocated: dict[str, int], starts: list[str]) -> int:
+        """Run AllocateDedicatedResources (Figure 7), and return the number of GPUs that stay idle."""
         heads = {pool: head for pool, queue in self._queues.items() if (head := queue.head()) is not None}
         while True:
             able = [
@@ -78,60 +80,61 @@ class Sia:
             ]
             if not able:
                 return left
-            pool = min(able, key=lambda name: allocated[name] / view.quota[name])
+            pool = min(able, key=lambda name: allocated[name] / view.quota[name])  # line 2
             job = heads.pop(pool)
             self._own.add(job.id)
             self._dedicated[pool] = self._dedicated.get(pool, 0) + job.gpus
-            left -= self._start(job, allocated, starts)
+            left -= self._start(job, allocated, starts)  # line 5
             following = self._queues[pool].head()
             if following is not None:
                 heads[pool] = following
 
-    def _spare_starts(self, view: PoolsView, left: int, allocated: dict[str, int], starts: list[str]) -> int:
-        """Figure 8: GPUs still idle after jobs start on spare GPUs."""
-        for k, window in enumerate(self.windows):
+    def _allocate_spare(self, view: PoolsView, left: int, allocated: dict[str, int], starts: list[str]) -> int:
+        """Run AllocateSpareResources (Figure 8), and return the number of GPUs that stay idle."""
+        for k, window in enumerate(self.windows):  # line 1
             if left <= 0 or not any(queue.shortest <= k for queue in self._queues.values()):
                 continue
             future = self._new_load(view, window)
-            kept = {pool: self._reserved(view, pool, load) for pool, load in future.items()}
+            kept = {pool: self._reserve(view, pool, load) for pool, load in future.items()}  # lines 3 and 4
             while left > 0:
-                usable = left - sum(kept.values())
+                usable = left - sum(kept.values())  # line 5
                 offers: dict[str, PendingJob] = {}
                 for pool, queue in self._queues.items():
                     if queue.shortest > k:
                         continue
-                    more = self._given_back(view, pool, future[pool], kept[pool]) if self.apart else None
+                    more = self._released_by(view, pool, future[pool], kept[pool]) if self.apart else None
                     if usable > 0 or more is not None:
-                        job = queue.first(k, usable, more)
+                        job = queue.first(k, usable, more)  # lines 7 and 8
                         if job is not None:
                             offers[pool] = job
                 if not offers:
                     break
-                pool = min(offers, key=lambda name: allocated[name] / view.quota[name])
-                left -= self._start(offers[pool], allocated, starts)
-                kept[pool] = self._reserved(view, pool, future[pool])
+                pool = min(offers, key=lambda name: allocated[name] / view.quota[name])  # line 6
+                left -= self._start(offers[pool], allocated, starts)  # line 10
+                kept[pool] = self._reserve(view, pool, future[pool])
         return left
 
     def _new_load(self, view: PoolsView, window: float) -> dict[str, float]:
-        """Each pool's new load in the window from now, which is asked for once a decision."""
+        """Return each pool's predicted new load in the window from now, computed once per decision."""
         known = self._future.get(window)
         if known is None:
             known = {pool: self.predictor.new_load(pool, view.now, window) for pool in view.quota}
             self._future[window] = known
         return known
 
-    def _reserved(self, view: PoolsView, pool: str, future: float, started: int = 0) -> float:
-        """ReserveResourcesForFuture: GPUs kept for `pool`, whose new load in the window is `future`.
+    def _reserve(self, view: PoolsView, pool: str, future: float, started: int = 0) -> float:
+        """Run ReserveResourcesForFuture (Figure 8), and return the number of GPUs reserved for `pool`.
 
-        `started`: GPUs of the pool's pending jobs that are left out.
+        - `future`: predicted new load in the window.
+        - `started`: GPUs of pending jobs that are excluded.
         """
         needed = future + (self._queues[pool].gpus - started if pool in self._queues else 0)
         unused = view.quota[pool] - self._dedicated.get(pool, 0)
         return needed if needed < unused else unused
 
-    def _given_back(self, view: PoolsView, pool: str, future: float, kept: float) -> Callable[[int], float]:
-        """GPUs of `kept` that are no longer needed for `pool` once a job of so many GPUs has started."""
-        return lambda gpus: kept - self._reserved(view, pool, future, gpus)
+    def _released_by(self, view: PoolsView, pool: str, future: float, kept: float) -> Callable[[int], float]:
+        """Return a function from the width of a starting job to the GPUs of `kept` that it makes unnecessary."""
+        return lambda gpus: kept - self._reserve(view, pool, future, gpus)
 
     def _start(self, job: PendingJob, allocated: dict[str, int], starts: list[str]) -> int:
         self._queues[job.pool].remove(job)
@@ -141,11 +144,11 @@ class Sia:
 
 
 class _Queue:
-    """The pending jobs of a pool, by predicted class and width, to find the first that fits at once."""
+    """The pending jobs of a pool, by predicted class and width, to find the first fitting job at once."""
 
     def __init__(self) -> None:
         self.gpus = 0
-        self.shortest: float = math.inf  # the least class that waits
+        self.shortest: float = math.inf  # minimum class of the pending jobs
         self._order: OrderedDict[str, PendingJob] = OrderedDict()
         self._kinds: dict[tuple[int, int], OrderedDict[str, PendingJob]] = {}  # without those of which nobody waits
         self._kind_of: dict[str, tuple[int, int]] = {}
@@ -177,9 +180,10 @@ class _Queue:
         return next(iter(self._order.values())) if self._order else None
 
     def first(self, duration_class: int, gpus: float, more: Callable[[int], float] | None = None) -> PendingJob | None:
-        """The first in order of submission that is of the class or shorter and no wider than `gpus`.
+        """Return the first job in order of submission whose class is at most the given one and that fits.
 
-        `more` tells how many GPUs beyond `gpus` there are for a job of a width.
+        - `gpus`: maximum width.
+        - `more(width)`: number of GPUs beyond `gpus` for a job of this width.
         """
         heads = (
             next(iter(jobs.values()))
@@ -198,10 +202,10 @@ def share_of_jobs(share: float) -> Preemptible:
 
 
 class PreemptiveSia:
-    """SIA, and on what it keeps idle the jobs that may be interrupted: shortest class first, then in order.
+    """SIA, with interruptible jobs on GPUs that it keeps idle: shortest class first, then in order of submission.
 
-    Each interruption makes room for a job that SIA starts for good, so that there are no more of them than GPUs of all
-    jobs together.
+    Each interruption makes space for a job that SIA starts for good. So the number of interruptions is at most the sum
+    of the widths of all jobs.
     """
 
     def __init__(self, sia: Sia, preemptible: Preemptible) -> None:
@@ -216,11 +220,11 @@ class PreemptiveSia:
         for job in self._lent.values():
             used[job.pool] -= job.gpus
         seen = replace(view, idle=view.idle + sum(job.gpus for job in self._lent.values()), used=used)
-        found = self.sia.decide(seen)
+        decision = self.sia.decide(seen)
         starts: list[str] = []
         left = view.idle
         waiting = {name: job for queue in view.queues.values() for name, job in queue.items()}
-        for name in found.starts:
+        for name in decision.starts:
             if self._lent.pop(name, None) is None:
                 left -= waiting.pop(name).gpus
                 starts.append(name)
@@ -236,4 +240,4 @@ class PreemptiveSia:
                     left -= job.gpus
                     self._lent[job.id] = job
                     starts.append(job.id)
-        return Start(starts, found.wake_at, interrupted)
+        return Start(starts, decision.wake_at, interrupted)

@@ -19,7 +19,7 @@ from heuristics.sia import (
     replay,
     windows_in_slots,
 )
-from heuristics.sia.predictors import Coins
+from heuristics.sia.predictors import RandomArrivals
 from instances import Options
 from instances.sia import Job, Pool, SiaOracle, five_jobs, synthetic
 from instances.sia.online import PoolsView, QueuedJob, Start
@@ -156,7 +156,7 @@ def test_fewer_recent_windows_forget_sooner():
 
 
 def test_a_coin_is_tossed_once_for_a_pool_a_window_and_a_tick():
-    coins = Coins(seed=3, every=5)
+    coins = RandomArrivals(seed=3, every=5)
     first = [coins.will_arrive("p", now, 60) for now in (0, 1, 4)]
     assert len(set(first)) == 1
     assert len({coins.will_arrive("p", now, 60) for now in range(0, 200, 5)}) == 2
