@@ -1,1 +1,1 @@
-"""What the papers do instead of solving their exact problems: fast, and without a proof."""
+"""Heuristics of the papers and of practice: fast methods without a proof of optimality."""

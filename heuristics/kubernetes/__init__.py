@@ -1,4 +1,4 @@
-"""What Kubernetes does: kube-scheduler's scores of nodes, Karpenter's rules and the cluster autoscaler's."""
+"""Heuristics of Kubernetes: kube-scheduler's node scores, Karpenter's rules and the cluster autoscaler's."""
 
 from heuristics.kubernetes.autoscaler import ca_least_waste, ca_most_pods
 from heuristics.kubernetes.karpenter import karpenter_1_13, karpenter_1_14, karpenter_1_14_balanced

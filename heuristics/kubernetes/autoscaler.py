@@ -1,11 +1,11 @@
-"""The cluster autoscaler's rules for `node-consolidation`, until none of them acts any more.
+"""The cluster autoscaler's rules for `node-consolidation`, applied until none of them acts.
 
-GitHub `kubernetes-sigs/cluster-autoscaler` at commit `33c3f97`, below pkg: estimator (`binpacking_estimator.go`,
-`decreasing_pod_orderer.go`), expander (`waste.go`, `mostpods.go`), core/scaledown (`planner.go`, `eligibility.go`) and
-simulator (`cluster.go`, `utilization/info.go`). Each instance type is a node group that may grow without limit but
-`max_new`.
+The source is GitHub `kubernetes-sigs/cluster-autoscaler` at commit `33c3f97`, in pkg: estimator
+(`binpacking_estimator.go`, `decreasing_pod_orderer.go`), expander (`waste.go`, `mostpods.go`), core/scaledown
+(`planner.go`, `eligibility.go`) and simulator (`cluster.go`, `utilization/info.go`). Each instance type is a node group
+whose growth only `max_new` limits.
 
-Where pods go that are evicted is kube-scheduler's choice; those that then fit nowhere wait, and nodes are rented.
+kube-scheduler places evicted pods. Nodes are rented for those that then fit nowhere.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ LEFT_OUT = (
     "hints of where pods went before",
     "nodes that are not ready",
 )
-THRESHOLD = Fraction(1, 2)  # of what a node may be used for, to be scaled down
-EMPTY_AT_ONCE, DRAINED_AT_ONCE = 10, 1
-MOST_ROUNDS = 10  # times the number of nodes, and a hundred
+THRESHOLD = Fraction(1, 2)  # maximum utilisation of a node that is scaled down, the autoscaler's default
+EMPTY_AT_ONCE, DRAINED_AT_ONCE = 10, 1  # maximum number of empty and of drained nodes per round
+MAX_ROUNDS = 10  # times the number of nodes, plus 100; then the search stops, because moves may cycle
 
 
 @dataclass(frozen=True)
 class Option:
-    """So many new nodes of a type, for these pods."""
+    """A number of new nodes of a type, and the pods they are for."""
 
     kind: int
     nodes: int
@@ -50,12 +50,12 @@ Expander = Callable[[Cluster, Sequence[Option]], list[Option]]
 
 
 def least_waste(cluster: Cluster, options: Sequence[Option]) -> list[Option]:
-    """The options of which the least shares of CPU and memory, added up, are idle."""
+    """Return the options with the minimum sum of idle fractions of CPU and memory."""
     return _best(options, lambda option: -_idle(cluster, option))
 
 
 def most_pods(cluster: Cluster, options: Sequence[Option]) -> list[Option]:
-    """The options for most pods."""
+    """Return the options with the maximum number of pods."""
     return _best(options, lambda option: Fraction(len(option.pods)))
 
 
@@ -72,20 +72,20 @@ def ca_most_pods(data: NodeConsolidation, options: Options) -> Answer:
 
 
 class Autoscaler:
-    """A cluster under the autoscaler."""
+    """A cluster that is managed by the autoscaler."""
 
     def __init__(self, data: NodeConsolidation, seed: int, expander: Expander) -> None:
         self.cluster, self.expander = Cluster(data, seed, "least"), expander
         self.gpu = next((r for r, name in enumerate(data.resources) if "gpu" in name), None)
 
     def answer(self) -> Answer:
-        """The cluster once nothing acts any more."""
+        """Apply the rules until none acts, and return the resulting cluster."""
         cluster = self.cluster
         cluster.schedule()
         self.scale_up()
-        most = MOST_ROUNDS * len(cluster.nodes) + 100
-        while cluster.count.rounds < most:
-            nodes = self.unneeded()
+        max_rounds = MAX_ROUNDS * len(cluster.nodes) + 100
+        while cluster.count.rounds < max_rounds:
+            nodes = self.find_unneeded()
             if not nodes:
                 break
             cluster.drain(nodes)
@@ -93,10 +93,10 @@ class Autoscaler:
             cluster.count.pending_again += len(cluster.waiting)
             self.scale_up()
             cluster.count.rounds += 1
-        return cluster.answer(COMMIT, LEFT_OUT, ended=cluster.count.rounds < most)
+        return cluster.answer(COMMIT, LEFT_OUT, ended=cluster.count.rounds < max_rounds)
 
     def scale_up(self) -> None:
-        """One option a loop, until no pod waits that fits anywhere."""
+        """Apply one option at a time until no pending pod fits on any new node."""
         cluster = self.cluster
         while cluster.waiting:
             options = [self.estimate(kind) for kind in range(len(cluster.arrays.price))]
@@ -109,34 +109,37 @@ class Autoscaler:
             cluster.schedule()
 
     def estimate(self, kind: int) -> Option:
-        """The new nodes of a type for the pods that wait: groups alike by size, into the first node that takes one."""
+        """Return the new nodes of a type for the pending pods.
+
+        Groups of equal pods come by decreasing size, and each pod goes to the first node that it fits.
+        """
         cluster, a = self.cluster, self.cluster.arrays
-        room = a.capacity[kind]
+        capacity = a.capacity[kind]
         groups = sorted(Counter(cluster.waiting).items(), key=lambda group: -self._size(group[0], kind))
         free: list[np.ndarray] = []
         pods: list[int] = []
-        most = int(cluster.left[kind])
+        max_nodes = int(cluster.left[kind])
         for e, n in groups:
             need = cluster.need[e]
             for _ in range(n):
                 place = next((m for m, q in enumerate(free) if (q >= need).all()), None)
                 if place is None:
-                    if 0 <= most <= len(free) or not (room >= need).all():
+                    if 0 <= max_nodes <= len(free) or not (capacity >= need).all():
                         break
-                    free.append(room.copy())
+                    free.append(capacity.copy())
                     place = len(free) - 1
                 free[place] = free[place] - need
                 pods.append(e)
         return Option(kind, len(free), tuple(pods))
 
     def _size(self, e: int, kind: int) -> Fraction:
-        """A pod's shares of the CPU and the memory of a node, added up."""
+        """Return the sum of a pod's fractions of the CPU and the memory of a node."""
         cluster, size = self.cluster, self.cluster.sizes[kind]
         main = (r for r in (cluster.cpu, cluster.memory) if size[r])
         return sum((Fraction(int(cluster.asks[e][r]), int(size[r])) for r in main), Fraction(0))
 
     def utilisation(self, node: RuledNode) -> Fraction:
-        """The larger of the shares of CPU and memory that are taken; of GPUs alone where a node has some."""
+        """Return the larger of the used fractions of CPU and memory; for nodes with GPUs, that of GPUs."""
         cluster = self.cluster
         main = [cluster.cpu, cluster.memory]
         if self.gpu is not None and node.size[self.gpu]:
@@ -146,10 +149,10 @@ class Autoscaler:
             default=Fraction(0),
         )
 
-    def unneeded(self) -> list[RuledNode]:
-        """Nodes to be scaled down now: empty ones, or the first of those that are little used and can be drained.
+    def find_unneeded(self) -> list[RuledNode]:
+        """Return the nodes to scale down now: empty ones, or the first drainable ones with low utilisation.
 
-        Each is looked at in turn, once those before it are gone and their pods on others.
+        Each node is tested after those before it are removed and their pods are moved.
         """
         cluster = self.cluster
         nodes = sorted(cluster.nodes, key=lambda node: node.name)
@@ -161,13 +164,13 @@ class Autoscaler:
                 continue
             then = dict(free)
             del then[id(node)]
-            if all(self._find(e, then) for e in node.pods):
+            if all(self._place(e, then) for e in node.pods):
                 free = then
                 (drained if node.pods else empty).append(node)
         return empty[:EMPTY_AT_ONCE] or drained[:DRAINED_AT_ONCE]
 
-    def _find(self, e: int, free: dict[int, np.ndarray]) -> bool:
-        """Whether a pod fits on a node, the first of which it then takes."""
+    def _place(self, e: int, free: dict[int, np.ndarray]) -> bool:
+        """Place a pod on the first node that it fits, and return whether there is one."""
         need = self.cluster.need[e]
         for name, room in free.items():
             if (room >= need).all():
@@ -182,10 +185,10 @@ def _best(options: Sequence[Option], value: Callable[[Option], Fraction]) -> lis
 
 
 def _idle(cluster: Cluster, option: Option) -> Fraction:
-    """The idle shares of CPU and memory of an option, added up."""
+    """Return the sum of the idle fractions of CPU and memory of an option."""
     size = cluster.sizes[option.kind]
     idle = Fraction(0)
     for r in (cluster.cpu, cluster.memory):
-        if held := option.nodes * int(size[r]):
-            idle += Fraction(held - sum(int(cluster.asks[e][r]) for e in option.pods), held)
+        if total := option.nodes * int(size[r]):
+            idle += Fraction(total - sum(int(cluster.asks[e][r]) for e in option.pods), total)
     return idle

@@ -1,4 +1,4 @@
-"""A cluster that a rule changes: nodes with what is on them, pods that wait, and kube-scheduler, which places them."""
+"""The cluster that a rule changes: nodes with their pods, pending pods, and kube-scheduler, which places pods."""
 
 from __future__ import annotations
 
@@ -9,20 +9,29 @@ from typing import Any
 
 import numpy as np
 
-from heuristics.kubernetes.scores import Score, balanced, least, most
+from heuristics.kubernetes.scores import Score, balance_score, least_allocated_score, most_allocated_score
 from instances.arrays import IntArray
 from instances.fields import steps
 from instances.kubernetes import ClusterArrays, NodeConsolidation, cluster_arrays
 from instances.options import Solution
 from instances.result import Answer
 
-SCORES: Mapping[str, Score] = {"least": least, "most": most}
+SCORES: Mapping[str, Score] = {"least": least_allocated_score, "most": most_allocated_score}
 
 
 @dataclass
 class RuledNode:
-    """A node: its place among those of the data, or `None` for a new one, its type, price and pods, what is free of its
-    constraints, and what of its resources is there and `taken`, of which shares are shares."""
+    """A node.
+
+    - `name`: its name; new nodes have one of their own.
+    - `origin`: its index in the data, or `None` for a new node.
+    - `kind`: its type, or `None` if unknown.
+    - `price`: its price, in the units of the arrays.
+    - `pods`: its pods, as entries of the data.
+    - `free`: free amounts of the resources of the arrays, which include constraints.
+    - `size`, `taken`: total and used amounts of the resources, from which fractions are computed.
+    - `leaves`: whether it may be removed.
+    """
 
     name: str
     origin: int | None
@@ -37,7 +46,13 @@ class RuledNode:
 
 @dataclass
 class Count:
-    """What a rule did: pods evicted, a pod as often as it was, and of these those that fitted nowhere and waited."""
+    """The actions of a rule.
+
+    - `evictions`: number of evictions; a pod counts once per eviction.
+    - `pending_again`: number of evicted pods that fitted nowhere.
+    - `drained`, `rented`: numbers of nodes.
+    - `rounds`: number of rounds.
+    """
 
     evictions: int = 0
     pending_again: int = 0
@@ -47,13 +62,13 @@ class Count:
 
 
 class Cluster:
-    """The nodes and the pods that wait, by their entries in the data; constraints are resources, as in the arrays.
+    """The nodes and the pending pods, as entries of the data.
 
-    Whether a pod fits is told by the arrays, whose amounts are made smaller as far as that allows; shares are those of
-    the true amounts: what a pod `asks` for, and the `sizes` of types.
+    The arrays determine whether a pod fits; constraints are resources there, and amounts are scaled down as far as
+    possible. Fractions use the true amounts: `asks` of a pod, and `sizes` of a type.
 
-    `scores`: by which kube-scheduler places pods, `least` or `most` allocated, beside that of balance; pods that wait
-    come in random order, and of nodes with the same score one is taken at random.
+    - `scores`: kube-scheduler's score, `least` or `most` allocated, which is added to the balance score. Pending pods
+      come in random order, and ties between nodes are random.
     """
 
     def __init__(self, data: NodeConsolidation, seed: int, scores: str) -> None:
@@ -84,15 +99,15 @@ class Cluster:
         self.left = a.most_new.copy()
 
     def eviction_cost(self, node: RuledNode) -> float:
-        """What Karpenter counts for the eviction of all pods of a node, none of them less than 0."""
+        """Return Karpenter's cost of evicting all pods of a node; negative costs of pods count 0."""
         return sum(max(0.0, self.data.pods[e].eviction_cost) for e in node.pods)
 
-    def by_size(self, pods: Iterable[int]) -> list[int]:
-        """Pods by CPU, then by memory, the largest first."""
+    def sort_by_size(self, pods: Iterable[int]) -> list[int]:
+        """Return pods by decreasing CPU, then by decreasing memory."""
         return sorted(pods, key=lambda e: (-int(self.need[e][self.cpu]), -int(self.need[e][self.memory])))
 
     def rent(self, kind: int) -> RuledNode:
-        """A new node."""
+        """Add a new node."""
         a = self.arrays
         self.count.rented += 1
         size, free = self.sizes[kind], a.capacity[kind].copy()
@@ -104,7 +119,7 @@ class Cluster:
         return node
 
     def drain(self, nodes: Sequence[RuledNode]) -> None:
-        """Take nodes away; their pods wait."""
+        """Remove nodes; their pods become pending."""
         for node in nodes:
             self.nodes.remove(node)
             self.count.drained += 1
@@ -114,11 +129,11 @@ class Cluster:
                 self.left[node.kind] += 1
 
     def schedule(self) -> None:
-        """kube-scheduler: the pods that wait, one after another, each on the node of the highest score that it fits."""
+        """Run kube-scheduler: place the pending pods one by one, each on the fitting node of the highest score."""
         pods, self.waiting = self.waiting, []
         self.draw.shuffle(pods)
         for e in pods:
-            node = self._chosen(e)
+            node = self._choose_node(e)
             if node is None:
                 self.waiting.append(e)
             else:
@@ -130,26 +145,26 @@ class Cluster:
         node.free = node.free - self.need[e]
         node.taken = node.taken + self.asks[e]
 
-    def fitting(self, need: IntArray) -> list[RuledNode]:
-        """The nodes on which a pod fits."""
+    def find_fitting(self, need: IntArray) -> list[RuledNode]:
+        """Return the nodes on which a pod fits."""
         if not self.nodes:
             return []
         fits = (np.array([node.free for node in self.nodes]) >= need).all(axis=1)
         return [self.nodes[m] for m in np.flatnonzero(fits)]
 
-    def _chosen(self, e: int) -> RuledNode | None:
-        asks, best, found = self.asks[e], -1, list[RuledNode]()
-        for node in self.fitting(self.need[e]):
+    def _choose_node(self, e: int) -> RuledNode | None:
+        asks, best, ties = self.asks[e], -1, list[RuledNode]()
+        for node in self.find_fitting(self.need[e]):
             taken = [(int(node.taken[r] + asks[r]), int(node.size[r])) for r in (self.cpu, self.memory) if node.size[r]]
-            score = self.score(taken) + balanced(taken)
+            score = self.score(taken) + balance_score(taken)
             if score > best:
-                best, found = score, []
+                best, ties = score, []
             if score == best:
-                found.append(node)
-        return self.draw.choice(found) if found else None
+                ties.append(node)
+        return self.draw.choice(ties) if ties else None
 
     def answer(self, commit: str, left_out: Sequence[str], **more: Any) -> Answer:
-        """What the rule has come to; pods that still wait are nowhere, which breaks a constraint."""
+        """Return the final cluster as an answer; pods that are still pending violate a constraint."""
         names = [pod.name for pod in self.data.pods]
         kept: dict[str, dict[str, int]] = {}
         new: list[dict[str, Any]] = []
@@ -168,12 +183,12 @@ class Cluster:
 
 
 def _amounts(data: NodeConsolidation, amounts: Mapping[str, float]) -> IntArray:
-    """Amounts of the resources."""
+    """Return amounts of the resources as an array."""
     return np.array([steps(amounts[r]) for r in data.resources], dtype=np.int64)
 
 
 def main_resources(data: NodeConsolidation) -> tuple[int, int]:
-    """The places of CPU and memory among the resources, by their names, or else the first and the last one."""
+    """Return the indices of CPU and memory among the resources by name, otherwise the first and the last index."""
     cpu = next((r for r, name in enumerate(data.resources) if name.startswith("cpu")), 0)
     names = ("memory", "ram", "mem")
     memory = next((r for r, name in enumerate(data.resources) if name.startswith(names)), len(data.resources) - 1)

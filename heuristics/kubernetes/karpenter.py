@@ -1,12 +1,13 @@
-"""Karpenter's rules for `node-consolidation`, by version, until none of them acts any more.
+"""Karpenter's rules for `node-consolidation`, by version, applied until none of them acts.
 
-GitHub `kubernetes-sigs/karpenter` at commit `2266468` (v1.14), below pkg/controllers: provisioning/scheduling
-(`queue.go`, `scheduler.go`, `nodeclaim.go`) and disruption (`emptiness.go`, `multinodeconsolidation.go`,
-`singlenodeconsolidation.go`, `consolidation.go`, `balanced.go`, `types.go`). Up to v1.13 candidates come by the cost of
-their disruption alone. There is one NodePool with all types, and a budget of 10% of its nodes.
+The source is GitHub `kubernetes-sigs/karpenter` at commit `2266468` (v1.14), in pkg/controllers:
+provisioning/scheduling (`queue.go`, `scheduler.go`, `nodeclaim.go`) and disruption (`emptiness.go`,
+`multinodeconsolidation.go`, `singlenodeconsolidation.go`, `consolidation.go`, `balanced.go`, `types.go`). Up to v1.13,
+candidates are ordered by the cost of their disruption alone. There is one NodePool with all types, and a budget of 10%
+of its nodes.
 
-Where pods go that a move evicts is kube-scheduler's choice, and not the simulation's by which Karpenter decides: those
-that then fit nowhere wait, and nodes are rented for them.
+kube-scheduler places the evicted pods, not the simulation by which Karpenter decides. Nodes are rented for pods that
+then fit nowhere.
 """
 
 from __future__ import annotations
@@ -41,20 +42,21 @@ LEFT_OUT = (
     "several NodePools",
     "lifetime left of a node",
 )
-BUDGET = 0.1  # of the nodes, rounded up
-MOST_AT_ONCE = 101  # candidates of a move of several nodes
-BALANCED_K = 2
-MOST_ROUNDS = 10  # times the number of nodes, and a hundred: a cluster in which moves never end is left as it is
+BUDGET = 0.1  # fraction of the nodes, rounded up; Karpenter's default
+MAX_AT_ONCE = 101  # candidates of a move of several nodes, as in the source
+BALANCED_K = 2  # the default of the balanced rule
+MAX_ROUNDS = 10  # times the number of nodes, plus 100; then the search stops, because moves may cycle
 
 
 @method("heuristic", honours=SEEDED, name="karpenter-1.14")
 def karpenter_1_14(
     data: NodeConsolidation, options: Options, *, budget: float = BUDGET, destinations: Destinations = "least"
 ) -> Answer:
-    """Empty nodes, several nodes, one node: candidates by their price for each cost of their disruption.
+    """Remove empty nodes, several nodes or one node; candidates come by their price per cost of disruption.
 
-    - `budget`: the share of the nodes that may be disrupted at once.
-    - `destinations`: by which score kube-scheduler places pods that are evicted, or that they go where simulated.
+    - `budget`: fraction of the nodes that may be disrupted at once.
+    - `destinations`: the score by which kube-scheduler places evicted pods, or `simulated` for the simulation's
+      placement.
     """
     return Karpenter(data, options.seed, "price per cost", budget, destinations, None).answer(COMMIT)
 
@@ -63,7 +65,7 @@ def karpenter_1_14(
 def karpenter_1_13(
     data: NodeConsolidation, options: Options, *, budget: float = BUDGET, destinations: Destinations = "least"
 ) -> Answer:
-    """As `karpenter_1_14`, with candidates by the cost of their disruption."""
+    """Apply the rules of `karpenter_1_14`, but order candidates by the cost of their disruption."""
     return Karpenter(data, options.seed, "cost", budget, destinations, None).answer(COMMIT_13)
 
 
@@ -76,13 +78,13 @@ def karpenter_1_14_balanced(
     destinations: Destinations = "least",
     k: float = BALANCED_K,
 ) -> Answer:
-    """As `karpenter_1_14`, of moves those alone whose share of the price is at least 1/k of their share of the cost."""
+    """Apply `karpenter_1_14`, limited to moves that save a price share of at least 1/k of their cost share."""
     return Karpenter(data, options.seed, "price per cost", budget, destinations, k).answer(COMMIT)
 
 
 @dataclass
 class NodeClaim:
-    """A node that is to be rented: its pods, what they take, and the types that hold them."""
+    """A node that will be rented: its pods, the amounts they use, and the types that fit."""
 
     pods: list[int]
     taken: IntArray
@@ -91,7 +93,12 @@ class NodeClaim:
 
 @dataclass(frozen=True)
 class SimulatedBatch:
-    """Where the pods of a batch would go: `placed` on nodes that run, and new `claims`; `failed` fit nowhere."""
+    """The simulated placement of a batch of pods.
+
+    - `placed`: pods on running nodes.
+    - `claims`: new nodes.
+    - `failed`: pods that fit nowhere.
+    """
 
     placed: list[tuple[int, RuledNode]]
     claims: list[NodeClaim]
@@ -100,7 +107,7 @@ class SimulatedBatch:
 
 @dataclass(frozen=True)
 class Move:
-    """Nodes to be disrupted, the type that replaces them, if any, and where their pods would go."""
+    """The nodes to be disrupted, the type of the replacement, if any, and the simulated placement of their pods."""
 
     nodes: Sequence[RuledNode]
     kind: int | None
@@ -108,7 +115,7 @@ class Move:
 
 
 class Karpenter:
-    """A cluster under Karpenter."""
+    """A cluster that is managed by Karpenter."""
 
     def __init__(
         self,
@@ -124,54 +131,58 @@ class Karpenter:
         self.order, self.budget, self.k, self.simulated = order, budget, k, destinations == "simulated"
 
     def answer(self, commit: str) -> Answer:
-        """The cluster once nothing acts any more."""
+        """Apply the rules until none acts, and return the resulting cluster."""
         cluster = self.cluster
         self.provision()
-        most = MOST_ROUNDS * len(cluster.nodes) + 100
-        while cluster.count.rounds < most:
-            move = self.empty() or self.several() or self.one()
+        max_rounds = MAX_ROUNDS * len(cluster.nodes) + 100
+        while cluster.count.rounds < max_rounds:
+            move = self.find_empty() or self.find_multi_node() or self.find_single_node()
             if move is None:
                 break
-            self._carry_out(move)
+            self._execute(move)
             cluster.count.rounds += 1
-        ended = cluster.count.rounds < most
+        ended = cluster.count.rounds < max_rounds
         return cluster.answer(commit, LEFT_OUT, ended=ended)
 
     def provision(self) -> None:
-        """Rent nodes for the pods that wait, until none fits anywhere or a round changes nothing."""
+        """Rent nodes for the pending pods, until none fits on any node or a round changes nothing."""
         cluster = self.cluster
         while cluster.waiting:
-            before = len(cluster.waiting)
-            found = self.simulate(cluster.waiting, cluster.nodes)
-            if len(found.failed) == before:
+            previous = len(cluster.waiting)
+            batch = self.simulate(cluster.waiting, cluster.nodes)
+            if len(batch.failed) == previous:
                 return
-            rented = [(claim, cluster.rent(self._cheapest(claim.kinds))) for claim in found.claims]
+            rented = [(claim, cluster.rent(self._cheapest(claim.kinds))) for claim in batch.claims]
             if self.simulated:
-                cluster.waiting = found.failed
-                for e, node in (*found.placed, *((e, node) for claim, node in rented for e in claim.pods)):
+                cluster.waiting = batch.failed
+                for e, node in (*batch.placed, *((e, node) for claim, node in rented for e in claim.pods)):
                     cluster.put(e, node)
             else:
                 cluster.schedule()
-            if len(cluster.waiting) == before and not rented:
-                return  # kube-scheduler refuses a node that the simulation accepts
+            if len(cluster.waiting) == previous and not rented:
+                return  # kube-scheduler rejects a node that the simulation accepts
 
     def simulate(self, pods: Sequence[int], nodes: Sequence[RuledNode]) -> SimulatedBatch:
-        """Pods by size, each on the first node by name that it fits, the claim of fewest pods, or a new one."""
+        """Place pods by decreasing size in a simulation.
+
+        Each pod goes to the first node by name that it fits, otherwise to the claim with the fewest pods, otherwise to
+        a new claim.
+        """
         cluster, a = self.cluster, self.cluster.arrays
         nodes = sorted(nodes, key=lambda node: node.name)
         free = np.array([node.free for node in nodes]).reshape(len(nodes), a.need.shape[1])
         left = cluster.left.copy()
-        found = SimulatedBatch([], [], [])
-        for e in cluster.by_size(pods):
+        batch = SimulatedBatch([], [], [])
+        for e in cluster.sort_by_size(pods):
             need = cluster.need[e]
             fits = (free >= need).all(axis=1)
             if fits.any():
                 m = int(fits.argmax())
                 free[m] -= need
-                found.placed.append((e, nodes[m]))
+                batch.placed.append((e, nodes[m]))
                 continue
-            found.claims.sort(key=lambda claim: len(claim.pods))
-            for claim in found.claims:
+            batch.claims.sort(key=lambda claim: len(claim.pods))
+            for claim in batch.claims:
                 kinds = claim.kinds & (a.capacity >= claim.taken + need).all(axis=1)
                 if kinds.any():
                     claim.pods.append(e)
@@ -180,65 +191,65 @@ class Karpenter:
             else:
                 kinds = (a.capacity >= need).all(axis=1) & (left != 0)
                 if kinds.any():
-                    found.claims.append(NodeClaim([e], need.copy(), kinds))
-                    left[kinds & (left > 0)] -= 1  # as whichever it will be
+                    batch.claims.append(NodeClaim([e], need.copy(), kinds))
+                    left[kinds & (left > 0)] -= 1  # it may become any of these types
                 else:
-                    found.failed.append(e)
-        return found
+                    batch.failed.append(e)
+        return batch
 
     def candidates(self) -> list[RuledNode]:
-        """Nodes that may be disrupted, in the order of the version."""
+        """Return the nodes that may be disrupted, in the order of the version."""
         nodes = [node for node in self.cluster.nodes if node.leaves]
         if self.order == "cost":
             return sorted(nodes, key=lambda node: sum(self.cluster.data.pods[e].eviction_cost for e in node.pods))
         return sorted(nodes, key=lambda node: -node.price / (1 + self.cluster.eviction_cost(node)))
 
-    def allowed(self) -> int:
-        """How many nodes may be disrupted at once."""
+    def max_disruptions(self) -> int:
+        """Return how many nodes may be disrupted at once."""
         return ceil(round(self.budget * len(self.cluster.nodes), 9))
 
     def is_empty(self, node: RuledNode) -> bool:
-        """Whether no pod of a node has a cost of eviction above 0, and up to v1.13 whether it has none."""
+        """Return whether no pod of a node has a positive eviction cost; up to v1.13, whether it has no pods."""
         return not node.pods if self.order == "cost" else self.cluster.eviction_cost(node) <= 0
 
-    def empty(self) -> Move | None:
-        """All empty nodes, within the budget."""
-        nodes = [node for node in self.candidates() if self.is_empty(node)][: self.allowed()]
+    def find_empty(self) -> Move | None:
+        """Return the move that removes all empty nodes within the budget, if any."""
+        nodes = [node for node in self.candidates() if self.is_empty(node)][: self.max_disruptions()]
         return Move(nodes, None, None) if nodes else None
 
-    def several(self) -> Move | None:
-        """The longest row of candidates, by binary search, from the first on, that makes a move."""
-        nodes = self._underutilized()[: self.allowed()]
-        low, high = 1, min(len(nodes), MOST_AT_ONCE) - 1
+    def find_multi_node(self) -> Move | None:
+        """Return the move of the longest prefix of the candidates that a binary search finds, if any."""
+        nodes = self._nonempty_candidates()[: self.max_disruptions()]
+        low, high = 1, min(len(nodes), MAX_AT_ONCE) - 1
         best = None
         while low <= high:
             middle = (low + high) // 2
-            move = self.moved(nodes[: middle + 1])
+            move = self.plan_move(nodes[: middle + 1])
             if move is not None:
                 best, low = move, middle + 1
             else:
                 high = middle - 1
         return best
 
-    def one(self) -> Move | None:
-        """The first candidate that makes a move."""
-        if not self.allowed():
+    def find_single_node(self) -> Move | None:
+        """Return the move of the first candidate that has one."""
+        if not self.max_disruptions():
             return None
-        moves = (self.moved([node]) for node in self._underutilized())
+        moves = (self.plan_move([node]) for node in self._nonempty_candidates())
         return next((move for move in moves if move is not None), None)
 
-    def moved(self, nodes: Sequence[RuledNode]) -> Move | None:
-        """The move of nodes whose pods all fit on others, or on these and one new node that is cheaper."""
+    def plan_move(self, nodes: Sequence[RuledNode]) -> Move | None:
+        """Return the move of nodes whose pods fit on other nodes, or on these and one new, cheaper node."""
         cluster, a = self.cluster, self.cluster.arrays
-        others = [node for node in cluster.nodes if all(node is not gone for gone in nodes)]
+        others = [node for node in cluster.nodes if all(node is not removed for removed in nodes)]
         pods = [e for node in nodes for e in node.pods]
-        found = self.simulate([*cluster.waiting, *pods], others)
-        if set(found.failed) & set(pods) or len(found.claims) > 1:
+        batch = self.simulate([*cluster.waiting, *pods], others)
+        if set(batch.failed) & set(pods) or len(batch.claims) > 1:
             return None
         price, kind = sum(node.price for node in nodes), None
-        if found.claims:
+        if batch.claims:
             limit = price
-            kinds = found.claims[0].kinds & (a.price < limit)
+            kinds = batch.claims[0].kinds & (a.price < limit)
             if len(nodes) > 1:
                 same = [node.price for node in nodes if node.kind is not None and kinds[node.kind]]
                 kinds &= a.price < min([limit, *same])
@@ -246,10 +257,10 @@ class Karpenter:
                 return None
             kind = self._cheapest(kinds)
         saved = price - (0 if kind is None else int(a.price[kind]))
-        return Move(nodes, kind, found) if self._approved(nodes, saved) else None
+        return Move(nodes, kind, batch) if self._is_balanced(nodes, saved) else None
 
-    def _approved(self, nodes: Sequence[RuledNode], saved: int) -> bool:
-        """Balanced: whether the share that is saved is large enough for what is disrupted."""
+    def _is_balanced(self, nodes: Sequence[RuledNode], saved: int) -> bool:
+        """Return whether the fraction of the price saved is large enough for the fraction of the cost disrupted."""
         if self.k is None:
             return True
         cluster = self.cluster
@@ -258,15 +269,15 @@ class Karpenter:
         disrupted = sum(1 + cluster.eviction_cost(node) for node in nodes)
         return saved > 0 and price > 0 and saved * cost * self.k >= disrupted * price
 
-    def _underutilized(self) -> list[RuledNode]:
+    def _nonempty_candidates(self) -> list[RuledNode]:
         return [node for node in self.candidates() if not self.is_empty(node) and node.kind is not None]
 
     def _cheapest(self, kinds: BoolArray) -> int:
-        """Of some types the cheapest, and of these the first by name."""
+        """Return the cheapest of some types, in a tie the first by name."""
         names = [kind.name for kind in self.cluster.data.instance_types]
         return min(np.flatnonzero(kinds).tolist(), key=lambda k: (int(self.cluster.arrays.price[k]), names[k]))
 
-    def _carry_out(self, move: Move) -> None:
+    def _execute(self, move: Move) -> None:
         cluster = self.cluster
         new = None if move.kind is None else cluster.rent(move.kind)
         cluster.drain(move.nodes)

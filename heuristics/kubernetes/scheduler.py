@@ -1,4 +1,4 @@
-"""kube-scheduler alone: pods that wait go where there is room, and nothing is rented or given up."""
+"""kube-scheduler alone: pending pods are placed on free nodes, and no node is rented or removed."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ LEFT_OUT = ("preemption", "default spreading by owner", "scores of images, taint
 
 @method("heuristic", honours=SEEDED)
 def kube_least(data: NodeConsolidation, options: Options) -> Answer:
-    """The node of which the most is left over, and whose resources are taken most evenly."""
-    return _scheduled(data, options.seed, "least")
+    """Place each pod on the node with the most free resources, and with balanced use of resources."""
+    return _schedule(data, options.seed, "least")
 
 
 @method("heuristic", honours=SEEDED)
 def kube_most(data: NodeConsolidation, options: Options) -> Answer:
-    """The node of which the least is left over, and whose resources are taken most evenly."""
-    return _scheduled(data, options.seed, "most")
+    """Place each pod on the node with the fewest free resources, and with balanced use of resources."""
+    return _schedule(data, options.seed, "most")
 
 
-def _scheduled(data: NodeConsolidation, seed: int, scores: str) -> Answer:
+def _schedule(data: NodeConsolidation, seed: int, scores: str) -> Answer:
     cluster = Cluster(data, seed, scores)
     cluster.schedule()
     return cluster.answer(COMMIT, LEFT_OUT)
