@@ -131,7 +131,7 @@ def _solve_cost(
         tree = stages.take(solve_tree(arrays, stages.left, report, stages.known, parameters))
     if tree is None and not (first or distinct) and not _solve_surrogate(stages, report, parameters):
         return stages.ended
-    if tree is None and arrays.limited:
+    if arrays.limited and (tree is None or tree.termination == "error"):
         stages.take(solve_unlisted(arrays, stages.left, report, stages.known, parameters))
     elif stages.go_on and not arrays.limited and (tree is None or tree.termination not in LIMITS):
         _generate(stages, report, parameters)

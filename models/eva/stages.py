@@ -69,6 +69,7 @@ def merge_answers(first: Answer | None, second: Answer | None) -> Answer | None:
     shift = first.trace[-1][0] if first.trace else 0.0
     return replace(
         second,
+        solution=first.solution if second.solution is None else second.solution,
         bound=max(bounds, default=None),
         build_s=(first.build_s or 0.0) + (second.build_s or 0.0),
         solve_s=(first.solve_s or 0.0) + (second.solve_s or 0.0),

@@ -6,10 +6,16 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pytest
 
+from experiments.harness.run import apply
+from experiments.plan import methods_for
+from instances import Instance, Options
 from models.eva import exact
+from models.eva.branch_and_price.pricers import ListedPricer
+from models.highs import SolveFailed
 from tests.attacks.brute import FAMILIES
 from tests.attacks.families import PLAIN, attack, attack_as_commanded, faults
 from tests.sampling import sample
@@ -65,3 +71,28 @@ def test_a_limit_of_instances_pays_for_a_pattern_only_where_that_proves_more(ins
     """The duals of a limit and a raised scale, both at once, left a node open that its linear program closes."""
     data = FAMILIES["eva-packing cost, many tasks"].instance(instance)
     assert exact(data).status == "optimal"
+
+
+def solve_as_commanded(name: str, instance: str):
+    """The result of `gapwise solve` without a start, and the optimum."""
+    family = FAMILIES[name]
+    data = family.instance(instance)
+    entry, *_ = methods_for(Instance.of(data, instance), ["all"])
+    return apply(replace(entry, starts=()), Instance.of(data, instance), Options(time_limit=10.0)), family.optimum(data)
+
+
+def test_tasks_left_out_of_the_first_linear_program_have_duals_that_can_be_priced():
+    """There may be no instance of the type with the least price per task: 102 tasks had duals of 6e13."""
+    result, optimum = solve_as_commanded("eva-packing cost, many tasks", "91-148")
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(float(optimum))
+
+
+def test_a_tree_that_fails_leaves_the_problem_to_the_stage_after_it(monkeypatch: pytest.MonkeyPatch):
+    def fail(*_):
+        raise SolveFailed("numbers too far apart")
+
+    monkeypatch.setattr(ListedPricer, "price", fail)
+    result, optimum = solve_as_commanded("eva-packing cost, many tasks", "91-148")
+    assert result.objective == pytest.approx(float(optimum))
+    assert result.bound == pytest.approx(float(optimum))

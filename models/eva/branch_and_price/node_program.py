@@ -330,11 +330,12 @@ def prove(
         else:
             rough_price += y  # a generous limit for numbers of this size
             rough_price += y * arrays.price.max() if d.kind == "spend" else 0.0
-    unit = pricer.scale(rough_value, rough_price)
-    if not float(relaxed.cover.max(initial=0.0)) * unit < 2.0**62:  # of billions of tasks, or no number
+    factor = pricer.scale(rough_value, rough_price)
+    unit = max(1, int(factor))
+    if not float(relaxed.cover.max(initial=0.0)) * factor < 2.0**62:  # of billions of tasks, or no number
         raise SolveFailed("the duals are too large for whole numbers")
-    cover = np.floor(relaxed.cover * unit).astype(np.int64)
-    duals = [int(y * unit) for y in floats]
+    cover = np.floor(relaxed.cover * factor).astype(np.int64)
+    duals = [int(y * factor) for y in floats]
     value: IntArray = np.repeat(cover[None], types, axis=0)
     prices = arrays.price.tolist()
     mu = [0] * types

@@ -85,8 +85,11 @@ class Pricer(Protocol):
     holdings: bool
     dominated: bool
 
-    def scale(self, value: FloatArray, target: FloatArray) -> int:
-        """The finest unit, a power of two: duals `value` (K, N) and `target` (K,) times it can be priced."""
+    def scale(self, value: FloatArray, target: FloatArray) -> float:
+        """The finest unit, a power of two: duals `value` (K, N) and `target` (K,) times it can be priced.
+
+        A unit below 1 lowers the duals, which then prove less.
+        """
         ...
 
     def price(self, prices: PatternPrices, columns_each: int, exact: bool = True) -> Priced:

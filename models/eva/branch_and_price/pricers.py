@@ -64,13 +64,12 @@ class ListedPricer:
         """The tasks of each class on each pattern (P, N)."""
         return self.held.T
 
-    def scale(self, value: FloatArray, target: FloatArray) -> int:
-        """The finest unit, a power of two: duals `value` (K, N) and `target` (K,) times it can be priced."""
+    def scale(self, value: FloatArray, target: FloatArray) -> float:
+        """See `Pricer`: below 1 while tasks are left out at a price that makes duals too large."""
         worth = np.abs(value) @ self.arrays.count  # of all tasks, more than that of any pattern
-        largest = max(1.0, float(worth.max(initial=0.0)), float(np.abs(target).max(initial=0.0)))
-        if largest >= WORTH_LIMIT / 2:
-            raise SolveFailed("the duals are too large for exact arithmetic")
-        return 2 ** max(0, floor(log2(WORTH_LIMIT / largest)) - 1)
+        bonus = np.abs(target - self.arrays.price)  # a price beyond all worth may be rounded
+        largest = max(1.0, float(worth.max(initial=0.0)), float(bonus.max(initial=0.0)))
+        return 2.0 ** (floor(log2(WORTH_LIMIT / largest)) - 1)
 
     def worth(self, prices: PatternPrices) -> FloatArray:
         """The worth (P,) of each pattern, exact."""
