@@ -28,7 +28,10 @@ class ColumnPool:
         self.columns.update(dict.fromkeys(columns))
 
     def paying(self, duals: FloatArray, prices: FloatArray, limit: int) -> list[Column]:
-        """Return the columns of negative reduced cost at class duals (N,) and type prices (K,), the least first."""
+        """Return columns of negative reduced cost at class duals (N,) and type prices (K,), the least first.
+
+        Each is the first one of some class: further columns of the same classes would only slow the linear program.
+        """
         columns = list(self.columns)
         if self._built < len(columns):
             new = columns[self._built :]
@@ -36,8 +39,11 @@ class ColumnPool:
             self._kind, self._built = np.append(self._kind, [column.type for column in new]), len(columns)
         price = prices[self._kind]
         share = np.divide(self._on_it @ duals, price, out=np.full(len(price), np.inf), where=price > 0)
-        order = np.argsort(-share, kind="stable")[: min(limit, int((share > 1 + PAYS).sum()))]
-        return [columns[i] for i in order.tolist()]
+        order = np.argsort(-share, kind="stable")[: int((share > 1 + PAYS).sum())]
+        rows = self._on_it[order]
+        _, first = np.unique(rows.indices, return_index=True)
+        chosen = np.unique(np.searchsorted(rows.indptr, first, side="right") - 1)[:limit]
+        return [columns[i] for i in order[chosen].tolist()]
 
 
 def pattern_rows(columns: list[Column], classes: int) -> sparse.csr_array:

@@ -21,7 +21,7 @@ from models.highs import OutOfTime
 
 TOO_DEAR = 1e-6  # what is left out, in a linear program below the ceiling, before its price is raised
 SLACK = 1e-6  # A value of the linear program is compared with a whole number with so much room.
-POOLED_AT_ONCE = 1_000  # most columns of the pool that enter before the linear program is solved again
+POOLED_AT_ONCE = 300  # most columns of the pool that enter before the linear program is solved again
 PAYS = 1e-7  # of its price is what a column of other duals must save at those of the linear program
 
 
@@ -191,13 +191,16 @@ class Bounded:
         bound = to.round_up(self._spent + proven.bound)
         if self.proven is None or bound >= self.bound:
             self.bound, self.proven = bound, proven
-        if all(d.kind in ("instances", "spend") for d in self._decisions) and not self._taken:
+        plain = all(d.kind in ("instances", "spend") for d in self._decisions)
+        if plain and not self._taken:
             worth = sum(map(mul, proven.prices.value[0].tolist(), to.arrays.count.tolist()))
             to.cuts.append(TypeCut(proven.priced.bound, worth))
-        columns = proven.priced.columns
-        # A dive proves no bound: columns that save almost nothing would only delay its next step.
-        if duals is not relaxed.cover or self._taken:
-            columns = self._paying(relaxed, columns)
+        columns, own = proven.priced.columns, duals is relaxed.cover and not self._taken
+        if plain or not own:
+            # Columns that save no more than rounding would only delay the next step. A bound may need them in the end.
+            paying, close = self._paying(relaxed, columns), bound * (1 + PAYS) >= self._needed(relaxed)
+            if paying or not own or (close and self._goal.bound is None):
+                columns = paying
         return proven, to.program.add(columns[: to.each_round])
 
     def _needed(self, relaxed: Relaxed) -> int:
@@ -207,7 +210,7 @@ class Bounded:
         return ceil(self._spent + relaxed.value - SLACK)
 
     def _paying(self, relaxed: Relaxed, columns: Sequence[Column]) -> list[Column]:
-        """The columns that save something at the duals of the linear program, without pairs or where these are met."""
+        """Return the columns that save something at the duals of the linear program and that meet the pairs."""
         prices = self._relaxation.program.prices(relaxed)
         worth = (sum(q * relaxed.cover[c] for c, q in column.pattern) for column in columns)
         return [c for c, w in zip(columns, worth, strict=True) if prices[c.type] - w < -PAYS * abs(prices[c.type])]

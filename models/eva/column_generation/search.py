@@ -189,6 +189,7 @@ class ColumnSearch:
         # The pool leaves few columns to find, which exact tables find at the duals of the linear program.
         near = self.pool.columns and self.exact
         tries = EXACT if near else ((self.parameters.smoothing, True), *EXACT)
+        self.relaxation.program.add(self.incumbent.solution or ())  # the pool gives only columns that pay
         found = self.relaxation.run((), Goal(), clock, tries, self.prices.duals)
         self.lp_value = None if found.relaxed is None else found.relaxed.value
         self.lp_converged = found.settled
@@ -452,10 +453,10 @@ class Phase:
 PHASES = (
     Phase(ColumnSearch.start, always=True),
     Phase(ColumnSearch.pack, until=0.2, always=True),
-    Phase(ColumnSearch.bound_by_resources, until=0.1),
     Phase(ruin_alone, until=0.2, always=True),
+    Phase(ColumnSearch.bound_by_resources, until=0.3, share=0.1),
     Phase(ruin, until=0.3, many=True, exact=True),
-    Phase(ColumnSearch.relax, until=0.6, many=True, exact=True),
+    Phase(ColumnSearch.relax, until=0.65, many=True, exact=True),
     Phase(ColumnSearch.bound_by_family, until=0.6, share=0.1, many=True, exact=True),
     Phase(ColumnSearch.bound_by_type, until=0.6, share=0.1, many=True, exact=True),
     Phase(ColumnSearch.dive_to_bound, until=0.6, share=0.2, many=True, exact=True),

@@ -69,3 +69,11 @@ def test_a_pool_gives_the_columns_that_pay_and_the_best_first():
         Column(1, ((1, 1), (2, 1))),
     ]
     assert pool.paying(duals, np.array([4.0, 3.0]), 1) == [Column(1, ((2, 3),))]
+
+
+def test_a_pool_gives_no_second_column_of_classes_that_better_columns_hold():
+    pool = ColumnPool(packing_by_numbers([3] * 2, [4], [[9]], [0], np.array([[[1], [2]]])))
+    best, other, worse = (Column(0, pattern) for pattern in (((0, 3),), ((0, 1), (1, 2)), ((0, 2), (1, 1))))
+    pool.add([worse, other, best])
+    duals = np.array([3.0, 2.0])
+    assert pool.paying(duals, np.array([4.0]), 9) == [best, worse]
