@@ -33,7 +33,7 @@ solve_program = copy_function(_ConsolidationSearch._solve_program)
 
 def _pack_anew(search: Any) -> Any:
     """Stand in for the packing of the pods that wait."""
-    return search._repair(search.nodes, search.nodes.by_direction())
+    return search._repair(search.nodes, search.nodes.pack_by_dot_product())
 
 
 def _as_packed(rooms: Any, packed: Any, *_: Any) -> Any:
@@ -61,7 +61,7 @@ def _only_by_node(search: Any, totals: Any, share: float, is_relaxed: bool, kept
 
 PARTS = (
     MethodPart("packing of what waits", (f"{PLACEMENT}._pack_pending",), _pack_anew),
-    MethodPart("repair of a packing", ("models.core.rooms:Rooms.by_ejection",), _as_packed),
+    MethodPart("repair of a packing", ("models.core.fixed_bins:FixedBins.repair_by_ejection",), _as_packed),
     MethodPart("weighted totals", ("models.kubernetes.certificate:find_surrogate_weights",)),
     MethodPart("program over contents", (f"{PLACEMENT}._bound_by_patterns",), say_no),
     MethodPart("dives", (f"{PLACEMENT}._dive",)),

@@ -27,19 +27,17 @@ def solve_columns(
     options: Options,
     report: Report = ignore,
     start: Sequence[Group] | None = None,
-    parameters: ColumnGenerationParameters = DEFAULTS,
-    items: ItemParameters | None = None,
+    parameters: ColumnGenerationParameters | ItemParameters = DEFAULTS,
 ) -> Answer:
     """Solve by column generation (Gilmore and Gomory, 1961), or by branch-and-price over single tasks.
 
-    The bound rests on integers and rationals alone.
+    The bound is computed in integers and rationals.
 
     - `arrays`: the instance.
     - `options`: limits, gap, threads and seed.
     - `report`: called with each new incumbent and each better bound.
     - `start`: instances to begin from; the answer is never worse.
-    - `parameters`: the constants of column generation.
-    - `items`: the constants of branch-and-price over single tasks; `None` for column generation.
+    - `parameters`: the constants of column generation, or `ItemParameters` for branch-and-price over single tasks.
     """
     with Stopwatch() as building:
         order = arrays.by_demand()
@@ -62,16 +60,17 @@ def solve_columns(
 
     with Stopwatch(options.time_limit) as clock:
         first, listen = configuration(known) if known else None, None if report is ignore else told
-        if items is None:
-            outcome: Outcome[Configuration, Any] = column_generation(rounded, options, listen, first, parameters)
-        else:
-            from models.eva.item_packing.search import pack_items  # compiled at first use, which takes seconds
+        if isinstance(parameters, ItemParameters):
+            from models.eva.item_packing.search import pack_items  # imports compiled kernels, which takes a while
 
-            outcome = pack_items(rounded, options, listen, first, items)
+            method = "branch-and-price over tasks"
+            outcome: Outcome[Configuration, Any] = pack_items(rounded, options, listen, first, parameters)
+        else:
+            method = "column generation"
+            outcome = column_generation(rounded, options, listen, first, parameters)
     assert outcome.configuration is not None
     found = instances(outcome.configuration)
     cost, bound = arrays.cost(found), outcome.bound
-    method = "column generation" if items is None else "branch-and-price over tasks"
     closed = cost - bound <= options.gap * cost
     return Answer(
         solution=ordered.solution(found),

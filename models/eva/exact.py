@@ -1,4 +1,4 @@
-"""The exact method for Eva's packing, as a list of stages."""
+"""The exact method for Eva's packing, as a list of stages; docs/eva-method.md explains them in the same order."""
 
 from __future__ import annotations
 
@@ -22,13 +22,11 @@ from models.eva.item_packing import suits
 from models.eva.net_saving import solve_limited_saving, solve_net_saving
 from models.eva.parameters import DEFAULTS, EvaExactParameters
 from models.eva.saving.nets import pack_greedily
-from models.eva.stages import Stages
+from models.eva.stages import LIMITS, Stages
 from models.eva.trees import solve_tree, solve_unlisted
 
-MORE_NODES = 4  # times as many nodes has the tree each time that it begins again
-UNENDED = "the search ended at its own limit of nodes; a bound and an incumbent remain apart"
-
-LIMITS = ("time_limit", "effort_limit")  # terminations
+NODE_GROWTH = 4  # factor on the node limit of the tree each time that it runs again
+NODE_LIMIT_REACHED = "the search ended at its own limit of nodes; a bound and an incumbent remain apart"
 NO_ROOM = "the limits of instances leave tasks without a place"
 
 
@@ -41,11 +39,10 @@ def exact(
     *,
     parameters: EvaExactParameters = DEFAULTS,
 ) -> Answer:
-    """Solve an `eva-packing` instance over patterns (Gilmore and Gomory, 1961), as far as the limits allow.
+    """Solve an `eva-packing` instance over patterns (Gilmore and Gomory, 1961), within the limits.
 
-    `cost`: branch-and-price over listed patterns, column generation if there are too many to list.
-    `net-saving`: set partitioning over all patterns that pay. With limits of instances: branch-and-price with a row for
-    each limit, and set partitioning over all patterns.
+    The objective `cost` is solved by branch-and-price and column generation, the objective `net-saving` by set
+    partitioning over the patterns with a positive net saving.
 
     - `data`: the instance.
     - `options`: limits, gap, threads and seed.
@@ -56,46 +53,42 @@ def exact(
     clock = Stopwatch(options.time_limit)
     arrays = packing_arrays(data)
     options = replace(options, time_limit=clock.limit_left_s)
-    saving = data.objective == "net-saving"
-    answer = (_most_saved if saving else _solved)(arrays, options, report, start, parameters)
-    if answer.termination == "effort_limit" and options.effort is None and not (saving and arrays.limited):
-        answer = replace(answer, termination="finished", reason=UNENDED)
-    if not saving or arrays.count.sum() > SMALL_TASKS or clock.expired:
+    is_saving = data.objective == "net-saving"
+    solve = _solve_saving if is_saving else _solve_cost_or_greedy
+    answer = solve(arrays, options, report, start, parameters)
+    if answer.termination == "effort_limit" and options.effort is None and not (is_saving and arrays.limited):
+        answer = replace(answer, termination="finished", reason=NODE_LIMIT_REACHED)
+    if not is_saving or arrays.count.sum() > SMALL_TASKS or clock.expired:
         return answer
     from models.eva.certificate import certificate  # imports this module
 
     return settle_small(data, answer, replace(options, time_limit=clock.limit_left_s), report, certificate)
 
 
-def _most_saved(
+def _solve_saving(
     arrays: PackingArrays, options: Options, report: Report, start: Solution | None, parameters: EvaExactParameters
 ) -> Answer:
+    """Maximise the net saving."""
     if arrays.limited:
         return solve_limited_saving(arrays, options, report, start, parameters)
     groups = None if start is None else arrays.groups(start)
-    least = partial(_least_cost, arrays.data, options, parameters)
-    return solve_net_saving(arrays, least, options, report, groups, parameters)
+    bound_cost = partial(_bound_cost, arrays.data, options, parameters)
+    return solve_net_saving(arrays, bound_cost, options, report, groups, parameters)
 
 
-def _solved(
+def _solve_cost_or_greedy(
     arrays: PackingArrays, options: Options, report: Report, start: Solution | None, parameters: EvaExactParameters
 ) -> Answer:
+    """Minimise the cost; if a limit ends the search early, return a packing at most as expensive as Algorithm 1's."""
     groups = None if start is None else arrays.groups(start)
     answer = _solve_cost(arrays, options, report, groups, parameters)
-    early = start is None and answer.termination in LIMITS and not arrays.limited
-    return _no_dearer_than_greedy(arrays, answer, report) if early else answer
-
-
-def _no_dearer_than_greedy(arrays: PackingArrays, answer: Answer, report: Report) -> Answer:
-    """The answer, with Algorithm 1's packing for its own where a limit came before one as cheap.
-
-    Not the start of the search: what the search begins with is mostly better, and ready as soon.
-    """
-    found = pack_greedily(replace(arrays, pair=np.ones_like(arrays.pair)))
-    if answer.solution is not None and arrays.cost(arrays.groups(answer.solution)) <= arrays.cost(found):
+    if start is not None or answer.termination not in LIMITS or arrays.limited:
         return answer
-    report(arrays.solution(found), None)
-    return replace(answer, solution=arrays.solution(found))
+    greedy = pack_greedily(replace(arrays, pair=np.ones_like(arrays.pair)))
+    if answer.solution is not None and arrays.cost(arrays.groups(answer.solution)) <= arrays.cost(greedy):
+        return answer
+    report(arrays.solution(greedy), None)
+    return replace(answer, solution=arrays.solution(greedy))
 
 
 def _solve_cost(
@@ -105,93 +98,83 @@ def _solve_cost(
     start: Sequence[Group] | None = None,
     parameters: EvaExactParameters = DEFAULTS,
 ) -> Answer:
-    """Find the least cost, by one method after the other until one of them has solved the problem.
-
-    If almost all tasks differ and types are few, the method packs task by task, then generates columns. Otherwise a
-    surrogate relaxation comes first, which solves a cloud's price list. Branch-and-price over listed patterns follows
-    if there are few enough of them, then column generation. A long list of distinct tasks that tables price exactly
-    goes to column generation at once.
-    """
-    if _lacks_room(arrays):
+    """Minimise the cost by the stages of docs/eva-method.md, until the gap is closed or a limit is reached."""
+    if _exceeds_total_capacity(arrays):
         return Answer(None, termination="infeasible", reason=NO_ROOM, info={"bound_by": "totals"})
-    stages = Stages(arrays, options, start)
+    stages = Stages(arrays, options, report, start)
+    _run_stages(stages, parameters)
+    if stages.answer is None:
+        raise RuntimeError("no stage applies to the instance")
+    return stages.answer
+
+
+def _run_stages(stages: Stages, parameters: EvaExactParameters) -> None:
+    """Run the stages that the instance needs."""
+    arrays = stages.arrays
     if not arrays.limited and suits(arrays, parameters.item_packing):
-        limits = stages.within(parameters.first_share)
-        stages.take(solve_columns(arrays, limits, report, stages.known, items=parameters.item_packing))
-        if stages.has_time and stages.go_on:
-            _generate(stages, report, parameters)
-        return stages.ended
-    distinct = ClassSpread.of(arrays, parameters.column_generation).many
-    few = arrays.classes <= parameters.few_classes
-    first = not (distinct and _tables_are_exact(arrays, parameters)) and _many_on_each(arrays, parameters)
-    if first and not _solve_surrogate(stages, report, parameters):
-        return stages.ended
+        stages.run(solve_columns, parameters.item_packing, parameters.first_share)
+        if stages.has_only_time_limit and stages.is_open:
+            _generate_columns(stages, parameters)
+        return
+    is_distinct = ClassSpread.of(arrays, parameters.column_generation).many
+    has_few_classes = arrays.classes <= parameters.few_classes
+    is_exactly_priced = is_distinct and TablePricer(arrays, parameters.column_generation).exact
+    surrogate_first = not is_exactly_priced and _holds_many_tasks(arrays, parameters)
+    if surrogate_first and not _solve_surrogate(stages, parameters):
+        return
     tree = None
-    if arrays.limited or few or not distinct:
-        tree = stages.take(solve_tree(arrays, stages.left, report, stages.known, parameters))
-    if tree is None and not (first or distinct) and not _solve_surrogate(stages, report, parameters):
-        return stages.ended
+    if arrays.limited or has_few_classes or not is_distinct:
+        tree = stages.run(solve_tree, parameters)
+    if tree is None and not (surrogate_first or is_distinct) and not _solve_surrogate(stages, parameters):
+        return
     if arrays.limited and (tree is None or tree.termination == "error"):
-        stages.take(solve_unlisted(arrays, stages.left, report, stages.known, parameters))
-    elif stages.go_on and not arrays.limited and (tree is None or tree.termination not in LIMITS):
-        _generate(stages, report, parameters)
-    return stages.ended
+        stages.run(solve_unlisted, parameters)
+    elif stages.is_open and not arrays.limited and (tree is None or tree.termination not in LIMITS):
+        _generate_columns(stages, parameters)
 
 
-def _tables_are_exact(arrays: PackingArrays, parameters: EvaExactParameters) -> bool:
-    """Whether tables of column generation price all resources exactly."""
-    return TablePricer(arrays, parameters.column_generation).exact
-
-
-def _lacks_room(arrays: PackingArrays) -> bool:
-    """Whether all instances that the limits allow have less of a resource than the tasks ask for."""
-    if any(most is None for most in arrays.most):
+def _exceeds_total_capacity(arrays: PackingArrays) -> bool:
+    """Return whether the tasks need more of a resource than all instances that the limits allow."""
+    if any(limit is None for limit in arrays.most):
         return False
-    most, count = np.array(arrays.most, dtype=object), arrays.count.astype(object)
-    return bool((most @ arrays.capacity.astype(object) < count @ arrays.demand.min(axis=0).astype(object)).any())
+    limits, count = np.array(arrays.most, dtype=object), arrays.count.astype(object)
+    return bool((limits @ arrays.capacity.astype(object) < count @ arrays.demand.min(axis=0).astype(object)).any())
 
 
-def _many_on_each(arrays: PackingArrays, parameters: EvaExactParameters) -> bool:
-    from models.eva.totals import many_on_each  # its compiler takes a while to load
+def _holds_many_tasks(arrays: PackingArrays, parameters: EvaExactParameters) -> bool:
+    """Return whether an instance holds many tasks, so that the total capacity almost alone decides the cost."""
+    from models.eva.totals import many_on_each  # imports compiled kernels, which takes a while
 
     return many_on_each(arrays, parameters.totals)
 
 
-def _solve_surrogate(stages: Stages, report: Report, parameters: EvaExactParameters) -> bool:
-    """Solve the surrogate relaxation; return whether another stage follows."""
-    from models.eva.totals import solve_totals  # its compiler takes a while to load
+def _solve_surrogate(stages: Stages, parameters: EvaExactParameters) -> bool:
+    """Solve the surrogate relaxation; return whether the gap is still open."""
+    from models.eva.totals import solve_totals  # imports compiled kernels, which takes a while
 
-    stages.take(solve_totals(stages.arrays, stages.left, report, stages.known, parameters.totals))
-    return stages.go_on
+    stages.run(solve_totals, parameters.totals)
+    return stages.is_open
 
 
-def _generate(stages: Stages, report: Report, parameters: EvaExactParameters) -> None:
-    """Generate columns, then, where classes are few, grow a tree that prices its patterns by an exact search.
+def _generate_columns(stages: Stages, parameters: EvaExactParameters) -> None:
+    """Generate columns; if classes are few, branch afterwards with pricing by search.
 
-    Both begin again, from another seed and with larger constants, as long as there is time.
+    Both run again, with another seed and larger constants, as long as there is time.
     """
-    arrays, columns = stages.arrays, parameters.column_generation
-    few = arrays.classes <= parameters.few_classes
+    columns = parameters.column_generation
+    has_few_classes = stages.arrays.classes <= parameters.few_classes
     for turn in itertools.count():
-        limits = stages.within(parameters.first_share if few else 1.0)
-        again = replace(limits, seed=(limits.seed + turn) % 2**31)
-        stages.take(solve_columns(arrays, again, report, stages.known, columns))
-        if few and stages.go_on:
-            nodes = _within(stages.left, MORE_NODES**turn * parameters.unlisted_nodes)
-            stages.take(solve_unlisted(arrays, nodes, report, stages.known, parameters))
-        if not (stages.has_time and stages.go_on):
+        stages.run(solve_columns, columns, parameters.first_share if has_few_classes else 1.0, seed=turn)
+        if has_few_classes and stages.is_open:
+            stages.run(solve_unlisted, parameters, nodes=NODE_GROWTH**turn * parameters.unlisted_nodes)
+        if not (stages.has_only_time_limit and stages.is_open):
             break
         columns = columns.longer()
 
 
-def _least_cost(
+def _bound_cost(
     data: EvaPacking, options: Options, parameters: EvaExactParameters, seconds: float | None
 ) -> float | None:
     """Return a lower bound in USD/h on the cost of a packing of the same tasks, within a number of seconds."""
     arrays = packing_arrays(data.model_copy(update={"objective": "cost"}))
     return _solve_cost(arrays, replace(options, time_limit=seconds), ignore, None, parameters).bound
-
-
-def _within(options: Options, nodes: int | None) -> Options:
-    """Return the options with an effort of at most this number of nodes."""
-    return replace(options, effort=min((n for n in (nodes, options.effort) if n is not None), default=None))

@@ -1,67 +1,79 @@
-"""Stages: exact methods in turn, each from the best solution and within the time that is left."""
+"""Run solution methods in sequence: each starts from the best solution so far, and has the remaining time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
-from instances import Answer, Options, Stopwatch
+from instances import Answer, Options, Report, Stopwatch
 from instances.eva import PackingArrays
 from instances.eva.arrays import Group
 
+LIMITS = ("time_limit", "effort_limit")
+"""Terminations of a method that a limit ended."""
+
 
 class Stages:
-    """Methods in turn, each in the time that the earlier ones leave, and from the best solution so far."""
+    """The state of a sequence of methods on one instance.
 
-    def __init__(self, arrays: PackingArrays, options: Options, start: Sequence[Group] | None) -> None:
-        self.arrays, self.options, self.start = arrays, options, start
+    - `arrays`: the instance.
+    - `options`: limits, gap, threads and seed of the whole sequence.
+    - `report`: called with each new incumbent and each better bound.
+    - `start`: instances to begin from; `None` for no start.
+    """
+
+    def __init__(self, arrays: PackingArrays, options: Options, report: Report, start: Sequence[Group] | None) -> None:
+        self.arrays, self.options, self.report, self.start = arrays, options, report, start
         self.clock = Stopwatch(options.time_limit)
         self.answer: Answer | None = None
 
-    @property
-    def left(self) -> Options:
-        """The options of the next method."""
-        return replace(self.options, time_limit=self.clock.limit_left_s)
+    def run(
+        self,
+        solve: Callable[..., Answer | None],
+        parameters: Any,
+        share: float = 1.0,
+        seed: int = 0,
+        nodes: int | None = None,
+    ) -> Answer | None:
+        """Run a method, merge its answer with the earlier ones, and return it.
 
-    def within(self, share: float) -> Options:
-        """Return the options of a method that has a share of the time that is left."""
-        left = self.left
-        return left if left.time_limit is None else replace(left, time_limit=share * left.time_limit)
-
-    @property
-    def known(self) -> Sequence[Group] | None:
-        """The instances from which the next method begins."""
-        solution = None if self.answer is None else self.answer.solution
-        return self.start if solution is None else self.arrays.groups(solution)
-
-    @property
-    def go_on(self) -> bool:
-        """Whether another method may follow: time is left, the gap is open, and infeasibility is not proved."""
-        if self.answer is None:
-            return True
-        ended = self.answer.termination == "finished" and self.answer.reason is None
-        return not (ended or self.answer.termination == "infeasible" or self.clock.expired)
-
-    @property
-    def has_time(self) -> bool:
-        """Whether a time limit alone ends the methods, and not their own constants."""
-        return self.options.time_limit is not None and self.options.effort is None
-
-    @property
-    def ended(self) -> Answer:
-        """The answer of all methods together."""
-        if self.answer is None:
-            raise RuntimeError("column generation solves whatever is left")
-        return self.answer
-
-    def take(self, answer: Answer | None) -> Answer | None:
-        """Merge the answer of a method, if it has one, and return it."""
+        - `solve`: the method; takes arrays, options, report, start and parameters, and returns `None` if it does not
+          apply to the instance.
+        - `parameters`: the constants of the method.
+        - `share`: fraction of the remaining time.
+        - `seed`: added to the seed of the options.
+        - `nodes`: limit of effort; `None` for that of the options.
+        """
+        time_s, effort = self.clock.limit_left_s, [n for n in (nodes, self.options.effort) if n is not None]
+        options = replace(
+            self.options,
+            time_limit=None if time_s is None else share * time_s,
+            seed=(self.options.seed + seed) % 2**31,
+            effort=min(effort, default=None),
+        )
+        best = None if self.answer is None else self.answer.solution
+        start = self.start if best is None else self.arrays.groups(best)
+        answer = solve(self.arrays, options, self.report, start, parameters)
         self.answer = merge_answers(self.answer, answer)
         return answer
 
+    @property
+    def is_open(self) -> bool:
+        """Return whether time is left, the gap is open, and the problem is not proved infeasible."""
+        if self.answer is None:
+            return True
+        closed = self.answer.termination == "finished" and self.answer.reason is None
+        return not (closed or self.answer.termination == "infeasible" or self.clock.expired)
+
+    @property
+    def has_only_time_limit(self) -> bool:
+        """Return whether time is the only limit, so that methods may run again when their own constants end them."""
+        return self.options.time_limit is not None and self.options.effort is None
+
 
 def merge_answers(first: Answer | None, second: Answer | None) -> Answer | None:
-    """Return the answer of two methods in turn, of which the second began from the solution of the first."""
+    """Return the answer of two methods in sequence; the second one started from the solution of the first."""
     if first is None or second is None:
         return first or second
     bounds = [b for b in (first.bound, second.bound) if b is not None]

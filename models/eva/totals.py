@@ -25,8 +25,8 @@ from instances.proofs.certificate import NoCertificate
 from instances.proofs.eva.certificate import Packing, TotalsLeaf, WrittenCover
 from instances.proofs.eva.multisets import LARGEST_TOTAL, MOST_ENTRIES, MOST_FOUND, Covers, Multisets
 from instances.proofs.eva.totals import Cover, Totals
+from models.core.fixed_bins import FixedBins, PartialPacking
 from models.core.outcome import APART
-from models.core.rooms import Packed, Rooms
 from models.eva.aggregate_bound import AggregateBound, PriceGroups, TypeCut
 from models.eva.covering import in_usd
 from models.eva.parameters import TotalsParameters
@@ -506,8 +506,10 @@ class _MultisetSearch:
                 return weights
             self.tried += 1
             one = self.left.get(key) or self._directed(price, number)
-            starts = (one.rooms.by_share(one.kinds, shared.share), one.packed)
-            tries = (one.rooms.by_ejection(start, self.parameters.ejections, self.options.seed) for start in starts)
+            starts = (one.rooms.pack_by_lp_assignment(one.kinds, shared.share), one.packed)
+            tries = (
+                one.rooms.repair_by_ejection(start, self.parameters.ejections, self.options.seed) for start in starts
+            )
             packed = min(tries, key=lambda packed: packed.size)
             self._offer(number, packed)
             if packed.complete:
@@ -525,26 +527,26 @@ class _MultisetSearch:
 
     def _repair(self, one: _OpenMultiset, effort: int) -> None:
         """Pack a multiset anew, part by part."""
-        packed = one.rooms.by_parts(one.packed, self.options, self.clock, effort * self.parameters.parts)
+        packed = one.rooms.fix_and_optimise(one.packed, self.options, self.clock, effort * self.parameters.parts)
         self.open[one.number.tobytes()] = replace(one, packed=packed)
         self._offer(one.number, packed)
 
     def _decide(self, one: _OpenMultiset, effort: int) -> None:
         """Pack a multiset by an integer program of all, or hear that it cannot be packed."""
         self.programs += 1
-        answer = one.rooms.by_program(self.options, SLICE * self.clock.remaining_s, effort * self.parameters.nodes)
-        if isinstance(answer, Packed):
+        answer = one.rooms.solve_program(self.options, SLICE * self.clock.remaining_s, effort * self.parameters.nodes)
+        if isinstance(answer, PartialPacking):
             self._offer(one.number, answer)
-        elif answer == "cannot":
+        elif answer == "infeasible":
             self.refused.append(self.open.pop(one.number.tobytes()))
 
     def _directed(self, price: int, number: IntArray) -> _OpenMultiset:
         """A multiset packed by direction."""
         kinds = np.repeat(np.arange(len(number)), number)
-        rooms = Rooms(self.kinds.room[kinds], self.arrays.family[kinds], self.arrays.demand, self.arrays.count)
-        return _OpenMultiset(price, number, kinds, rooms, rooms.by_direction())
+        rooms = FixedBins(self.kinds.room[kinds], self.arrays.family[kinds], self.arrays.demand, self.arrays.count)
+        return _OpenMultiset(price, number, kinds, rooms, rooms.pack_by_dot_product())
 
-    def _offer(self, number: IntArray, packed: Packed) -> None:
+    def _offer(self, number: IntArray, packed: PartialPacking) -> None:
         """Offer a packing; what it has left over goes to further instances, where there may be any number of them."""
         kinds = np.repeat(np.arange(len(number)), number).tolist()
         rows = [{c: int(n) for c, n in enumerate(row) if n} for row in packed.placed]
@@ -579,5 +581,5 @@ class _OpenMultiset:
     price: int
     number: IntArray
     kinds: IntArray  # the type of each room
-    rooms: Rooms
-    packed: Packed
+    rooms: FixedBins
+    packed: PartialPacking

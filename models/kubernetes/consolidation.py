@@ -19,8 +19,8 @@ from instances.kubernetes.node_consolidation import NodeConsolidation
 from instances.method import method
 from instances.proofs import NoCertificate
 from instances.proofs.kubernetes.totals_program import TotalsProgram
+from models.core.fixed_bins import FixedBins, PartialPacking
 from models.core.outcome import APART
-from models.core.rooms import Packed, Rooms
 from models.highs import Solved, solve_arrays
 from models.incumbent import Incumbent
 from models.kubernetes.aggregated_model import AggregatedModel
@@ -245,19 +245,19 @@ class _ConsolidationSearch:
         is_drained = not plan.placed[~plan.kept].any()
         return bool(fits and is_drained and (plan.placed.sum(axis=0) + held.sum(axis=0) == a.count).all())
 
-    def _make_bins(self, kept: BoolArray | None, number: Mapping[int, int], count: IntArray) -> Rooms:
+    def _make_bins(self, kept: BoolArray | None, number: Mapping[int, int], count: IntArray) -> FixedBins:
         """Make bins of the residual capacity of kept nodes (M,) and of a number of new nodes of each type."""
         a = self.arrays
         rented = [a.capacity[k] for k, n in number.items() for _ in range(n)]
         existing = a.free[:0] if kept is None else a.free[kept]
         free = np.vstack([existing, np.array(rented, dtype=np.int64).reshape(len(rented), a.need.shape[1])])
-        return Rooms(free, np.zeros(len(free), dtype=np.int64), a.need[None], count)
+        return FixedBins(free, np.zeros(len(free), dtype=np.int64), a.need[None], count)
 
-    def _pack_bins(self, bins: Rooms) -> Packed:
+    def _pack_bins(self, bins: FixedBins) -> PartialPacking:
         """Pack pods into bins by the dot-product heuristic and ejection moves."""
         self.packings += 1
-        packed = bins.by_direction()
-        return packed if packed.complete else bins.by_ejection(packed, EJECTIONS, self.options.seed)
+        packed = bins.pack_by_dot_product()
+        return packed if packed.complete else bins.repair_by_ejection(packed, EJECTIONS, self.options.seed)
 
     def _pack(self, kept: BoolArray, number: IntArray) -> bool | None:
         """Pack the moving pods onto the nodes of a set; return whether they fit, `None` for a set packed before.
@@ -271,7 +271,7 @@ class _ConsolidationSearch:
         count = a.pending + a.now[~kept].sum(axis=0)
         rented = {k: int(number[k]) for k in np.flatnonzero(number).tolist()}
         bins = self._make_bins(kept, rented, count)
-        packed = Packed(np.zeros((0, len(count)), dtype=np.int64), count, 1.0)
+        packed = PartialPacking(np.zeros((0, len(count)), dtype=np.int64), count, 1.0)
         if len(bins.free):
             packed = self._pack_bins(bins)
         placed, nodes = a.now * kept[:, None], int(kept.sum())
@@ -300,7 +300,7 @@ class _ConsolidationSearch:
             for k in range(len(a.price)):
                 if 0 <= a.most_new[k] <= number[k]:
                     continue
-                packed = self._make_bins(None, {k: 1}, unassigned).by_direction()
+                packed = self._make_bins(None, {k: 1}, unassigned).pack_by_dot_product()
                 if packed.placed.any():
                     held = packed.placed[0]
                     size = float((held @ a.need * self.scale).sum())

@@ -20,8 +20,8 @@ from instances.proofs.certificate import NoCertificate
 from instances.proofs.kubernetes.certificate import PlacedPods
 from models.bounds import whole_bound
 from models.core.column_generation import Relaxed
+from models.core.fixed_bins import FixedBins, PartialPacking
 from models.core.outcome import ending
-from models.core.rooms import Packed, Rooms
 from models.highs import MAX_NODES, OutOfTime, SolveFailed
 from models.incumbent import Incumbent
 from models.kubernetes.certificate import find_surrogate_weights, round_duals
@@ -64,7 +64,7 @@ class _PlacementSearch:
         self.options, self.clock = options, clock
         self.arrays = arrays = PlacementArrays.of(data)
         self.proof = PlacedPods(data)
-        self.nodes = Rooms(arrays.room, np.zeros(len(arrays.room), dtype=np.int64), arrays.need[None], arrays.count)
+        self.nodes = FixedBins(arrays.room, np.zeros(len(arrays.room), dtype=np.int64), arrays.need[None], arrays.count)
 
         def report_incumbent(placed: IntArray | None, bound: int | None) -> None:
             report(None if placed is None else arrays.solution(placed), None if bound is None else float(bound))
@@ -97,37 +97,39 @@ class _PlacementSearch:
     def _is_done(self) -> bool:
         return self.incumbent.closed or self.clock.expired
 
-    def _pack_pending(self) -> Packed:
+    def _pack_pending(self) -> PartialPacking:
         """Pack the pending pods, and those of overfull nodes, into the residual capacity; keep all other pods."""
         arrays = self.arrays
         fixed = arrays.now * ~arrays.overfull[:, None]
         residual = replace(self.nodes, free=arrays.room - fixed @ arrays.need, count=arrays.count - fixed.sum(axis=0))
-        packed = self._repair(residual, residual.by_direction())
+        packed = self._repair(residual, residual.pack_by_dot_product())
         packed = replace(packed, placed=fixed + packed.placed)
         if packed.complete:
             self._offer(packed.placed)
         return packed
 
-    def _pack_all(self, in_place: Packed) -> list[Packed]:
+    def _pack_all(self, in_place: PartialPacking) -> list[PartialPacking]:
         """Pack all pods, first from the packing `in_place`, then from empty nodes; return the packings."""
         packings = [self._repair(self.nodes, in_place)]
         if not (packings[0].complete or self._is_done):
-            packings.append(self._repair(self.nodes, self.nodes.by_direction()))
+            packings.append(self._repair(self.nodes, self.nodes.pack_by_dot_product()))
         for packed in packings:
             if packed.complete:
                 self._offer(packed.placed)
         return packings
 
-    def _repair(self, nodes: Rooms, packed: Packed) -> Packed:
+    def _repair(self, nodes: FixedBins, packed: PartialPacking) -> PartialPacking:
         """Place unassigned pods by ejection moves."""
         if packed.complete:
             return packed
-        return nodes.by_ejection(packed, min(EJECTIONS, MAX_EJECTION_WORK // packed.placed.size), self.options.seed)
+        return nodes.repair_by_ejection(
+            packed, min(EJECTIONS, MAX_EJECTION_WORK // packed.placed.size), self.options.seed
+        )
 
     def _offer(self, placed: IntArray) -> None:
         self.incumbent.offer(self.arrays.moves(placed), placed)
 
-    def _bound_by_patterns(self, packings: Sequence[Packed]) -> bool:
+    def _bound_by_patterns(self, packings: Sequence[PartialPacking]) -> bool:
         """Bound the moves by node patterns and search near the optimum; return whether no placement exists."""
         try:
             patterns = NodePatterns(self.arrays, self.options, self.clock)

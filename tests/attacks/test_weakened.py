@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from instances.kubernetes import shrunk_cluster
-from models.core.rooms import Rooms
+from models.core.fixed_bins import FixedBins
 from models.kubernetes import exact_consolidation
 from tests.attacks.weakened import NAMES, attack_weakened, weakened
 from tests.sampling import sample
@@ -26,11 +26,11 @@ def test_bounds_hold_without_a_good_incumbent(name: str):
 
 
 def test_weak_packings_lose_a_task_and_weak_methods_know_worse_plans():
-    rooms = Rooms(np.array([[9]]), np.array([0]), np.array([[[1]]]), np.array([3]))
+    rooms = FixedBins(np.array([[9]]), np.array([0]), np.array([[[1]]]), np.array([3]))
     data = shrunk_cluster(20, 0).data
     strong = exact_consolidation(data)
     with weakened():
-        assert rooms.by_direction().left.tolist() == [1]
+        assert rooms.pack_by_dot_product().left.tolist() == [1]
         weak = exact_consolidation(data)
-    assert rooms.by_direction().complete
+    assert rooms.pack_by_dot_product().complete
     assert weak.bound <= strong.objective <= weak.objective

@@ -19,7 +19,7 @@ import numpy as np
 
 from instances.eva.arrays import Group, PackingArrays
 from models.aryl.list_schedules import ListSearch
-from models.core.rooms import Packed, Rooms
+from models.core.fixed_bins import FixedBins, PartialPacking
 from models.eva.branch_and_price.dive import ColumnDive
 from models.eva.item_packing.pattern_dive import PoolDive
 from models.kubernetes.node_patterns import NodePatterns
@@ -34,10 +34,10 @@ def nothing(*given: Any, **more: Any) -> None:
     """Find nothing."""
 
 
-def losing(packed: Callable[..., Packed]) -> Callable[..., Packed]:
+def losing(packed: Callable[..., PartialPacking]) -> Callable[..., PartialPacking]:
     """Make a packing lose a task."""
 
-    def weak(self: Rooms, *given: Any) -> Packed:
+    def weak(self: FixedBins, *given: Any) -> PartialPacking:
         found = packed(self, *given)
         if not found.placed.any():
             return found
@@ -64,8 +64,8 @@ def weakened() -> Iterator[None]:
             owner = import_module(where) if isinstance(where, str) else where  # a package may export its function
             patched.enter_context(mock.patch.object(owner, name, weak))
 
-        for name in ("by_direction", "by_share", "by_ejection", "by_parts"):
-            patch(Rooms, name, losing(getattr(Rooms, name)))
+        for name in ("pack_by_dot_product", "pack_by_lp_assignment", "repair_by_ejection", "fix_and_optimise"):
+            patch(FixedBins, name, losing(getattr(FixedBins, name)))
         for where in ("models.eva.exact", "models.eva.net_saving", "models.eva.totals"):
             patch(where, "pack_greedily", one_each)
         for dive in (ColumnDive, PoolDive):

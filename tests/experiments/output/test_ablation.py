@@ -33,7 +33,9 @@ ITEMS = MethodPart(
 TREE = "models.eva.parameters:DEFAULTS.branch_and_price"
 RESTARTS = MethodPart("restarts", constants={f"{TREE}.restarts": 0}, entered=("models.eva.exact:_solve_cost",))
 DIVES = MethodPart("dives", constants={f"{TREE}.dive_steps": 0}, entered=("models.eva.exact:_solve_cost",))
-NEVER = MethodPart("never", ("models.eva.exact:_lacks_room",), entered=("models.eva.net_saving:solve_net_saving",))
+NEVER = MethodPart(
+    "never", ("models.eva.exact:_exceeds_total_capacity",), entered=("models.eva.net_saving:solve_net_saving",)
+)
 
 
 def outcomes_of(study):

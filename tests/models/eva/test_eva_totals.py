@@ -18,7 +18,7 @@ from instances.proofs.certificate import NoCertificate
 from instances.proofs.eva import multisets
 from instances.proofs.eva.certificate import Packing, PackingDecision, WrittenCover, prove_packing
 from instances.proofs.eva.totals import NONE, Cover, least_prices
-from models.core.rooms import Rooms
+from models.core.fixed_bins import FixedBins
 from models.eva.certificate import certificate
 from models.eva.parameters import TotalsParameters
 from models.eva.totals import proof_by_totals, solve_totals
@@ -300,11 +300,11 @@ def test_rooms_that_hold_all_are_packed_and_no_packing_is_too_full(seed: int):
     need, rooms = draw.integers(1, 9, (1, 4, 2)), 5 if seed % 2 else 3
     placed = draw.integers(0, 3, (rooms, 4))
     free = np.einsum("mn,nr->mr", placed, need[0])  # as much as a planted packing takes
-    given = Rooms(free, np.zeros(rooms, dtype=np.int64), need, placed.sum(axis=0))
-    by_direction = given.by_direction()
-    shared = given.by_share(np.arange(rooms), placed.astype(float))
-    tries = [by_direction, shared, given.by_ejection(by_direction, 500, seed)]
-    tries.append(given.by_parts(tries[-1], Options(seed=seed), Stopwatch(), 3))
+    given = FixedBins(free, np.zeros(rooms, dtype=np.int64), need, placed.sum(axis=0))
+    by_direction = given.pack_by_dot_product()
+    shared = given.pack_by_lp_assignment(np.arange(rooms), placed.astype(float))
+    tries = [by_direction, shared, given.repair_by_ejection(by_direction, 500, seed)]
+    tries.append(given.fix_and_optimise(tries[-1], Options(seed=seed), Stopwatch(), 3))
     for packed in tries:
         assert (packed.placed.sum(axis=0) + packed.left == given.count).all()
         assert (packed.placed >= 0).all()
@@ -312,6 +312,6 @@ def test_rooms_that_hold_all_are_packed_and_no_packing_is_too_full(seed: int):
         assert given.fits(packed.placed)
         assert packed.complete == (packed.size == 0)
     assert tries[3].size <= tries[2].size <= tries[0].size
-    assert given.by_program(Options(), 10.0, 10_000) != "cannot"
-    full = Rooms(free, given.kind, need, given.count + 1)
-    assert full.by_program(Options(), 10.0, 10_000) == "cannot"
+    assert given.solve_program(Options(), 10.0, 10_000) != "infeasible"
+    full = FixedBins(free, given.kind, need, given.count + 1)
+    assert full.solve_program(Options(), 10.0, 10_000) == "infeasible"
