@@ -133,7 +133,7 @@ def literal_cone(data: BoaAllocation, options: Options, report: Report = ignore)
     share = np.where(share < SMALLEST_SHARE, 0, share)
     share = (share / share.sum(1, keepdims=True)).ravel()
     z = np.divide(x.value, p.value, out=np.ones(len(share)), where=share > 0)
-    solution = write_policy(data, c, *repair_budget(data, c, share, z, dual.evaluate(LARGE)))
+    solution = write_policy(data, *repair_budget(data, c, share, z, dual.evaluate(LARGE)))
     report(solution, bound)
     return Answer(
         solution=solution,

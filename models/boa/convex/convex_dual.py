@@ -8,9 +8,9 @@ jump are mixed, and the mix is converted to a policy in JSON form that satisfies
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from instances.boa.speedup import amdahl_time, power_time
 from instances.options import ignore
 from models.boa.convex.curves import AMDAHL, POWER, TABLE, Curves, cost_at, curves, width_at
 from models.boa.multiplier import Bracketing, bracket, height, narrow
+from models.boa.solution import Option, build_solution
 
 ROUNDING = 1e-13  # relative; above the rounding error of a time or a cost, and of sums of these
 CELLS = 1_000_000  # table entries that a bound evaluates at a time, which limits memory
@@ -222,30 +223,15 @@ def mixed_widths(c: Curves, mix: Mix, limit: float) -> FloatArray:
     return mix.within.width.copy()
 
 
-def split_by_class(data: BoaAllocation, values: FloatArray) -> dict[str, list[float]]:
-    """Return the values (n,) of all epochs as one list per class."""
-    ends = np.cumsum([len(c.epochs) for c in data.classes])[:-1]
-    return {c.name: part.tolist() for c, part in zip(data.classes, np.split(values, ends), strict=True)}
-
-
-def write_mix(data: BoaAllocation, mix: Mix) -> Solution:
-    """Return the mix as fractions of the jobs of each epoch on (type, width), in JSON form."""
-    options = []
+def _mixed_options(mix: Mix) -> Iterator[list[Option]]:
+    """Yield the options of each epoch: those of the two choices, equal ones together."""
     for n in range(len(mix.within.width)):
         parts: dict[tuple[int, float], float] = {}
         for choice, share in ((mix.over, mix.share), (mix.within, 1 - mix.share)):
             point = int(choice.type[n]), float(choice.width[n])
             parts[point] = parts.get(point, 0.0) + share
         total = sum(parts.values())
-        options.append(
-            [
-                {"type": data.gpu_types[h].name, "width": k, "fraction": share / total}
-                for (h, k), share in parts.items()
-                if share > 0
-            ]
-        )
-    rows = iter(options)
-    return {"assignment": {c.name: [next(rows) for _ in c.epochs] for c in data.classes}}
+        yield [(h, k, share / total) for (h, k), share in parts.items() if share > 0]
 
 
 def repair_budget(
@@ -281,21 +267,11 @@ def repair_budget(
     return share, width
 
 
-def write_policy(data: BoaAllocation, c: Curves, share: FloatArray, width: FloatArray) -> Solution:
+def write_policy(data: BoaAllocation, share: FloatArray, width: FloatArray) -> Solution:
     """Return the solution in JSON form with fractions and widths (N,)."""
-    if not data.heterogeneous:
-        return {"widths": split_by_class(data, width)}
-    rows = iter(np.stack([share, width], axis=-1).reshape(c.epochs, c.types, 2))
-    names = [t.name for t in data.gpu_types]
-
-    def options() -> list[dict[str, Any]]:
-        return [
-            {"type": name, "width": float(k), "fraction": float(p)}
-            for name, (p, k) in zip(names, next(rows), strict=True)
-            if p > 0
-        ]
-
-    return {"assignment": {job_class.name: [options() for _ in job_class.epochs] for job_class in data.classes}}
+    types = len(data.gpu_types)
+    rows = zip(share.reshape(-1, types).tolist(), width.reshape(-1, types).tolist(), strict=True)
+    return build_solution(data, (list(zip(range(types), k, p, strict=True)) for p, k in rows))
 
 
 TOLERANCE = 1e-13  # relative duality gap at which the search stops, near the rounding error
@@ -365,9 +341,10 @@ def convex_answer(data: BoaAllocation, dual: ConvexDual, options: Options) -> An
     with Stopwatch(options.time_limit) as clock:
         mix = solve_convex(dual, data.budget, clock)
         if data.heterogeneous:
-            solution = write_mix(data, mix)
+            solution = build_solution(data, _mixed_options(mix))
         else:
-            solution = {"widths": split_by_class(data, mixed_widths(dual.c, mix, planned(data.budget)))}
+            width = mixed_widths(dual.c, mix, planned(data.budget))
+            solution = write_policy(data, np.ones(len(width)), width)
     return Answer(
         solution=solution,
         bound=mix.bound,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -15,6 +14,7 @@ from instances.options import ignore
 from instances.result import Termination
 from models.boa.convex.convex_dual import LARGE, SMALLEST_SHARE, ConvexDual, repair_budget, write_policy
 from models.boa.convex.curves import Curves, curves
+from models.boa.solution import build_solution
 from models.highs import LinearModel, Solved, solve_arrays
 
 FIRST_WIDTHS = 64  # widths of a formula in the first program
@@ -133,20 +133,12 @@ def _policy_from(data: BoaAllocation, program: _Program, x: FloatArray, dual: Co
     share /= share.sum((1, 2), keepdims=True)
     z = (1 / c.speed[c.rows()]).reshape(share.shape)
     if not data.heterogeneous:
-        return write_policy(data, c, *repair_budget(data, c, np.ones(c.epochs), (share * z).sum((1, 2)), cheapest))
+        return write_policy(data, *repair_budget(data, c, np.ones(c.epochs), (share * z).sum((1, 2)), cheapest))
     width = np.arange(1, share.shape[2] + 1)
     spent, limit = float((c.price.reshape(c.epochs, c.types, 1) * share * z * width).sum()), planned(data.budget)
     if spent > limit:  # HiGHS keeps the budget only up to a tolerance
         part = min(1.0, 1.01 * (spent - limit) / max(spent - cheapest.cost, spent - limit))
         share *= 1 - part
         share[np.arange(c.epochs), cheapest.type, cheapest.width.astype(np.int64) - 1] += part
-    rows = iter(share)
-    names = [t.name for t in data.gpu_types]
-
-    def options() -> list[dict[str, Any]]:
-        row = next(rows)
-        return [
-            {"type": names[h], "width": float(k + 1), "fraction": float(row[h, k])} for h, k in np.argwhere(row > 0)
-        ]
-
-    return {"assignment": {job_class.name: [options() for _ in job_class.epochs] for job_class in data.classes}}
+    options = ([(int(h), float(k + 1), float(row[h, k])) for h, k in np.argwhere(row > 0)] for row in share)
+    return build_solution(data, options)

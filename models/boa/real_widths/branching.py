@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import fsum
-from typing import Any
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from instances.proofs.boa.run_proof import RunBounds, RunBranch, RunDecision, Ru
 from instances.result import Termination
 from models.boa.real_widths.run_dual import RunDual, RunPartition, best_widths
 from models.boa.real_widths.runs import Runs
+from models.boa.solution import build_solution
 from models.core.tree import Node, Tree
 from models.highs import OutOfTime
 from models.incumbent import Incumbent
@@ -213,13 +213,10 @@ def find_difference(runs: Runs, one: IntArray, other: IntArray) -> RunBranchingD
     return None
 
 
-def write_run_policy(data: BoaAllocation, runs: Runs, width: list[float]) -> dict[str, Any]:
+def write_run_policy(data: BoaAllocation, runs: Runs, width: list[float]) -> Solution:
     """Return the solution in JSON form for the runs of a partition and their widths."""
-    rows: dict[str, list[Any]] = {c.name: [] for c in data.classes}
-    for i, h, n, k in zip(runs.job_class, runs.type, runs.epoch_counts, width, strict=True):
-        option = {"type": data.gpu_types[int(h)].name, "width": k, "fraction": 1.0}
-        rows[data.classes[int(i)].name] += [[option] if data.heterogeneous else k] * int(n)
-    return {"assignment" if data.heterogeneous else "widths": rows}
+    rows = zip(runs.type.tolist(), width, runs.epoch_counts.tolist(), strict=True)
+    return build_solution(data, ([(h, k, 1.0)] for h, k, count in rows for _ in range(count)))
 
 
 SHORTFALL = Fraction(1, 10**9)  # relative distance by which a proof may miss the bound, for rounding

@@ -32,6 +32,7 @@ from models.boa.rescaling.path_dual import (
     compute_reduced_costs,
     find_affordable_paths,
 )
+from models.boa.solution import build_solution
 from models.highs import OutOfTime
 from models.incumbent import Incumbent
 
@@ -190,16 +191,8 @@ class _GapSearch:
 
 def write_policy(p: Prepared, choices: list[IntArray]) -> Solution:
     """Return the solution in JSON form for the `choices` (epochs,) of each class."""
-    widths, data = p.arrays.width, p.data
-    if not data.heterogeneous:
-        return {"widths": {c.name: widths[k].tolist() for c, k in zip(data.classes, choices, strict=True)}}
-    types = [data.gpu_types[h].name for h in p.arrays.type]
-    return {
-        "assignment": {
-            c.name: [[{"type": types[s], "width": int(widths[s]), "fraction": 1.0}] for s in k]
-            for c, k in zip(data.classes, choices, strict=True)
-        }
-    }
+    types, widths = p.arrays.type.tolist(), p.arrays.width.tolist()
+    return build_solution(p.data, ([(types[s], widths[s], 1.0)] for k in choices for s in k.tolist()))
 
 
 def read_choices(p: Prepared, solution: Solution) -> list[IntArray] | None:
