@@ -77,7 +77,7 @@ def _first_servers(data: Any, program: Any) -> list[str]:
 
 
 PARTS = (
-    MethodPart("greedy choice of servers", (f"{ANNEALING}:greedy_union",), _first_sets),
+    MethodPart("greedy choice of servers", (f"{ANNEALING}:choose_greedily",), _first_sets),
     MethodPart("linear relaxation", (f"{SEARCH}._relax",)),
     MethodPart(
         "short annealing", constants={f"{DEFAULTS}.reclaim.short.moves": 1}, entered=(f"{SEARCH}._anneal_jobs",)
@@ -86,49 +86,51 @@ PARTS = (
     MethodPart("annealing of jobs", (f"{ANNEALING}:anneal_jobs",), _start_jobs, entered=(f"{SEARCH}._anneal",)),
     MethodPart("second long annealing", constants={f"{DEFAULTS}.reclaim.long_runs": 1}, entered=(f"{SEARCH}._anneal",)),
     MethodPart("tree before the spectral bound", constants={f"{DEFAULTS}.reclaim.few_nodes": 0}, entered=BRANCH),
-    MethodPart("spectral bound", (f"{SEARCH}._spectral",)),
+    MethodPart("spectral bound", (f"{SEARCH}._bound_spectrally",)),
     MethodPart(
-        "fine steps of the spectral bound", constants={"models.aryl.reclaim:FINE": ()}, entered=(f"{SEARCH}._spectral",)
+        "fine steps of the spectral bound",
+        constants={"models.aryl.reclaim:FINE": ()},
+        entered=(f"{SEARCH}._bound_spectrally",),
     ),
     MethodPart("tree over closures", BRANCH),
     MethodPart("strong branching", constants={f"{CLOSURES}.tries": 1, f"{CLOSURES}.reliable": 1}, entered=BRANCH),
     MethodPart("mean gains in strong branching", constants={f"{CLOSURES}.reliable": 10**9}, entered=BRANCH),
     MethodPart("more than three prices at a node", constants={f"{CLOSURES}.rounds": 3}, entered=BRANCH),
-    MethodPart("search over priority orders", ("models.aryl.list_schedules:ListSearch.best",), _first_schedule),
-    MethodPart("limits of intervals", (f"{LIMITS}:tightened",), _as_it_is),
-    MethodPart("limits of places", (f"{LIMITS}:_LimitSearch._places",)),
-    MethodPart("limits of lengths", (f"{LIMITS}:_LimitSearch._lengths",)),
-    MethodPart("limits of workers", (f"{LIMITS}:_LimitSearch._workers",)),
+    MethodPart("search over priority orders", ("models.aryl.list_schedules:ListSearch.improve",), _first_schedule),
+    MethodPart("limits of intervals", (f"{LIMITS}:tighten_program",), _as_it_is),
+    MethodPart("limits of places", (f"{LIMITS}:_LimitSearch._exclude_positions",)),
+    MethodPart("limits of lengths", (f"{LIMITS}:_LimitSearch._limit_lengths",)),
+    MethodPart("limits of workers", (f"{LIMITS}:_LimitSearch._fix_workers",)),
     MethodPart(
         "more than one round of limits",
         constants={f"{DEFAULTS}.mean_jct.limits.rounds": 1},
-        entered=(f"{LIMITS}:tightened",),
+        entered=(f"{LIMITS}:tighten_program",),
     ),
-    MethodPart("bounds on completions", (f"{EVENTS}._earliest",), _no_bound),
-    MethodPart("places ruled out by the start", (f"{EVENTS}._at_least",), _no_bound),
-    MethodPart("completions told apart while GPUs are short", (f"{EVENTS}._all_fit",), _after_all),
+    MethodPart("bounds on completions", (f"{EVENTS}._bound_completion",), _no_bound),
+    MethodPart("places ruled out by the start", (f"{EVENTS}._bound_total",), _no_bound),
+    MethodPart("completions told apart while GPUs are short", (f"{EVENTS}._can_all_be_fastest",), _after_all),
     MethodPart(
         "settings of HiGHS",
         constants={
             "models.aryl.mean_jct:SETTINGS": {"mip_feasibility_tolerance": 1e-7, "primal_feasibility_tolerance": 1e-7}
         },
-        entered=(f"{EVENTS}.model",),
+        entered=(f"{EVENTS}.build",),
     ),
-    MethodPart("jobs decided by the linear relaxation", (f"{KNAPSACK}:_undecided",), _all_items),
-    MethodPart("price of a GPU", (f"{KNAPSACK}:linear_bound",), _free_gpus),
-    MethodPart("first choice of items", (f"{KNAPSACK}:_fill",), _base_demand),
+    MethodPart("jobs decided by the linear relaxation", (f"{KNAPSACK}:_find_undecided",), _all_items),
+    MethodPart("price of a GPU", (f"{KNAPSACK}:solve_relaxation",), _free_gpus),
+    MethodPart("first choice of items", (f"{KNAPSACK}:_choose_items",), _base_demand),
     MethodPart(
         "dynamic programming",
         constants={f"{DEFAULTS}.knapsack.cells": 0},
-        entered=(f"{KNAPSACK}:_by_dynamic_programming",),
+        entered=(f"{KNAPSACK}:_solve_table",),
     ),
     MethodPart(
         "knapsack by HiGHS",
         constants={f"{DEFAULTS}.knapsack.cells": 10**12, f"{DEFAULTS}.knapsack.steps": 10**12},
-        entered=(f"{KNAPSACK}:_by_highs",),
+        entered=(f"{KNAPSACK}:_solve_program",),
     ),
-    MethodPart("first choice of losses", (f"{LOSS}:easiest_first",), _first_servers),
-    MethodPart("losses in whole units", constants={f"{LOSS}:LARGEST_WHOLE": 0}, entered=(f"{LOSS}:solve_loss",)),
+    MethodPart("first choice of losses", (f"{LOSS}:choose_cheapest",), _first_servers),
+    MethodPart("losses in whole units", constants={f"{LOSS}:MAX_INTEGER_LOSS": 0}, entered=(f"{LOSS}:solve_loss",)),
 )
 JOINT = {
     "linear relaxation and short annealing": ("linear relaxation", "short annealing"),

@@ -21,7 +21,7 @@ from instances.aryl import ArylReclaim
 from instances.files import write_whole
 from instances.text import shown
 from models.aryl import Front, FrontPoint, pareto_front
-from models.aryl.loss import loss
+from models.aryl.loss import compute_loss
 
 COLUMNS = ("method", "preempted_jobs", "lost_gpu_hours", "bound_gpu_hours", "proven")
 
@@ -106,7 +106,7 @@ def _rows(front: Front, rules: Sequence[RulePoint]) -> list[tuple[str, int, floa
 
 
 def _rule_point(data: ArylReclaim, method: str, servers: Sequence[str]) -> RulePoint:
-    hours, jobs = loss(data.model_copy(update={"objective": "lost-gpu-hours"}), servers)
+    hours, jobs = compute_loss(data.model_copy(update={"objective": "lost-gpu-hours"}), servers)
     return RulePoint(method, jobs, float(hours))
 
 

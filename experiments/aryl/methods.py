@@ -17,9 +17,9 @@ LITERAL_ITEMS = 20_000
 
 
 def _unfit_elastic_exact(data: Any) -> str | None:
-    from models.aryl.knapsack import too_many
+    from models.aryl.knapsack import explain_too_many_items
 
-    return too_many(data) if data.objective == "jct-reduction" else None
+    return explain_too_many_items(data) if data.objective == "jct-reduction" else None
 
 
 def _unfit_elastic_literal(data: Any) -> str | None:
@@ -52,9 +52,9 @@ def _unfit_equal_split(data: Any) -> str | None:
 
 
 def _unfit_placement_exact(data: Any) -> str | None:
-    from models.aryl.placement import too_many_patterns
+    from models.aryl.placement import explain_too_many_patterns
 
-    return too_many_patterns(data)
+    return explain_too_many_patterns(data)
 
 
 def _unfit_placement_literal(data: Any) -> str | None:

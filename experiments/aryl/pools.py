@@ -23,7 +23,7 @@ from heuristics.aryl import reclaim_greedy, reclaim_scf
 from instances import Options, Result
 from instances.aryl import ArylReclaim, loaned_servers
 from models.aryl import exact, pareto_front
-from models.aryl.loss import loss
+from models.aryl.loss import compute_loss
 
 SERVERS = (250, 520)
 SEEDS = 20
@@ -236,7 +236,7 @@ def under_both_rules(
     strict = _base_counts(data)
     chosen = [rule(data).solution or {} for rule in RULES]
     best = [exact(d, options, start=chosen[0]) for d in (strict, data)]
-    counts = [[loss(d, c["servers"])[1] for c in chosen] for d in (strict, data)]
+    counts = [[compute_loss(d, c["servers"])[1] for c in chosen] for d in (strict, data)]
     return {
         "jobs": [*counts[0], best[0].bound or 0.0, *counts[1], best[1].bound or 0.0],
         "proven": sum(result.status == "optimal" for result in best),
@@ -266,7 +266,7 @@ def jobs_and_hours(servers: int, reclaim: int, fragmentation: float, seed: int, 
     """Jobs and GPU-hours of Algorithm 1 and SCF, and of the front at its two ends and beside Algorithm 1."""
     data = loaned_servers(servers, fragmentation, seed, reclaim, objective="lost-gpu-hours").data
     front = pareto_front(data, options)
-    pairs = [loss(data, (rule(data).solution or {})["servers"]) for rule in RULES]
+    pairs = [compute_loss(data, (rule(data).solution or {})["servers"]) for rule in RULES]
     corners = [(p.gpu_hours, p.jobs) for p in (front.points[0], front.points[-1])]
     row = [float(number) for hours, jobs in (*pairs, *corners) for number in (jobs, hours)]
     beside = min(p.gpu_hours for p in front.points if p.jobs <= pairs[0][1])

@@ -27,7 +27,7 @@ from heuristics.aryl.online import Loaning, flexible_first
 from instances import Options, Result
 from instances.aryl import ArylLoaning, ArylReclaim, loaning_days
 from models.aryl import exact
-from models.aryl.preemption_bound import Forced, Stay, forced_preemptions, stay_of
+from models.aryl.preemption_bound import PreemptionBound, Stay, bound_preemptions, make_stay
 
 ORDERS: dict[str, Callable[..., Result]] = {
     "Algorithm 1": reclaim_greedy,
@@ -147,13 +147,13 @@ def stays_of(data: ArylLoaning, jobs: pd.DataFrame, *, scales: bool) -> list[Sta
     of = {job.id: job for job in data.jobs}
     loaned = jobs[jobs["loaned"]]
     starts = zip(loaned["job"], loaned["submit"] + loaned["queueing"], strict=True)
-    found = (stay_of(data, of[name], float(start), scales=scales) for name, start in starts)
+    found = (make_stay(data, of[name], float(start), scales=scales) for name, start in starts)
     return [stay for stay in found if stay is not None]
 
 
-def forced_of(world: LoaningWorld, *, scales: bool) -> Forced:
+def forced_of(world: LoaningWorld, *, scales: bool) -> PreemptionBound:
     """The preemptions that no orchestrator avoids where jobs start as in this run."""
-    return forced_preemptions(stays_of(world.data, world.jobs_table(), scales=scales), world.data, LIMIT)
+    return bound_preemptions(stays_of(world.data, world.jobs_table(), scales=scales), world.data, LIMIT)
 
 
 def unavoidable(

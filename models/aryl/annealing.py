@@ -1,26 +1,25 @@
-"""Greedy choice and simulated annealing (Kirkpatrick, Gelatt and Vecchi, 1983) for the least union of k sets.
-
-They give the proof a start. Annealing is seeded and deterministic; it is compiled at first use, which takes seconds.
-"""
+"""Greedy heuristic and simulated annealing (Kirkpatrick, Gelatt and Vecchi, 1983) for the minimum k-union problem."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 
+from instances.arrays import BoolArray, IntArray
+from instances.compiled import compiled
 from models.aryl.parameters import DEFAULTS, AnnealingParameters
-
-if TYPE_CHECKING:
-    from models.aryl.annealing_kernels import Pairs
 
 LONG = DEFAULTS.reclaim.long
 
 
-def greedy_union(sets: Sequence[Sequence[int]], n_jobs: int, k: int) -> list[int]:
-    """`k` of `sets`, one at a time, by the least sum over jobs not yet hit of 1 / (number of sets with the job)."""
+def choose_greedily(sets: Sequence[Sequence[int]], n_jobs: int, k: int) -> list[int]:
+    """Choose `k` of the `sets` of jobs, each time one with the smallest cost.
+
+    A job costs 1 / (number of sets with the job) in each of its sets, until a chosen set hits it.
+    """
     holders: list[list[int]] = [[] for _ in range(n_jobs)]
     for s, jobs in enumerate(sets):
         for j in jobs:
@@ -29,12 +28,12 @@ def greedy_union(sets: Sequence[Sequence[int]], n_jobs: int, k: int) -> list[int
     new = [len(jobs) for jobs in sets]
     queue = [(round(cost[s], 9), new[s], s) for s in range(len(sets))]
     heapq.heapify(queue)
-    hit, chosen, taken = set[int](), list[int](), [False] * len(sets)
+    hit, chosen, is_chosen = set[int](), list[int](), [False] * len(sets)
     while len(chosen) < k:
         price, jobs_left, best = heapq.heappop(queue)
-        if taken[best] or (price, jobs_left) != (round(cost[best], 9), new[best]):
-            continue  # The entry is older than the last hit on a job of the set.
-        taken[best] = True
+        if is_chosen[best] or (price, jobs_left) != (round(cost[best], 9), new[best]):
+            continue  # the entry is older than the last hit on a job of the set
+        is_chosen[best] = True
         chosen.append(best)
         for j in sets[best]:
             if j not in hit:
@@ -42,7 +41,7 @@ def greedy_union(sets: Sequence[Sequence[int]], n_jobs: int, k: int) -> list[int
                 for s in holders[j]:
                     cost[s] -= 1 / len(holders[j])
                     new[s] -= 1
-                    if not taken[s]:
+                    if not is_chosen[s]:
                         heapq.heappush(queue, (round(cost[s], 9), new[s], s))
     return chosen
 
@@ -56,33 +55,118 @@ def anneal_jobs(
     seed: int,
     parameters: AnnealingParameters = LONG,
 ) -> set[int]:
-    """The fewest jobs seen that free `need` servers, while swapping jobs that are hit for jobs that are not.
+    """Swap hit jobs for other jobs and return the smallest set of jobs found that frees `need` servers.
 
-    Whenever the jobs that are hit free enough servers, the job that frees the fewest is dropped. Jobs move many servers
-    at once, which swaps of servers do not.
+    If the hit jobs free enough servers, the job that frees the fewest servers is removed. A swap of jobs changes many
+    servers at once, unlike a swap of servers.
 
     - `sets`, `size`: the jobs of each group of servers, and the number of its servers.
-    - `n_jobs`: number of jobs in all.
-    - `start`: jobs to begin with, which free `need` servers.
+    - `n_jobs`: number of jobs.
+    - `start`: initial jobs, which free `need` servers.
     - `seed`: seed of the swaps.
     - `parameters`: number of swaps, and temperatures in servers.
     """
-    from models.aryl.annealing_kernels import swap_jobs
-
     hit = np.zeros(n_jobs, dtype=np.bool_)
     hit[list(start)] = True
-    rng, p = np.random.default_rng(seed), parameters
-    servers = np.array(size, dtype=np.int64)
-    kept = swap_jobs(rng, _pairs(sets, n_jobs), servers, hit, need, p.moves, p.warm, p.cold)
-    return {int(j) for j in np.flatnonzero(kept)}
-
-
-def _pairs(sets: Sequence[Sequence[int]], n_jobs: int) -> Pairs:
-    """`sets` as arrays."""
-    from models.aryl.annealing_kernels import Pairs
-
-    sizes = [len(jobs) for jobs in sets]
     job = np.array([j for jobs in sets for j in jobs], dtype=np.int64)
-    begin = np.concatenate([[0], np.cumsum(np.bincount(job, minlength=n_jobs))]).astype(np.int64)
-    first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return Pairs(first, job, begin, np.repeat(np.arange(len(sizes)), sizes)[np.argsort(job, kind="stable")])
+    sizes = [len(jobs) for jobs in sets]
+    pairs = Pairs(
+        first=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        job=job,
+        begin=np.concatenate([[0], np.cumsum(np.bincount(job, minlength=n_jobs))]).astype(np.int64),
+        sets=np.repeat(np.arange(len(sizes)), sizes)[np.argsort(job, kind="stable")],
+    )
+    draw, p = np.random.default_rng(seed), parameters
+    best = swap_jobs(draw, pairs, np.array(size, dtype=np.int64), hit, need, p.moves, p.warm, p.cold)
+    return {int(j) for j in np.flatnonzero(best)}
+
+
+class Pairs(NamedTuple):
+    """Pairs of a set and a job in it.
+
+    - `first` (sets + 1,), `job` (pairs,): the jobs of set s are job[first[s]:first[s + 1]].
+    - `begin` (jobs + 1,), `sets` (pairs,): the sets of job j are sets[begin[j]:begin[j + 1]].
+    """
+
+    first: IntArray
+    job: IntArray
+    begin: IntArray
+    sets: IntArray
+
+
+@compiled
+def _change_job(pairs: Pairs, size: IntArray, missing: IntArray, job: int, step: int) -> int:
+    """Hit `job` (`step` -1) or release it (1); return the change in the number of freed servers."""
+    change = 0
+    for k in range(pairs.begin[job], pairs.begin[job + 1]):
+        s = pairs.sets[k]
+        if step > 0 and missing[s] == 0:
+            change -= size[s]
+        missing[s] += step
+        if step < 0 and missing[s] == 0:
+            change += size[s]
+    return change
+
+
+@compiled
+def swap_jobs(
+    draw: np.random.Generator,
+    pairs: Pairs,
+    size: IntArray,
+    hit: BoolArray,
+    need: int,
+    moves: int,
+    warm: float,
+    cold: float,
+) -> BoolArray:
+    """Run simulated annealing and return the smallest set of jobs (jobs,) found that frees `need` servers.
+
+    - `size`: number of servers of each set (sets,).
+    - `hit`: initial jobs (jobs,).
+    - `moves`: number of swaps; `warm`, `cold`: first and last temperature, in servers.
+    """
+    n = len(hit)
+    order, number = np.empty(n, np.int64), 0  # the hit jobs come first; `number` counts them
+    for j in range(n):
+        if hit[j]:
+            order[number] = j
+            number += 1
+    end = number
+    for j in range(n):
+        if not hit[j] and pairs.begin[j + 1] > pairs.begin[j]:
+            order[end] = j
+            end += 1
+    missing, freed = np.zeros(len(size), np.int64), 0  # jobs of each set that are not hit
+    for s in range(len(size)):
+        for e in range(pairs.first[s], pairs.first[s + 1]):
+            missing[s] += not hit[pairs.job[e]]
+        if missing[s] == 0:
+            freed += size[s]
+    best = hit.copy()
+    temperature, cooling, is_accepted = warm, (cold / warm) ** (1 / moves), True
+    for _ in range(moves):
+        while is_accepted and freed >= need and number > 0:
+            best[:] = False
+            cheapest, min_cost = 0, size.sum() + 1
+            for a in range(number):
+                best[order[a]] = True
+                cost = 0
+                for k in range(pairs.begin[order[a]], pairs.begin[order[a] + 1]):
+                    cost += size[pairs.sets[k]] * (missing[pairs.sets[k]] == 0)
+                if cost < min_cost:
+                    cheapest, min_cost = a, cost
+            number -= 1
+            order[cheapest], order[number] = order[number], order[cheapest]
+            freed += _change_job(pairs, size, missing, order[number], 1)
+        if number == 0 or number == end:
+            break
+        temperature *= cooling
+        a, b = int(draw.random() * number), number + int(draw.random() * (end - number))
+        change = _change_job(pairs, size, missing, order[a], 1) + _change_job(pairs, size, missing, order[b], -1)
+        order[a], order[b] = order[b], order[a]
+        is_accepted = change >= 0 or draw.random() < np.exp(change / temperature)
+        if not is_accepted:
+            change += _change_job(pairs, size, missing, order[a], 1) + _change_job(pairs, size, missing, order[b], -1)
+            order[a], order[b] = order[b], order[a]
+        freed += change
+    return best

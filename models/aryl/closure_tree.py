@@ -1,37 +1,50 @@
-"""Branch and bound over closures for the least union of k sets: bounds by maximum flow in whole numbers.
+"""Branch and bound over closures for the minimum k-union problem, with bounds by maximum flow in integers.
 
-Let z be the jobs preempted and freed(z) the servers that they free. For every price p >= 0 of a server
+Let z be the preempted jobs and freed(z) the servers that they free. For every price p >= 0 of a server,
 
-    least |z| with freed(z) >= N   >=   p N + min over z of (|z| - p freed(z)),
+    min |z| with freed(z) >= N   >=   p N + min over z of (|z| - p freed(z)).
 
-and the minimum is a closure problem (Picard, 1976): with S servers in all it is F - p S, where F is the maximum flow
-from groups of servers, each worth p a server, through the jobs on them, each of cost 1. The best price gives the linear
-relaxation. It is found where the lines of a minimum cut that frees too few servers and of one that frees enough cross.
-Prices and flows are whole numbers of units, so that every bound is exact.
+The minimum on the right is a closure problem (Picard, 1976). With S servers it equals F - p S. F is the maximum flow
+from the groups of servers, with p units for each server, through the jobs on them, each of capacity 1. The best price
+gives the bound of the linear relaxation. It is at the crossing of two lines: that of a closure that frees too few
+servers, and that of one that frees enough. Prices and flows are integers, so each bound is exact.
 
-A job preempted leaves the sets of its servers; a job kept takes its servers out. What is left of a job's cost once it
-has paid for servers is its reduced cost, and so is what is left of the prices of its servers for keeping it.
+A preempted job leaves the sets of its servers; a kept job removes its servers. The residual capacity of a job is its
+reduced cost of being preempted. The unused prices of its servers are its reduced cost of being kept.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from models.aryl.closure_kernels import (
+    BOUND,
+    DEPTH,
+    MIN_JOBS,
+    NEED,
+    NODES,
+    PRICE,
+    SAVED,
+    UNIT,
+    BranchingRule,
+    ClosureNetwork,
+    TreeMemory,
+    search,
+)
 from models.aryl.parameters import DEFAULTS, ClosureParameters
 from models.aryl.server_groups import ServerGroups
 
 
 class ClosureTree:
-    """A branch and bound that can be interrupted, on jobs that free `need` servers.
+    """A resumable branch and bound for the minimum number of jobs that free `need` servers.
 
-    Compiled at first use, which takes seconds; later processes find it compiled.
+    - `groups`: the servers and their jobs.
+    - `best`: jobs that free `need` servers.
     """
 
     def __init__(
         self, groups: ServerGroups, need: int, best: set[int], parameters: ClosureParameters = DEFAULTS.reclaim.closures
     ) -> None:
-        from models.aryl.closure_kernels import FEWEST, NEED, PRICE, SAVED, UNIT, ClosureNetwork, TreeMemory
-
         self.parameters = parameters
         sizes = [len(jobs) for jobs in groups.jobs]
         job = np.array([j for jobs in groups.jobs for j in jobs], dtype=np.int64)
@@ -45,33 +58,33 @@ class ClosureTree:
             servers=groups.count,
         )
 
-        def whole(size: int) -> np.ndarray:
+        def integers(size: int) -> np.ndarray:
             return np.zeros(size, dtype=np.int64)
 
         def flags(size: int) -> np.ndarray:
             return np.zeros(size, dtype=np.bool_)
 
-        both = n_groups + n_jobs
+        vertices = n_groups + n_jobs
         self.memory = TreeMemory(
-            state=whole(7),
+            state=integers(7),
             fixed=np.full(n_jobs, -1, dtype=np.int8),
             best=flags(n_jobs),
-            trail=whole(n_jobs),
-            mark=whole(n_jobs + 1),
-            branch=whole(n_jobs + 1),
-            other=whole(n_jobs + 1),
-            price=whole(n_jobs + 1),
-            low=whole(n_jobs + 1),
-            flow=whole(n_pairs),
-            kept=whole(n_pairs),
-            spare=whole(n_groups),
-            room=whole(n_jobs),
+            trail=integers(n_jobs),
+            mark=integers(n_jobs + 1),
+            branch=integers(n_jobs + 1),
+            other=integers(n_jobs + 1),
+            price=integers(n_jobs + 1),
+            low=integers(n_jobs + 1),
+            flow=integers(n_pairs),
+            best_flow=integers(n_pairs),
+            spare=integers(n_groups),
+            residual=integers(n_jobs),
             alive=flags(n_groups),
-            level=whole(both),
-            arc=whole(both),
-            queue=whole(both),
-            path=whole(both),
-            on_level=whole(both + 2),
+            level=integers(vertices),
+            arc=integers(vertices),
+            queue=integers(vertices),
+            path=integers(vertices),
+            on_level=integers(vertices + 2),
             left=flags(n_jobs),
             right=flags(n_jobs),
             reached=flags(n_jobs),
@@ -80,57 +93,47 @@ class ClosureTree:
             gain=np.zeros((2, n_jobs)),
             tried=np.zeros((2, n_jobs), dtype=np.int64),
         )
-        self.done = False
+        self.is_done = False
         self.memory.state[NEED] = need
-        self.memory.state[FEWEST] = len(best)
+        self.memory.state[MIN_JOBS] = len(best)
         self.memory.state[PRICE] = UNIT * n_jobs // max(1, int(groups.count.sum()))
         self.memory.best[list(best)] = True
 
     def offer(self, jobs: set[int]) -> None:
-        """Take `jobs` that free the servers, if they are fewer than the best."""
-        from models.aryl.closure_kernels import FEWEST
-
-        if len(jobs) < self.fewest:
-            self.memory.state[FEWEST] = len(jobs)
+        """Use `jobs`, which free enough servers, as the incumbent if they are fewer."""
+        if len(jobs) < self.min_jobs:
+            self.memory.state[MIN_JOBS] = len(jobs)
             self.memory.best[:] = False
             self.memory.best[list(jobs)] = True
 
     @property
-    def fewest(self) -> int:
-        """How many jobs `best` are."""
-        from models.aryl.closure_kernels import FEWEST
-
-        return int(self.memory.state[FEWEST])
+    def min_jobs(self) -> int:
+        """Number of jobs of the incumbent."""
+        return int(self.memory.state[MIN_JOBS])
 
     @property
     def best(self) -> set[int]:
-        """The fewest jobs known that free the servers."""
+        """Jobs of the incumbent."""
         return {int(j) for j in np.flatnonzero(self.memory.best)}
 
     @property
     def nodes(self) -> int:
-        """Nodes so far."""
-        from models.aryl.closure_kernels import NODES
-
+        """Number of nodes so far."""
         return int(self.memory.state[NODES])
 
     @property
     def bound(self) -> int:
-        """The fewest jobs that the nodes left open allow; those of `best` where none is."""
-        from models.aryl.closure_kernels import BOUND, DEPTH, UNIT
-
+        """A lower bound on the number of jobs: the minimum over the open nodes and the incumbent."""
         s = self.memory
-        if self.done:
-            return self.fewest
+        if self.is_done:
+            return self.min_jobs
         depth = int(s.state[DEPTH])
-        waiting = s.low[:depth][s.other[:depth] >= 0]
-        least = min([int(s.state[BOUND]), *(int(low) for low in waiting)])
-        return min(self.fewest, -(-least // UNIT))
+        open_bounds = s.low[:depth][s.other[:depth] >= 0]
+        lowest = min([int(s.state[BOUND]), *(int(low) for low in open_bounds)])
+        return min(self.min_jobs, -(-lowest // UNIT))
 
     def run(self, nodes: int) -> None:
-        """Go on for `nodes` nodes, or until the tree is done."""
-        from models.aryl.closure_kernels import BranchingRule, search
-
+        """Search `nodes` more nodes, or until the tree is complete."""
         p = self.parameters
-        choice = BranchingRule(p.tries, p.rounds_tried, p.reliable, p.hope)
-        self.done = self.done or bool(search(self.network, self.memory, nodes, p.rounds, choice))
+        rule = BranchingRule(p.tries, p.trial_rounds, p.reliable, p.hope)
+        self.is_done = self.is_done or bool(search(self.network, self.memory, nodes, p.rounds, rule))

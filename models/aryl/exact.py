@@ -10,7 +10,6 @@ from models.aryl.loss import solve_loss
 from models.aryl.mean_jct import solve_mean_jct
 from models.aryl.parameters import DEFAULTS, ArylParameters
 from models.aryl.placement import solve_placement
-from models.aryl.reclaim import solve_reclaim
 
 
 @method("exact")
@@ -22,15 +21,21 @@ def exact(
     *,
     parameters: ArylParameters = DEFAULTS,
 ) -> Answer:
-    """Solve an instance to proven optimality, or as far as the time limit allows.
+    """Solve an instance to proven optimality, or as far as the limits allow.
 
-    `jct-reduction` by dynamic programming, `mean-jct` by an event-interval program, `aryl-reclaim` by decomposition and
-    branch and bound, or by an integer program where losses differ or some workers may go, `aryl-placement` by patterns.
-    Each begins from the solution `start`, and the result is never worse than that.
+    - `jct-reduction`: dynamic programming after a linear relaxation.
+    - `mean-jct`: the tightened event-interval program.
+    - `aryl-reclaim`: branch and bound over closures. If losses differ, or if jobs can do without some workers: an
+      integer program.
+    - `aryl-placement`: an integer program over patterns.
+
+    The result is never worse than the solution `start`; `aryl-placement` ignores `start`.
     """
     if isinstance(data, ArylPlacement):
         return solve_placement(data, options, report)
     if isinstance(data, ArylReclaim):
+        from models.aryl.reclaim import solve_reclaim  # imports numba, which takes long
+
         servers = None if start is None else start["servers"]
         strict = data.as_in_the_paper()
         if strict is None:

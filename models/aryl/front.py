@@ -1,8 +1,8 @@
 """The exact Pareto front of a reclaiming: preempted jobs against lost GPU-hours.
 
-The least loss with at most k jobs is an integer program (`models/aryl/loss.py`). From the least loss of all, k
-falls to one job less than the last point has, until no fewer jobs are enough; so every point is found once, those that
-no weighting of the two would find too.
+An integer program (`models/aryl/loss.py`) minimises the loss with at most k preempted jobs (epsilon-constraint method).
+k is unlimited at first, and then one less than the number of jobs of the last point, until no smaller number is
+feasible. This finds every point of the front once, including those that minimise no weighted sum.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from instances import InputError, Options, Solution
 from instances.aryl import ArylReclaim
 from instances.options import ignore
 from models.aryl.exact import exact
-from models.aryl.loss import loss, solve_loss
+from models.aryl.loss import compute_loss, solve_loss
 
 
 @dataclass(frozen=True)
 class FrontPoint:
-    """A choice of servers: the jobs that it preempts and the GPU-hours that they lose.
+    """A choice of servers.
 
-    `bound`: no choice that preempts as few jobs loses less. `proven`: it is the loss, as far as the gap asked for.
+    - `jobs`, `gpu_hours`: the jobs that it preempts, and the GPU-hours that these lose.
+    - `bound`: a lower bound on the loss of every choice that preempts at most as many jobs.
+    - `proven`: whether the loss is within the gap of this bound.
     """
 
     jobs: int
@@ -34,7 +36,7 @@ class FrontPoint:
 
 @dataclass(frozen=True)
 class Front:
-    """The points that no other one beats in both, the fewest jobs first; `complete`: there are no more of them."""
+    """The undominated points, by increasing number of jobs; `complete`: whether these are proven to be all."""
 
     points: tuple[FrontPoint, ...]
     complete: bool
@@ -43,33 +45,36 @@ class Front:
 def pareto_front(
     data: ArylReclaim, options: Options = Options(), report_point: Callable[[FrontPoint], None] = lambda point: None
 ) -> Front:
-    """The front of `data`; a time limit holds for each of its programs, of which there are some more than points.
+    """Compute the front of `data`.
 
-    Raises InputError where a job has no `gpu_hours`.
+    - `options`: the limits of each program; there are slightly more programs than points.
+    - `report_point`: called with each new point.
+
+    Raises InputError if a job has no `gpu_hours`.
     """
     for i, job in enumerate(data.jobs):
         if job.gpu_hours is None:
             raise InputError(f"data.jobs[{i}].gpu_hours: must be given for a Pareto front")
-    fewest = exact(data.model_copy(update={"objective": "preempted-jobs"}), options)
-    weighed = data.model_copy(update={"objective": "lost-gpu-hours"})
-    complete = fewest.bound == fewest.objective
-    start = None if fewest.solution is None else fewest.solution["servers"]
-    at_most: int | None = None
+    min_jobs = exact(data.model_copy(update={"objective": "preempted-jobs"}), options)
+    weighted = data.model_copy(update={"objective": "lost-gpu-hours"})
+    complete = min_jobs.bound == min_jobs.objective
+    start = None if min_jobs.solution is None else min_jobs.solution["servers"]
+    max_jobs: int | None = None
     points: list[FrontPoint] = []
-    while at_most is None or at_most >= (fewest.bound or 0):
-        answer = solve_loss(weighed, options, ignore, start, at_most)
+    while max_jobs is None or max_jobs >= (min_jobs.bound or 0):
+        answer = solve_loss(weighted, options, ignore, start, max_jobs)
         if answer.solution is None:
             complete = complete and answer.termination == "infeasible"
             break
-        hours, jobs = loss(weighed, answer.solution["servers"])
+        hours, jobs = compute_loss(weighted, answer.solution["servers"])
         bound = answer.bound or 0.0
         proven = float(hours) - bound <= options.gap * max(float(hours), 1e-9)
-        while points and points[-1].gpu_hours >= hours:  # as few hours with fewer jobs
+        while points and points[-1].gpu_hours >= hours:  # the new point dominates the last one
             points.pop()
         points.append(FrontPoint(jobs, hours, bound, proven, answer.solution))
         report_point(points[-1])
         complete = complete and proven
         if jobs == 0:
             break
-        at_most = jobs - 1
+        max_jobs = jobs - 1
     return Front(tuple(reversed(points)), complete)

@@ -1,4 +1,4 @@
-"""Certificates of a front of a reclaiming: that nobody preempts fewer jobs, and what is lost with so many at most."""
+"""Certificates of a Pareto front: the minimum number of preempted jobs, and the minimum loss at each point."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from models.derivation import certified
 
 
 def front_certificates(data: ArylReclaim, front: Front, options: Options) -> tuple[Certificate, ...]:
-    """The certificate of the fewest jobs, then of the GPU-hours of each point of a `front` of `data`.
+    """Certify the minimum number of preempted jobs, then the GPU-hours of each point of a `front` of `data`.
 
-    That of a point is of all choices that preempt fewer jobs than the next point. A time limit holds for each of them.
-    Raises NoCertificate.
+    The certificate of a point covers all choices that preempt fewer jobs than the next point. `options` has the limits
+    of each certificate. Raises NoCertificate if a proof is not found.
     """
     first = front.points[0]
-    found = [certificate(by_jobs(data), first.solution, float(first.jobs), options)]
-    for place, point in enumerate(front.points):
-        most = front.points[place + 1].jobs - 1 if place + 1 < len(front.points) else None
-        listed = FrontProgram(data, most)
-        made = certified(
-            listed.data,
-            listed.program(),
-            reclaim_point(listed.data, point.solution),
-            exact_loss(data, point.solution["servers"]) / listed.unit,
+    certificates = [certificate(by_jobs(data), first.solution, float(first.jobs), options)]
+    for index, point in enumerate(front.points):
+        max_jobs = front.points[index + 1].jobs - 1 if index + 1 < len(front.points) else None
+        program = FrontProgram(data, max_jobs)
+        proof = certified(
+            program.data,
+            program.program(),
+            reclaim_point(program.data, point.solution),
+            exact_loss(data, point.solution["servers"]) / program.unit,
             options,
         )
-        found.append(replace(made, bound=made.bound * listed.unit))
-    return tuple(found)
+        certificates.append(replace(proof, bound=proof.bound * program.unit))
+    return tuple(certificates)

@@ -1,8 +1,9 @@
-"""IntervalLimits of the event-interval program's variables by prices of its rows (bound tightening by optimality).
+"""Limits of the variables of the event-interval program (optimality-based bound tightening).
 
-A schedule that is no worse than the start is a point of the linear relaxation whose total is at most the start's. Where
-prices of the rows show that there is no such point in which a variable has a value, the variable never has it; and they
-limit the length of each interval. Limits make the large constants of the program smaller, and limits follow from those.
+A schedule that is no worse than the start is a point of the linear relaxation whose total is at most that of the start.
+If dual multipliers of the rows prove that no such point gives a variable a certain value, the variable never has this
+value. Multipliers also limit the length of each interval. Limits make the big-M constants of the program smaller, and
+smaller constants give further limits.
 """
 
 from __future__ import annotations
@@ -14,36 +15,37 @@ from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray
-from models.aryl.event_intervals import LEAST, EventIntervals, IntervalLimits
+from models.aryl.event_intervals import MIN_LIMIT, EventIntervals, IntervalLimits
 from models.aryl.parameters import DEFAULTS, LimitsParameters
 from models.bounds import DIGITS
 from models.core.linear_program import LinearProgram, Optimum
 from models.highs import LinearModel, SolveFailed
 
-SHORTER = 0.99  # An interval whose most length falls by less is none that is found.
+SHORTER = 0.99  # a limit of a length counts as new if it falls below this share of the old one
 
 
-def tightened(
+def tighten_program(
     program: EventIntervals, options: Options, clock: Stopwatch, parameters: LimitsParameters = DEFAULTS.mean_jct.limits
 ) -> EventIntervals:
-    """The program with all limits that are found in so many rounds, or until the clock says so."""
+    """Return the program with the limits of several rounds, or of those until the time limit of `clock`."""
     for _ in range(parameters.rounds):
         search = _LimitSearch(program, options, clock)
         search.run()
-        if not search.found:
+        if not search.number:
             break
-        program = EventIntervals(program.jobs, program.start, search.limits)
-        if clock.expired or search.found < parameters.few * len(program.column):
+        limits = IntervalLimits(frozenset(search.excluded), search.max_length, search.fixed)
+        program = EventIntervals(program.jobs, program.start, limits)
+        if clock.expired or search.number < parameters.few * len(program.column):
             break
     return program
 
 
 class _LimitSearch:
-    """One round: each limit holds for the linear program from then on."""
+    """One round: each new limit tightens the linear program at once. `number` counts the new limits."""
 
     def __init__(self, program: EventIntervals, options: Options, clock: Stopwatch) -> None:
         self.program, self.clock = program, clock
-        model = program.model(set())
+        model = program.build(set())
         n = len(program.cost)
         self.cost = np.array(np.broadcast_to(np.asarray(model.cost, dtype=float), (n,)))
         self.lower, self.upper = np.array(model.lower, dtype=float), np.array(model.upper, dtype=float)
@@ -58,86 +60,84 @@ class _LimitSearch:
             integer=False,
         )
         self.lp = LinearProgram(replace(self.model, cost=self.cost), options)
-        self.never, self.longest = set(program.limits.never), dict(program.limits.longest)
+        self.excluded, self.max_length = set(program.limits.excluded), dict(program.limits.max_length)
         self.fixed = dict(program.limits.fixed)
-        self.found = 0
-
-    @property
-    def limits(self) -> IntervalLimits:
-        return IntervalLimits(frozenset(self.never), self.longest, self.fixed)
+        self.number = 0
 
     def run(self) -> None:
-        """Look for limits until time runs out; HiGHS's failure to solve a program ends the search, too."""
+        """Search limits until the time limit, or until HiGHS fails to solve a program."""
         try:
             first = self.lp.solve(self.clock.remaining_s).x
-            self._places(first)
-            self._lengths()
-            self._workers(first)
+            self._exclude_positions(first)
+            self._limit_lengths()
+            self._fix_workers(first)
         except SolveFailed:
             return
 
-    def _places(self, first: FloatArray) -> None:
-        """Places at which jobs do not complete; those that are not told apart are one."""
-        column, told = self.program.column, self.program.told
-        for j, places in enumerate(self.program.places):
-            own = [column["x", j, m] for m in places if m < told and j not in self.program.fleeting]
-            for m, c in zip(places, own, strict=False):
-                if first[c] < 1 and self._never([c], 1.0):
-                    self.never.add((j, m))
-            if ("r", j) in column and own and self._never(own, 0.0):
-                self.never |= {(j, m) for m in places if m >= told}
+    def _exclude_positions(self, first: FloatArray) -> None:
+        """Exclude positions of jobs; the positions that are not modelled separately are excluded together."""
+        column, modelled = self.program.column, self.program.modelled
+        for j, positions in enumerate(self.program.positions):
+            own = [column["x", j, m] for m in positions if m < modelled and j not in self.program.negligible]
+            for m, c in zip(positions, own, strict=False):
+                if first[c] < 1 and self._refute([c], 1.0):
+                    self.excluded.add((j, m))
+            if ("r", j) in column and own and self._refute(own, 0.0):
+                self.excluded |= {(j, m) for m in positions if m >= modelled}
 
-    def _lengths(self) -> None:
-        """The most length of each interval."""
+    def _limit_lengths(self) -> None:
+        """Limit the length of each interval."""
         everything = np.arange(len(self.cost))
-        for m in range(self.program.told):
+        for m in range(self.program.modelled):
             c = self.program.column["L", m]
             cost = np.where(everything == c, -1.0, 0.0)
             self.lp.price(everything, cost)
             solved = self.lp.solve_or_refute(self.clock.remaining_s)
             if isinstance(solved, Optimum):
-                most = max(-priced_bound(replace(self.model, cost=cost), solved.duals), LEAST / self.program.unit[c])
-                if most < self.upper[c]:
-                    self.found += int(most < SHORTER * self.upper[c])
-                    self.upper[c] = most
-                    self.lp.bound([c], 0.0, most)
-                    self.longest[m] = float(most * self.program.unit[c])
+                proven = -compute_dual_bound(replace(self.model, cost=cost), solved.duals)
+                limit = max(proven, MIN_LIMIT / self.program.unit[c])
+                if limit < self.upper[c]:
+                    self.number += int(limit < SHORTER * self.upper[c])
+                    self.upper[c] = limit
+                    self.lp.bound([c], 0.0, limit)
+                    self.max_length[m] = float(limit * self.program.unit[c])
         self.lp.price(everything, self.cost)
 
-    def _workers(self, first: FloatArray) -> None:
-        """Intervals in which a job holds workers, or none, or not so many."""
+    def _fix_workers(self, first: FloatArray) -> None:
+        """Fix variables q and z: whether a job holds workers in an interval, and k of them."""
         for name, c in self.program.column.items():
             if name[0] not in "qz" or self.lower[c] == self.upper[c]:
                 continue
             for value in (1.0, 0.0) if name[0] == "q" else (1.0,):
-                if first[c] != value and self._never([c], value):
+                if first[c] != value and self._refute([c], value):
                     self.fixed[name] = 1 - value
                     break
 
-    def _never(self, columns: list[int], value: float) -> bool:
-        """Whether the columns, which are binary, never all have this `value`; if so, one alone has the other."""
+    def _refute(self, columns: list[int], value: float) -> bool:
+        """Return whether the binary `columns` cannot all have this `value`; if so, fix a single one to the other."""
         lower, upper = self.lower[columns], self.upper[columns]
-        self._bound(columns, np.full(len(columns), value), np.full(len(columns), value))
+        self._set_bounds(columns, np.full(len(columns), value), np.full(len(columns), value))
         solved = self.lp.solve_or_refute(self.clock.remaining_s)
         rays = [] if solved is None or isinstance(solved, Optimum) else [solved, -solved]
-        refuted = any(priced_bound(self.model, ray) > 0 for ray in rays)
-        self.found += refuted
-        if refuted and len(columns) == 1:
+        is_refuted = any(compute_dual_bound(self.model, ray) > 0 for ray in rays)
+        self.number += is_refuted
+        if is_refuted and len(columns) == 1:
             lower = upper = np.array([1 - value])
-        self._bound(columns, lower, upper)
-        return refuted
+        self._set_bounds(columns, lower, upper)
+        return is_refuted
 
-    def _bound(self, columns: list[int], lower: FloatArray, upper: FloatArray) -> None:
+    def _set_bounds(self, columns: list[int], lower: FloatArray, upper: FloatArray) -> None:
         self.lower[columns], self.upper[columns] = lower, upper
         self.lp.bound(columns, lower, upper)
 
 
-def priced_bound(model: LinearModel, prices: FloatArray) -> float:
-    """A lower bound on a linear program whose variables are all bounded, from any `prices` (m,) of its rows.
+def compute_dual_bound(model: LinearModel, multipliers: FloatArray) -> float:
+    """Compute a lower bound on a linear program with bounded variables from any `multipliers` (m,) of its rows.
 
-    For each y, sum_i y_i b_i + sum_j min over x_j of (c - A'y)_j x_j, where b_i is the side of row i that the sign of
-    y_i calls for; a price that calls for none is left out. The bound gives up DIGITS of the sum of its terms' absolute
-    values, for their rounding and that of the coefficients, which are a few units in the sixteenth digit.
+    For each y, the bound is sum_i y_i b_i + sum_j min over x_j of (c - A'y)_j x_j. b_i is the side of row i that the
+    sign of y_i selects; a multiplier whose side is infinite counts as 0. The bound gives up DIGITS of the sum of the
+    absolute values of its terms, which covers their rounding and that of the coefficients (a few units in the sixteenth
+    digit).
     """
     matrix = sparse.csr_array(model.matrix)
     m, n = matrix.shape
@@ -145,9 +145,9 @@ def priced_bound(model: LinearModel, prices: FloatArray) -> float:
     cost, lower, upper = (
         np.broadcast_to(np.asarray(part, dtype=float), (n,)) for part in (model.cost, model.lower, model.upper)
     )
-    side = np.where(prices > 0, low, high)
-    known = np.isfinite(side) & (prices != 0)
-    y, side = np.where(known, prices, 0.0), np.where(known, side, 0.0)
+    side = np.where(multipliers > 0, low, high)
+    is_finite = np.isfinite(side) & (multipliers != 0)
+    y, side = np.where(is_finite, multipliers, 0.0), np.where(is_finite, side, 0.0)
     net = cost - matrix.T @ y
     terms = float(abs(y) @ abs(side) + (abs(cost) + abs(matrix).T @ abs(y)) @ np.maximum(abs(lower), abs(upper)))
     return float(y @ side + np.minimum(net * lower, net * upper).sum()) - DIGITS * terms

@@ -1,8 +1,8 @@
 """Phase two of Aryl's allocation as a multiple-choice knapsack (section 5.2, Algorithm 2), solved exactly.
 
-Items weigh the GPUs of the extra workers alone and the capacity is what the base demand of all jobs leaves. The linear
-relaxation decides most jobs: an item whose reduced profit costs more than the gap between the linear bound and a
-feasible choice is in no better solution. Dynamic programming over GPUs decides the rest.
+The weight of an item is the GPUs of the extra workers; the capacity is the GPUs beyond the base demand of all jobs. The
+linear relaxation decides most jobs by reduced cost: an item that loses more than the gap between the linear bound and a
+feasible choice is in no better solution. Dynamic programming over GPUs decides the other jobs.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ from models.aryl.parameters import DEFAULTS, KnapsackParameters
 from models.bounds import real_bound
 from models.highs import TIGHT, LinearModel, solve_arrays
 
-CANCELLING = 1e-6  # relative: speeds that differ by less are subtracted as rational numbers
+CANCELLING = 1e-6  # relative: speeds that differ by less are subtracted as rationals, because floats lose digits
 
 
 @dataclass(frozen=True)
 class KnapsackItems:
-    """The items of all jobs in a row, the items of one job next to each other by increasing number of workers.
+    """The items of all jobs, sorted by job and by number of workers.
 
-    `first` (n + 1,): where the items of each job begin. For each item `workers`, `weight` (GPUs beyond the base
-    demand), `value` (seconds of running time saved) and `job` (its index); `capacity`: GPUs beyond all base demand.
+    - `first` (n + 1,): index of the first item of each job.
+    - `workers`, `weight`, `value`, `job` (items,): workers, GPUs beyond the base demand, seconds of running time saved,
+      and index of the job.
+    - `capacity`: GPUs beyond the base demand of all jobs.
     """
 
     first: IntArray
@@ -42,14 +44,14 @@ class KnapsackItems:
     capacity: int
 
 
-def knapsack_items(data: ArylElastic, most: int = DEFAULTS.knapsack.items) -> KnapsackItems:
-    """The items of every job: the base demand and each number of workers that fits and makes progress.
+def list_items(data: ArylElastic, max_items: int = DEFAULTS.knapsack.items) -> KnapsackItems:
+    """List the items of every job: the base demand and each number of workers that fits and makes progress.
 
-    Raises InputError where they are too many to list.
+    Raises InputError if there are more than `max_items`.
     """
-    choices, refused = data.choices(), too_many(data, most)
-    if refused is not None:
-        raise InputError(f"data.jobs: {refused}")
+    choices, reason = data.choices(), explain_too_many_items(data, max_items)
+    if reason is not None:
+        raise InputError(f"data.jobs: {reason}")
     capacity = data.whole_gpus - sum(job.base_gpus for job in data.jobs)
     sizes = np.array([len(workers) for workers in choices], dtype=np.int64)
     first = np.concatenate([[0], np.cumsum(sizes)])
@@ -67,7 +69,7 @@ def knapsack_items(data: ArylElastic, most: int = DEFAULTS.knapsack.items) -> Kn
     with np.errstate(divide="ignore", invalid="ignore"):
         gain = (speed - base) / speed
         value = np.where(extra > 0, longest * gain, 0.0)
-    for i in np.flatnonzero((extra > 0) & (np.abs(gain) < CANCELLING)).tolist():  # few: floats would lose their digits
+    for i in np.flatnonzero((extra > 0) & (np.abs(gain) < CANCELLING)).tolist():  # few items
         one = data.jobs[job[i]]
         slow, fast = (data.throughput(one, w) for w in (one.min_workers, int(workers[i])))
         value[i] = float(one.exact_work * (1 / slow - 1 / fast))
@@ -77,23 +79,23 @@ def knapsack_items(data: ArylElastic, most: int = DEFAULTS.knapsack.items) -> Kn
     return KnapsackItems(first, workers[keep], weight[keep], value[keep], job[keep], capacity)
 
 
-def too_many(data: ArylElastic, most: int = DEFAULTS.knapsack.items) -> str | None:
-    """Why the items are too many to list, more than `most`; `None` where they are not."""
+def explain_too_many_items(data: ArylElastic, max_items: int = DEFAULTS.knapsack.items) -> str | None:
+    """Explain why there are too many items, more than `max_items`; `None` if there are not."""
     items = sum(len(workers) for workers in data.choices())
     if data.has_room_for(data.fastest_workers()):
-        return None  # There is nothing to choose.
-    return f"{items:,} numbers of workers to choose from, more than {most:,}" if items > most else None
+        return None  # every job gets its fastest number of workers
+    return f"{items:,} numbers of workers to choose from, more than {max_items:,}" if items > max_items else None
 
 
-def linear_bound(items: KnapsackItems) -> tuple[float, float]:
-    """The bound of the linear relaxation, seconds, and the dual price of a GPU, seconds per GPU.
+def solve_relaxation(items: KnapsackItems) -> tuple[float, float]:
+    """Return the bound of the linear relaxation, in seconds, and the dual price of a GPU, in seconds per GPU.
 
-    The relaxation's dual has one variable: the price p >= 0 that minimises p * capacity + sum over jobs of the best
-    value - p * weight. Every price gives a bound; bisection on its slope finds the best.
+    The dual has one variable, the price p >= 0. It minimises p * capacity + sum over jobs of the largest value - p *
+    weight. Every price gives a bound; bisection on the slope finds the best one.
     """
     starts = items.first[:-1]
 
-    def slope(price: float) -> int:
+    def compute_slope(price: float) -> int:
         profit = items.value - price * items.weight
         best = np.maximum.reduceat(profit, starts)
         chosen = np.where(profit >= best[items.job], items.weight, np.iinfo(np.int64).max)
@@ -102,13 +104,13 @@ def linear_bound(items: KnapsackItems) -> tuple[float, float]:
     with np.errstate(divide="ignore", invalid="ignore"):
         high = float(np.max(np.where(items.weight > 0, items.value / items.weight, 0.0), initial=0.0)) * 2
     low = 0.0
-    if slope(0.0) >= 0:
+    if compute_slope(0.0) >= 0:
         high = 0.0
     for _ in range(60):
         middle = (low + high) / 2
         if middle in (low, high):
             break
-        low, high = (low, middle) if slope(middle) >= 0 else (middle, high)
+        low, high = (low, middle) if compute_slope(middle) >= 0 else (middle, high)
     profit = items.value - high * items.weight
     return float(high * items.capacity + np.maximum.reduceat(profit, starts).sum()), high
 
@@ -120,7 +122,7 @@ def solve_knapsack(
     start: Solution | None = None,
     parameters: KnapsackParameters = DEFAULTS.knapsack,
 ) -> Answer:
-    """The best numbers of workers, with proof, or the best found and a bound at the time limit.
+    """Maximise the running time saved; return the best numbers of workers and an upper bound.
 
     - `start`: a feasible solution to begin from.
     """
@@ -128,32 +130,32 @@ def solve_knapsack(
     with Stopwatch() as building:
         fastest = data.fastest_workers()
         if data.has_room_for(fastest):
-            return Answer({"workers": fastest}, bound=_saved(data, fastest), info={"method": "room for all"})
+            return Answer({"workers": fastest}, bound=_compute_savings(data, fastest), info={"method": "room for all"})
         report({"workers": {job.id: job.min_workers for job in data.jobs}}, None)
-        items = knapsack_items(data, parameters.items)
+        items = list_items(data, parameters.items)
     with Stopwatch() as solving:
-        bound, price = linear_bound(items)
-        chosen = _fill(items, price, clock)
+        bound, price = solve_relaxation(items)
+        chosen = _choose_items(items, price, clock)
         if start is not None:
-            chosen = max(chosen, _chosen(items, data, start), key=lambda c: float(items.value[c].sum()))
-        report(_solution(items, data, chosen), bound)
-        undecided = _undecided(items, chosen, bound, price)
+            chosen = max(chosen, _find_items(items, data, start), key=lambda c: float(items.value[c].sum()))
+        report(_convert(items, data, chosen), bound)
+        undecided = _find_undecided(items, chosen, bound, price)
         chosen, bound = _decide(items, chosen, undecided, bound, options, clock, parameters)
     value = float(items.value[chosen].sum())
-    finished = bound - value <= options.gap * value
+    is_closed = bound - value <= options.gap * value
     return Answer(
-        solution=_solution(items, data, chosen),
+        solution=_convert(items, data, chosen),
         bound=max(value, bound),
-        termination="finished" if finished else "time_limit",
-        reason=None if finished else "time limit",
+        termination="finished" if is_closed else "time_limit",
+        reason=None if is_closed else "time limit",
         build_s=building.cpu_s,
         solve_s=solving.cpu_s,
         info={"method": "dynamic programming", "undecided_jobs": len(np.unique(undecided[1]))},
     )
 
 
-def _saved(data: ArylElastic, workers: Mapping[str, int]) -> float:
-    """Seconds of running time that `workers` save over the base demands."""
+def _compute_savings(data: ArylElastic, workers: Mapping[str, int]) -> float:
+    """Compute the seconds of running time that `workers` save compared with the base demands."""
     total = Fraction(0)
     for job in data.jobs:
         least, speed = data.throughput(job, job.min_workers), data.throughput(job, workers[job.id])
@@ -161,23 +163,23 @@ def _saved(data: ArylElastic, workers: Mapping[str, int]) -> float:
     return float(total)
 
 
-def _solution(items: KnapsackItems, data: ArylElastic, chosen: IntArray) -> dict[str, Any]:
+def _convert(items: KnapsackItems, data: ArylElastic, chosen: IntArray) -> dict[str, Any]:
     return {"workers": {job.id: int(w) for job, w in zip(data.jobs, items.workers[chosen], strict=True)}}
 
 
-def _chosen(items: KnapsackItems, data: ArylElastic, solution: Solution) -> IntArray:
-    """The items of a feasible `solution`."""
-    found = items.first[:-1].copy()
+def _find_items(items: KnapsackItems, data: ArylElastic, solution: Solution) -> IntArray:
+    """Find the items (n,) of a feasible `solution`."""
+    chosen = items.first[:-1].copy()
     for j, job in enumerate(data.jobs):
         workers = items.workers[items.first[j] : items.first[j + 1]]
-        place = int(np.searchsorted(workers, solution["workers"][job.id]))
-        if place < len(workers) and workers[place] == solution["workers"][job.id]:
-            found[j] += place
-    return found
+        index = int(np.searchsorted(workers, solution["workers"][job.id]))
+        if index < len(workers) and workers[index] == solution["workers"][job.id]:
+            chosen[j] += index
+    return chosen
 
 
-def _fill(items: KnapsackItems, price: float, clock: Stopwatch) -> IntArray:
-    """A feasible item of each job: the lightest of the best at `price`, then whatever still fits by value."""
+def _choose_items(items: KnapsackItems, price: float, clock: Stopwatch) -> IntArray:
+    """Choose a feasible item of each job (n,): the lightest of the best at `price`, then improvements by value."""
     starts = items.first[:-1]
     profit = items.value - price * items.weight
     best = np.maximum.reduceat(profit, starts)
@@ -185,7 +187,7 @@ def _fill(items: KnapsackItems, price: float, clock: Stopwatch) -> IntArray:
     chosen = np.minimum.reduceat(is_best, starts)
     while True:
         free = items.capacity - int(items.weight[chosen].sum())
-        if free < 0:  # Several items of a job are best at the price, and rounding took a heavier one for the lightest.
+        if free < 0:  # rounding made a heavier one of several best items look like the lightest
             chosen[np.argmax(items.weight[chosen])] = items.first[np.argmax(items.weight[chosen])]
             continue
         gain = items.value - items.value[chosen][items.job]
@@ -196,15 +198,15 @@ def _fill(items: KnapsackItems, price: float, clock: Stopwatch) -> IntArray:
         chosen[items.job[best_item]] = best_item
 
 
-def _undecided(items: KnapsackItems, chosen: IntArray, bound: float, price: float) -> tuple[IntArray, IntArray]:
-    """Items that a better choice than `chosen` may hold, of jobs with several such items, and the jobs of these."""
+def _find_undecided(items: KnapsackItems, chosen: IntArray, bound: float, price: float) -> tuple[IntArray, IntArray]:
+    """Find the items of a choice that may be better than `chosen`, of jobs with several such items, and their jobs."""
     profit = items.value - price * items.weight
     loss = np.maximum.reduceat(profit, items.first[:-1])[items.job] - profit
     alive = loss <= real_bound(bound, "maximize") - items.value[chosen].sum()
     alive[chosen] = True
     several = np.bincount(items.job[alive], minlength=len(chosen)) > 1
-    found = np.flatnonzero(alive & several[items.job])
-    return found, items.job[found]
+    undecided = np.flatnonzero(alive & several[items.job])
+    return undecided, items.job[undecided]
 
 
 def _decide(
@@ -216,12 +218,12 @@ def _decide(
     clock: Stopwatch,
     parameters: KnapsackParameters,
 ) -> tuple[IntArray, float]:
-    """The best item of each undecided job, the other jobs keeping theirs, and a bound no worse than `bound`."""
-    found, owner = undecided
-    if not found.size:
+    """Choose the best item of each undecided job; the other jobs keep theirs. Return the items (n,) and the bound."""
+    candidates, owner = undecided
+    if not candidates.size:
         return chosen, float(items.value[chosen].sum())
     jobs = np.unique(owner)
-    groups = np.split(found, np.flatnonzero(np.diff(owner)) + 1)
+    groups = np.split(candidates, np.flatnonzero(np.diff(owner)) + 1)
     fixed = int(items.weight[chosen].sum() - items.weight[chosen[jobs]].sum())
     base = sum(int(items.weight[group[0]]) for group in groups)
     unit = int(np.gcd.reduce(np.concatenate([items.weight[g] - items.weight[g[0]] for g in groups])))
@@ -229,21 +231,22 @@ def _decide(
     capacity = min(capacity, sum(int(items.weight[g[-1]] - items.weight[g[0]]) for g in groups)) // unit
     result = chosen.copy()
     if len(groups) == 1:
-        fitting = found[items.weight[found] - items.weight[found[0]] <= capacity * unit]
+        fitting = candidates[items.weight[candidates] - items.weight[candidates[0]] <= capacity * unit]
         result[jobs] = fitting[np.argmax(items.value[fitting])]
-    elif (capacity + 1) * len(jobs) <= parameters.cells and (capacity + 1) * len(found) <= parameters.steps:
-        result[jobs] = _by_dynamic_programming(items, groups, capacity, unit)
+    elif (capacity + 1) * len(jobs) <= parameters.cells and (capacity + 1) * len(candidates) <= parameters.steps:
+        result[jobs] = _solve_table(items, groups, capacity, unit)
     else:
         others = float(items.value[chosen].sum() - items.value[chosen[jobs]].sum())
-        picked, least = _by_highs(items, groups, capacity, unit, options, clock)
+        picked, upper = _solve_program(items, groups, capacity, unit, options, clock)
         if picked is not None:
             result[jobs] = picked
             result = max(chosen, result, key=lambda c: float(items.value[c].sum()))
-        return result, min(bound, others + least)
+        return result, min(bound, others + upper)
     return result, float(items.value[result].sum())
 
 
-def _by_dynamic_programming(items: KnapsackItems, groups: list[IntArray], capacity: int, unit: int) -> list[int]:
+def _solve_table(items: KnapsackItems, groups: list[IntArray], capacity: int, unit: int) -> list[int]:
+    """Choose an item of each group by dynamic programming over the capacity, in multiples of `unit` GPUs."""
     best = np.zeros(capacity + 1)
     choices = np.zeros((len(groups), capacity + 1), dtype=np.int32)
     for choice, group in zip(choices, groups, strict=True):
@@ -264,18 +267,18 @@ def _by_dynamic_programming(items: KnapsackItems, groups: list[IntArray], capaci
     return picked
 
 
-def _by_highs(
+def _solve_program(
     items: KnapsackItems, groups: list[IntArray], capacity: int, unit: int, options: Options, clock: Stopwatch
 ) -> tuple[list[int] | None, float]:
-    """An item of each group by HiGHS, and the bound of HiGHS on the value."""
-    found = np.concatenate(groups)
+    """Choose an item of each group with HiGHS; return the items, or `None`, and an upper bound on their value."""
+    candidates = np.concatenate(groups)
     owner = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     lightest = np.array([items.weight[group[0]] for group in groups])[owner]
-    weight = (items.weight[found] - lightest) // unit
-    most = float(items.value[found].max())
-    one_each = sparse.csr_array((np.ones(len(found)), (owner, np.arange(len(found)))))
+    weight = (items.weight[candidates] - lightest) // unit
+    scale = float(items.value[candidates].max())
+    one_each = sparse.csr_array((np.ones(len(candidates)), (owner, np.arange(len(candidates)))))
     model = LinearModel(
-        cost=items.value[found] / most,  # In seconds a value may be so small that HiGHS takes it for 0.
+        cost=items.value[candidates] / scale,  # HiGHS treats very small values in seconds as 0
         matrix=sparse.vstack([one_each, sparse.csr_array(weight.astype(float)[None, :])]),
         row_lower=np.append(np.ones(len(groups)), 0.0),
         row_upper=np.append(np.ones(len(groups)), float(capacity)),
@@ -283,12 +286,12 @@ def _by_highs(
         integer=True,
         sense="maximize",
     )
-    left = clock.limit_left_s
-    solved = solve_arrays(model, replace(options, time_limit=left, gap=options.gap / 2), extra=TIGHT)
-    bound = math.inf if solved.bound is None else real_bound(solved.bound, "maximize") * most
+    limit = clock.limit_left_s
+    solved = solve_arrays(model, replace(options, time_limit=limit, gap=options.gap / 2), extra=TIGHT)
+    bound = math.inf if solved.bound is None else real_bound(solved.bound, "maximize") * scale
     if solved.x is None:
         return None, bound
     picked = np.flatnonzero(solved.x > 0.5)
     if len(picked) != len(groups) or int(weight[picked].sum()) > capacity:
-        return None, bound  # The numbers are whole, and within the capacity, to the tolerances of HiGHS only.
-    return [int(item) for item in found[picked]], bound
+        return None, bound  # the solution is feasible only within HiGHS's tolerances
+    return [int(item) for item in candidates[picked]], bound

@@ -1,10 +1,10 @@
-"""Which loaned servers go back where jobs stay while enough workers remain, or where their losses differ.
+"""The integer program of reclaiming if jobs can do without some workers, or if their losses differ.
 
-The integer program. z_j: job j is preempted. x_g: how many servers of a group go back; those of a group hold as many
-workers of each job. Of job j, c_j workers may go. A server with more of them than that is critical: it goes only if the
-job is preempted, x_g <= n_g z_j. On the others, sum_g w_jg x_g <= c_j + (W_j - c_j) z_j, where W_j are all workers on
-them. What is more than c_j counts as c_j + 1, and numbers are divided by what divides all of them: both cut the
-relaxation down.
+z_j = 1 if job j is preempted. x_g is the number of returned servers of group g; the servers of a group hold the same
+numbers of workers of each job. Job j can do without c_j workers. A server with more workers of the job is critical: it
+is returned only if the job is preempted, x_g <= n_g z_j. For the other servers, sum_g w_jg x_g <= c_j + (W_j - c_j)
+z_j. W_j is the number of all workers on them. A number of workers above c_j is replaced by c_j + 1, and numbers are
+divided by their greatest common divisor; both tighten the relaxation.
 """
 
 from __future__ import annotations
@@ -24,58 +24,57 @@ from models.bounds import WHOLE, real_bound, whole_bound
 from models.highs import LinearModel, Solved, solve_arrays
 from models.incumbent import Incumbent
 
-LARGEST_WHOLE = 10**8
-"""Losses are counted in whole units where those of all jobs together are no more; bounds are whole numbers then."""
-
-LARGEST_REAL = 1000
-"""The largest loss of a job, for the solver, where they are not counted in whole units."""
+MAX_INTEGER_LOSS = 10**8  # of all jobs, in units: up to this, losses are integers, and so are bounds
+MAX_REAL_LOSS = 1000  # of a job, for HiGHS, if losses are not integers: the unit keeps coefficients in its range
 
 
 @dataclass(frozen=True)
 class Losses:
-    """What the preemption of each job costs: `cost` for the solver, in units of `unit`, whole numbers if `whole`.
+    """The loss of the preemption of each job.
 
-    `kept`: jobs that no choice better than the one at hand preempts, for each costs more.
+    - `cost`: losses for HiGHS (jobs,), in units of `unit`.
+    - `is_integral`: whether they are integers.
+    - `kept`: jobs (jobs,) that no better choice preempts, because a single one loses more than the known choice.
     """
 
     cost: FloatArray
     unit: Fraction
-    whole: bool
+    is_integral: bool
     kept: BoolArray
 
     @staticmethod
-    def of(data: ArylReclaim, most: Fraction | None = None) -> Losses:
-        """The losses of the jobs of `data`, in the largest unit that divides them where that leaves small numbers.
+    def from_data(data: ArylReclaim, max_loss: Fraction | None = None) -> Losses:
+        """Return the losses of `data`, in the largest unit that makes them integers if these are small.
 
-        `most`: what the choice at hand loses.
+        `max_loss`: the loss of the known choice.
         """
-        kept = [most is not None and loss > most for loss in data.losses()]
+        kept = [max_loss is not None and loss > max_loss for loss in data.losses()]
         losses = [loss for loss, stays in zip(data.losses(), kept, strict=True) if loss and not stays]
         denominator = math.lcm(*(loss.denominator for loss in losses))
         unit = Fraction(math.gcd(*(int(loss * denominator) for loss in losses)) or 1, denominator)
-        whole = sum(losses) <= LARGEST_WHOLE * unit
-        if not whole:
-            unit = max(losses) / LARGEST_REAL
+        is_integral = sum(losses) <= MAX_INTEGER_LOSS * unit
+        if not is_integral:
+            unit = max(losses) / MAX_REAL_LOSS
         cost = [0.0 if stays else float(loss / unit) for loss, stays in zip(data.losses(), kept, strict=True)]
-        return Losses(np.array(cost), unit, whole, np.array(kept, dtype=bool))
+        return Losses(np.array(cost), unit, is_integral, np.array(kept, dtype=bool))
 
-    def proven(self, bound: float) -> float:
-        """The loss that a bound of the solver proves."""
-        if self.whole:
+    def convert_bound(self, bound: float) -> float:
+        """Return the loss that a bound of HiGHS proves."""
+        if self.is_integral:
             return max(0.0, float(whole_bound(bound) * self.unit))
         unit = float(self.unit)
-        return max(0.0, real_bound(bound * unit, largest=LARGEST_REAL * unit))
+        return max(0.0, real_bound(bound * unit, largest=MAX_REAL_LOSS * unit))
 
 
 class LossProgram:
-    """The program as arrays, in the order z, x; `idle` servers have no worker that counts, and go first.
+    """The program, with the variables z, then x; `idle` servers host no worker that counts, and are returned first.
 
-    `at_most`: so many jobs are preempted at most; `None` for any number. `most`: what the choice at hand loses; those
-    that lose no more have no job of a larger loss.
+    - `max_jobs`: maximum number of preempted jobs, or `None`.
+    - `max_loss`: the loss of a known choice; jobs with a larger loss are kept.
     """
 
-    def __init__(self, data: ArylReclaim, at_most: int | None = None, most: Fraction | None = None) -> None:
-        self.data, self.at_most, self.losses = data, at_most, Losses.of(data, most)
+    def __init__(self, data: ArylReclaim, max_jobs: int | None = None, max_loss: Fraction | None = None) -> None:
+        self.data, self.max_jobs, self.losses = data, max_jobs, Losses.from_data(data, max_loss)
         held: dict[str, dict[int, int]] = {server: {} for server in data.servers}
         self.spare: dict[int, int] = {}
         for j, job in enumerate(data.jobs):
@@ -85,43 +84,38 @@ class LossProgram:
                 self.spare[j] = spare // unit if unit else 0
                 for server, n in workers.items():
                     held[server][j] = n // unit if n <= spare else self.spare[j] + 1
-        alike: dict[tuple[tuple[int, int], ...], list[str]] = {}
+        groups: dict[tuple[tuple[int, int], ...], list[str]] = {}
         for server, jobs in held.items():
-            alike.setdefault(tuple(sorted(jobs.items())), []).append(server)
-        self.idle = alike.pop((), [])
-        self.profiles, self.members = list(alike), list(alike.values())
+            groups.setdefault(tuple(sorted(jobs.items())), []).append(server)
+        self.idle = groups.pop((), [])
+        self.profiles, self.members = list(groups), list(groups.values())
         self.need = max(0, data.reclaim - len(self.idle))
         self.counts = np.array([len(members) for members in self.members], dtype=float)
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Jobs and groups of servers."""
-        return len(self.data.jobs), len(self.profiles)
-
-    def model(self) -> LinearModel:
-        """Minimise what is lost."""
-        n, groups = self.shape
+    def build(self) -> LinearModel:
+        """Build the model that minimises the loss."""
+        n, groups = len(self.data.jobs), len(self.profiles)
         entries: list[tuple[int, int, float]] = []
         right: list[float] = []
-        loose = np.zeros(groups, dtype=bool)  # groups with workers that may go; whole numbers of servers go there
-        together: dict[int, list[tuple[int, int]]] = {}
+        is_integer = np.zeros(groups, dtype=bool)  # x is integral anyway for groups whose servers are all critical
+        shared: dict[int, list[tuple[int, int]]] = {}
         for g, profile in enumerate(self.profiles):
             for j, w in profile:
                 if w > self.spare[j]:
                     entries += [(len(right), n + g, 1.0), (len(right), j, -self.counts[g])]
                     right.append(0.0)
                 else:
-                    together.setdefault(j, []).append((g, w))
-                    loose[g] = True
-        for j, part in together.items():
-            every = int(sum(w * self.counts[g] for g, w in part))
-            if every > self.spare[j]:
+                    shared.setdefault(j, []).append((g, w))
+                    is_integer[g] = True
+        for j, part in shared.items():
+            total = int(sum(w * self.counts[g] for g, w in part))
+            if total > self.spare[j]:
                 entries += [(len(right), n + g, float(w)) for g, w in part]
-                entries.append((len(right), j, float(self.spare[j] - every)))
+                entries.append((len(right), j, float(self.spare[j] - total)))
                 right.append(float(self.spare[j]))
-        if self.at_most is not None:
+        if self.max_jobs is not None:
             entries += [(len(right), j, 1.0) for j in range(n)]
-            right.append(float(self.at_most))
+            right.append(float(self.max_jobs))
         entries += [(len(right), n + g, -1.0) for g in range(groups)]
         right.append(-float(self.need))
         rows, columns, values = zip(*entries, strict=True)
@@ -131,37 +125,36 @@ class LossProgram:
             row_lower=-math.inf,
             row_upper=np.array(right),
             upper=np.concatenate([np.where(self.losses.kept, 0.0, 1.0), self.counts]),
-            integer=np.concatenate([np.ones(n, dtype=bool), loose]),
+            integer=np.concatenate([np.ones(n, dtype=bool), is_integer]),
         )
 
-    def point(self, servers: Iterable[str]) -> FloatArray:
-        """Servers that go back as a point of the program."""
-        gone = set(servers)
-        x = np.array([float(len(gone.intersection(members))) for members in self.members])
-        z = np.zeros(self.shape[0])
-        for j, share in self._gone(x).items():
-            z[j] = float(share > self.spare[j])
-        return np.concatenate([z, x])
-
-    def servers(self, x: FloatArray) -> list[str] | None:
-        """The servers of a solution, `None` where it is none: idle ones, all that preempt no further job, and more."""
-        n, _ = self.shape
-        lost = {j for j in range(n) if x[j] > 0.5}
-        chosen = list(self.idle)
-        for g, profile in enumerate(self.profiles):
-            if all(j in lost for j, _ in profile):
-                chosen += self.members[g]
-            elif all(j in lost or w <= self.spare[j] for j, w in profile):
-                chosen += self.members[g][: round(x[n + g])]
-        return chosen[: self.data.reclaim] if len(chosen) >= self.data.reclaim else None
-
-    def _gone(self, x: FloatArray) -> dict[int, float]:
-        """Workers of each job, as the program counts them, on `x` servers of each group."""
-        gone: dict[int, float] = {}
+    def encode(self, servers: Iterable[str]) -> FloatArray:
+        """Return the point of the program for returned servers."""
+        returned = set(servers)
+        x = np.array([float(len(returned.intersection(members))) for members in self.members])
+        lost: dict[int, float] = {}  # workers of each job, as the program counts them
         for g, profile in enumerate(self.profiles):
             for j, w in profile:
-                gone[j] = gone.get(j, 0.0) + w * x[g]
-        return gone
+                lost[j] = lost.get(j, 0.0) + w * x[g]
+        z = np.zeros(len(self.data.jobs))
+        for j, number in lost.items():
+            z[j] = float(number > self.spare[j])
+        return np.concatenate([z, x])
+
+    def decode(self, x: FloatArray) -> list[str] | None:
+        """Return the servers of a point, or `None` if there are too few.
+
+        Idle servers come first, with all servers of the groups that preempt no further job.
+        """
+        n = len(self.data.jobs)
+        preempted = {j for j in range(n) if x[j] > 0.5}
+        chosen = list(self.idle)
+        for g, profile in enumerate(self.profiles):
+            if all(j in preempted for j, _ in profile):
+                chosen += self.members[g]
+            elif all(j in preempted or w <= self.spare[j] for j, w in profile):
+                chosen += self.members[g][: round(x[n + g])]
+        return chosen[: self.data.reclaim] if len(chosen) >= self.data.reclaim else None
 
 
 def solve_loss(
@@ -169,58 +162,60 @@ def solve_loss(
     options: Options,
     report: Report,
     start: Sequence[str] | None = None,
-    at_most: int | None = None,
+    max_jobs: int | None = None,
 ) -> Answer:
-    """The servers whose return loses the least, proved, or the best ones and bound at the time limit.
+    """Minimise the loss of the returned servers; return the best servers and a lower bound.
 
-    - `start`: servers to begin from; those of `easiest_first` without.
-    - `at_most`: so many jobs are preempted at most; then there may be no solution.
+    - `start`: servers to begin from, in addition to those of `choose_cheapest`.
+    - `max_jobs`: maximum number of preempted jobs; there may be no solution then.
     """
     with Stopwatch(options.time_limit) as building:
-        program = LossProgram(data, at_most)
+        program = LossProgram(data, max_jobs)
 
-        def reported(servers: list[str] | None, bound: float | None) -> None:
+        def report_incumbent(servers: list[str] | None, bound: float | None) -> None:
             report(None if servers is None else {"servers": servers}, bound)
 
-        incumbent: Incumbent[list[str], float] = Incumbent("minimize", building, reported, gap=options.gap, bound=0.0)
+        incumbent: Incumbent[list[str], float] = Incumbent(
+            "minimize", building, report_incumbent, gap=options.gap, bound=0.0
+        )
 
         def offer(servers: Sequence[str] | None) -> None:
             if servers is not None:
-                lost, jobs = loss(data, servers)
-                if at_most is None or jobs <= at_most:
-                    incumbent.offer(float(lost), list(servers))
+                loss, jobs = compute_loss(data, servers)
+                if max_jobs is None or jobs <= max_jobs:
+                    incumbent.offer(float(loss), list(servers))
 
         offer(start)
-        offer(easiest_first(data, program))
+        offer(choose_cheapest(data, program))
         if incumbent.solution is not None:
-            program = LossProgram(data, at_most, loss(data, incumbent.solution)[0])
+            program = LossProgram(data, max_jobs, compute_loss(data, incumbent.solution)[0])
 
     def watch(x: FloatArray | None, bound: float | None) -> None:
         if x is not None:
-            offer(program.servers(x))
+            offer(program.decode(x))
         if bound is not None:
-            incumbent.raise_bound(program.losses.proven(bound))
+            incumbent.raise_bound(program.losses.convert_bound(bound))
 
     with Stopwatch() as solving:
         solved = Solved("finished", bound=0.0)
         while program.need > 0 and incumbent.objective != 0:
-            left = building.limit_left_s
-            known = incumbent.solution
+            limit = building.limit_left_s
+            best = incumbent.solution
             solved = solve_arrays(
-                program.model(),
-                replace(options, time_limit=left),
-                start=None if known is None else program.point(known),
+                program.build(),
+                replace(options, time_limit=limit),
+                start=None if best is None else program.encode(best),
                 watch=watch,
-                extra={"mip_abs_gap": 1 - 2 * WHOLE} if program.losses.whole else None,
+                extra={"mip_abs_gap": 1 - 2 * WHOLE} if program.losses.is_integral else None,
             )
             watch(solved.x, solved.bound)
-            if solved.termination != "finished" or incumbent.closed or incumbent.solution in (None, known):
+            if solved.termination != "finished" or incumbent.closed or incumbent.solution in (None, best):
                 break
-            # A better choice leaves out more jobs, and so what is lost beside the others is seen.
-            program = LossProgram(data, at_most, loss(data, incumbent.solution)[0])
-    found = incumbent.solution
+            # A better choice keeps more jobs. Without their large losses, HiGHS distinguishes the small ones.
+            program = LossProgram(data, max_jobs, compute_loss(data, incumbent.solution)[0])
+    servers = incumbent.solution
     return Answer(
-        solution=None if found is None else {"servers": found},
+        solution=None if servers is None else {"servers": servers},
         bound=None if solved.termination == "infeasible" else incumbent.bound,
         termination=solved.termination,
         reason=solved.reason,
@@ -231,18 +226,18 @@ def solve_loss(
     )
 
 
-def loss(data: ArylReclaim, servers: Sequence[str]) -> tuple[Fraction, int]:
-    """What is lost with these servers, exactly, and how many jobs are preempted."""
-    gone, lost, jobs = set(servers), Fraction(0), 0
-    for job, price in zip(data.jobs, data.losses(), strict=True):
+def compute_loss(data: ArylReclaim, servers: Sequence[str]) -> tuple[Fraction, int]:
+    """Compute the exact loss of returned servers, and the number of preempted jobs."""
+    returned, total, jobs = set(servers), Fraction(0), 0
+    for job, loss in zip(data.jobs, data.losses(), strict=True):
         workers, spare = job.needs()
-        if sum(n for server, n in workers.items() if server in gone) > spare:
-            lost, jobs = lost + price, jobs + 1
-    return lost, jobs
+        if sum(n for server, n in workers.items() if server in returned) > spare:
+            total, jobs = total + loss, jobs + 1
+    return total, jobs
 
 
-def easiest_first(data: ArylReclaim, program: LossProgram) -> list[str]:
-    """A first choice: servers by the cost of their workers, each job shared out over the workers that may go."""
+def choose_cheapest(data: ArylReclaim, program: LossProgram) -> list[str]:
+    """Choose the servers with the cheapest workers; a worker costs the loss of its job / (spare workers + 1)."""
     price = dict.fromkeys(program.idle, 0.0)
     for profile, members in zip(program.profiles, program.members, strict=True):
         cost = sum(program.losses.cost[j] * w / (program.spare[j] + 1) for j, w in profile)

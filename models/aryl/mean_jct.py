@@ -1,8 +1,8 @@
 """Exact mean JCT with re-allocation at every completion (Aryl, section 5.1).
 
-A list schedule, which HiGHS seldom beats, starts and tightens an event-interval program. Workers are whole numbers in
-those intervals only where they did not come out whole before: every program is a relaxation, and the last one is
-solved by a schedule.
+A list schedule starts and tightens an event-interval program; HiGHS seldom finds a better schedule. Numbers of workers
+are integers only in those intervals where they were fractional before. So every program is a relaxation, and the
+solution of the last one is a schedule.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from instances.aryl.arrays import ElasticArrays
 from instances.aryl.schedule import Schedule
 from instances.result import Termination
 from models.aryl.event_intervals import EventIntervals
-from models.aryl.interval_limits import tightened
-from models.aryl.list_schedules import ListSearch, from_solution, in_json, one_by_one
+from models.aryl.interval_limits import tighten_program
+from models.aryl.list_schedules import ListSearch, convert_schedule, replay_solution, schedule_sequentially
 from models.aryl.parameters import DEFAULTS, MeanJctParameters
 from models.bounds import real_bound
 from models.highs import solve_arrays
 from models.incumbent import Incumbent
 
 SETTINGS = {
-    "mip_feasibility_tolerance": 1e-7,  # At 1e-9 HiGHS 1.15 has cut off optima, at 1e-6 no proof is as fine as asked.
+    "mip_feasibility_tolerance": 1e-7,  # at 1e-9 HiGHS 1.15 has cut off optima; at 1e-6 the proof misses the gap
     "primal_feasibility_tolerance": 1e-7,
-    "mip_heuristic_effort": 0.0,  # The start is better than what the heuristics of HiGHS find.
+    "mip_heuristic_effort": 0.0,  # the start is better than the solutions of HiGHS's heuristics
     "mip_allow_restart": False,
     "mip_allow_cut_separation_at_nodes": False,
 }
-FLEETING = "jobs of less than a millionth of the longest one's time have none in the bound"
+NEGLIGIBLE_JOBS = "the bound omits the running times of jobs below a millionth of the longest running time"
 
 
 def solve_mean_jct(
@@ -43,24 +43,24 @@ def solve_mean_jct(
     start: Solution | None = None,
     parameters: MeanJctParameters = DEFAULTS.mean_jct,
 ) -> Answer:
-    """The least mean JCT, proved, or the best schedule and bound at the time limit.
+    """Minimise the mean JCT; return the best schedule and a lower bound.
 
-    - `start`: a feasible solution; the answer may have none of its own where time runs out before the first schedule.
+    - `start`: a feasible solution. If the time limit is reached before the first schedule, the answer has no solution.
     """
     clock = Stopwatch(options.time_limit)
     last: tuple[Schedule[int], Solution] | None = None
 
-    def stated(schedule: Schedule[int]) -> Solution:
-        """The schedule in JSON form, made once: that of thousands of jobs takes a second."""
+    def convert(schedule: Schedule[int]) -> Solution:
+        """Convert a schedule to JSON form once: for thousands of jobs this takes a second."""
         nonlocal last
         if last is None or last[0] is not schedule:
-            last = schedule, in_json(schedule, data)
+            last = schedule, convert_schedule(schedule, data)
         return last[1]
 
-    def reported(schedule: Schedule[int] | None, bound: float | None) -> None:
-        report(None if schedule is None else stated(schedule), bound)
+    def report_incumbent(schedule: Schedule[int] | None, bound: float | None) -> None:
+        report(None if schedule is None else convert(schedule), bound)
 
-    incumbent: Incumbent[Schedule[int], float] = Incumbent("minimize", clock, reported, gap=options.gap)
+    incumbent: Incumbent[Schedule[int], float] = Incumbent("minimize", clock, report_incumbent, gap=options.gap)
 
     def offer(schedule: Schedule[int]) -> None:
         incumbent.offer(float(schedule.total / len(data.jobs)), schedule)
@@ -68,64 +68,64 @@ def solve_mean_jct(
     with Stopwatch() as building:
         jobs = ElasticArrays.of(data)
         n = len(jobs.work)
-        trivial = total_at_least(jobs) / n
-        best = _first_schedules(data, jobs, start, clock, parameters, offer)
+        trivial = bound_total(jobs) / n
+        best = _find_first_schedule(data, jobs, start, clock, parameters, offer)
         if best is None:
             return Answer(None, trivial, "time_limit", "time limit", building.cpu_s)
         incumbent.raise_bound(trivial)
-        too_large = _too_large(jobs, parameters)
-        if too_large or clock.expired:
-            reason = f"{too_large}: a list schedule and a bound in closed form" if too_large else "time limit"
-            termination: Termination = "finished" if too_large else "time_limit"
-            return Answer(stated(best), trivial, termination, reason, building.cpu_s, trace=incumbent.trace)
+        size_reason = _explain_size(jobs, parameters)
+        if size_reason or clock.expired:
+            reason = f"{size_reason}: a list schedule and a bound in closed form" if size_reason else "time limit"
+            termination: Termination = "finished" if size_reason else "time_limit"
+            return Answer(convert(best), trivial, termination, reason, building.cpu_s, trace=incumbent.trace)
         program = EventIntervals(jobs, best)
     scale = float(program.scale) / n
-    whole, split, nodes = set[int](), set[int](), 0
+    integral, nodes = set[int](), 0
     termination = "time_limit"
 
-    def watch(x: FloatArray | None, found: float | None) -> None:
-        if found is not None:
-            incumbent.raise_bound(real_bound(found * scale, trivial=trivial))
+    def watch(x: FloatArray | None, bound: float | None) -> None:
+        if bound is not None:
+            incumbent.raise_bound(real_bound(bound * scale, trivial=trivial))
 
     with Stopwatch() as solving:
-        most = None if options.time_limit is None else clock.remaining_s * parameters.limits.share
-        program = tightened(program, options, Stopwatch(most), parameters.limits)
+        limit = None if options.time_limit is None else clock.remaining_s * parameters.limits.share
+        program = tighten_program(program, options, Stopwatch(limit), parameters.limits)
         while not clock.expired:
-            left = clock.limit_left_s
-            model = program.model(whole)
+            time_limit = clock.limit_left_s
+            model = program.build(integral)
             solved = solve_arrays(
                 model,
-                replace(options, time_limit=left, gap=options.gap / 2),
-                start=program.values(best),
+                replace(options, time_limit=time_limit, gap=options.gap / 2),
+                start=program.encode(best),
                 watch=watch,
                 extra=SETTINGS,
             )
             nodes += solved.info.get("nodes", 0)
             watch(None, solved.bound)
-            split = set()
+            split = set[int]()
             if solved.x is not None:
-                split = program.split_intervals(solved.x) - whole
-                best = min(best, program.schedule(solved.x), key=lambda schedule: schedule.total)
+                split = program.find_split_intervals(solved.x) - integral
+                best = min(best, program.decode(solved.x), key=lambda schedule: schedule.total)
                 offer(best)
             if solved.termination != "finished" or incumbent.closed or not split:
                 termination = solved.termination
                 break
-            whole |= split
+            integral |= split
     return Answer(
-        solution=stated(best),
+        solution=convert(best),
         bound=incumbent.bound,
         termination=termination,
         reason={"time_limit": "time limit", "effort_limit": "effort limit"}.get(
-            termination, FLEETING if program.fleeting and not incumbent.closed else None
+            termination, NEGLIGIBLE_JOBS if program.negligible and not incumbent.closed else None
         ),
         build_s=building.cpu_s,
         solve_s=solving.cpu_s,
         trace=incumbent.trace,
-        info={"method": "event intervals", "nodes": nodes, "whole_intervals": len(whole)},
+        info={"method": "event intervals", "nodes": nodes, "whole_intervals": len(integral)},
     )
 
 
-def _first_schedules(
+def _find_first_schedule(
     data: ArylElastic,
     jobs: ElasticArrays,
     start: Solution | None,
@@ -133,27 +133,27 @@ def _first_schedules(
     parameters: MeanJctParameters,
     offer: Callable[[Schedule[int]], None],
 ) -> Schedule[int] | None:
-    """The best of the list schedules and `start`; `None` where time runs out before any.
+    """Find the best of the list schedules and `start`; `None` if the time limit comes first and there is a start.
 
-    Without a start there is always a schedule: that of the jobs one by one where the first takes too long.
+    Without a start there is always a schedule: if the first list schedule takes too long, the sequential one.
     """
     search = ListSearch(jobs, clock, parameters.list_search)
     try:
-        first = search.first(late_s=0.0 if start is not None else parameters.late_s)
+        first = search.build_first(late_s=0.0 if start is not None else parameters.late_s)
     except TimeoutError:
         if start is not None:
             return None
-        first = one_by_one(jobs)
+        first = schedule_sequentially(jobs)
     offer(first)
-    best = search.best(first)
+    best = search.improve(first)
     if start is not None and not clock.expired:
-        best = min(best, from_solution(jobs, data, start), key=lambda schedule: schedule.total)
+        best = min(best, replay_solution(jobs, data, start), key=lambda schedule: schedule.total)
     offer(best)
     return best
 
 
-def _too_large(jobs: ElasticArrays, parameters: MeanJctParameters) -> str | None:
-    """The reason why the program is not built; `None` where the program is small enough."""
+def _explain_size(jobs: ElasticArrays, parameters: MeanJctParameters) -> str | None:
+    """Explain why the program is too large to build; `None` if it is not."""
     n, binaries = len(jobs.work), jobs.choices * len(jobs.work)
     if n > parameters.jobs:
         return f"{n} jobs, more than {parameters.jobs}"
@@ -162,11 +162,11 @@ def _too_large(jobs: ElasticArrays, parameters: MeanJctParameters) -> str | None
     return None
 
 
-def total_at_least(jobs: ElasticArrays) -> float:
-    """A lower bound, seconds, on the sum of completion times, in closed form.
+def bound_total(jobs: ElasticArrays) -> float:
+    """Return a lower bound on the sum of completion times, in seconds, in closed form.
 
-    The m-th completion is no earlier than the time all GPUs need for the m smallest jobs, nor than the m-th shortest
-    minimum running time. No number of workers does more per worker than the least.
+    The m-th completion is no earlier than the time that all GPUs need for the m smallest jobs, and than the m-th
+    shortest minimum running time. The minimum number of workers does the most work per worker.
     """
     area = sorted(
         float(w * g * least / rates[least])

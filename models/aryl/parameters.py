@@ -1,4 +1,4 @@
-"""The constants of Aryl's exact methods, in one place; none of them changes what is proven, only how fast."""
+"""The parameters of Aryl's exact methods. They change the run time, and not what is proven."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class KnapsackParameters:
-    """The constants of the knapsack.
+    """Parameters of the knapsack.
 
-    - `items`: the most items that are listed, some 200 MB.
-    - `cells`: the most cells, GPUs times undecided jobs, of the table of the dynamic program; beyond it HiGHS decides.
-    - `steps`: the same for GPUs times undecided items.
+    - `items`: maximum number of items; they take about 200 MB.
+    - `cells`: maximum size of the dynamic-programming table, in GPUs times undecided jobs; HiGHS solves larger
+      problems.
+    - `steps`: maximum number of its operations, in GPUs times undecided items.
     """
 
     items: int = 500_000
@@ -21,11 +22,12 @@ class KnapsackParameters:
 
 @dataclass(frozen=True)
 class ListSearchParameters:
-    """The constants of the local search over priority orders.
+    """Parameters of the local search over priority orders.
 
-    - `schedules`: the most list schedules that are tried.
-    - `effort`: the most schedules times the square of the number of jobs, which is about what a schedule costs.
-    - `better`: share of the total by which a move must lower it; floating-point sums are off by less.
+    - `schedules`: maximum number of list schedules.
+    - `effort`: maximum number of schedules times the square of the number of jobs, to which their run time is
+      proportional.
+    - `better`: minimum relative improvement of a move; it exceeds the rounding error of the sums.
     """
 
     schedules: int = 3_000
@@ -35,11 +37,11 @@ class ListSearchParameters:
 
 @dataclass(frozen=True)
 class LimitsParameters:
-    """The constants of the search for limits of the event-interval program's variables.
+    """Parameters of the bound tightening of the event-interval program.
 
-    - `rounds`: the most rounds,
-    - `few`: the last of which is one that finds fewer limits than this share of the variables.
-    - `share`: share of the time left that all of them may take.
+    - `rounds`: maximum number of rounds.
+    - `few`: a round that finds fewer limits than this share of the variables is the last one.
+    - `share`: share of the remaining time for all rounds.
     """
 
     rounds: int = 3
@@ -49,13 +51,13 @@ class LimitsParameters:
 
 @dataclass(frozen=True)
 class MeanJctParameters:
-    """The constants of the mean JCT.
+    """Parameters of the mean JCT.
 
-    - `jobs`, `binaries`: the most jobs, and binaries for numbers of workers, of an event-interval program; beyond them
-      the bound is that in closed form.
-    - `late_s`: wall seconds past the time limit that the first schedule may take where no start is known.
-    - `list_search`: those of the search for the schedule that the program starts from.
-    - `limits`: those of the search for limits.
+    - `jobs`, `binaries`: maximum number of jobs, and of binaries for numbers of workers, of an event-interval program;
+      larger instances get the bound in closed form.
+    - `late_s`: CPU seconds after the time limit that the first schedule may take if there is no start.
+    - `list_search`: parameters of the search for the first schedule.
+    - `limits`: parameters of the bound tightening.
     """
 
     jobs: int = 30
@@ -67,9 +69,9 @@ class MeanJctParameters:
 
 @dataclass(frozen=True)
 class AnnealingParameters:
-    """The constants of simulated annealing.
+    """Parameters of simulated annealing.
 
-    - `moves`: swaps that are tried in a run.
+    - `moves`: number of swaps in a run.
     - `warm`, `cold`: first and last temperature, in servers.
     """
 
@@ -80,34 +82,33 @@ class AnnealingParameters:
 
 @dataclass(frozen=True)
 class ClosureParameters:
-    """The constants of the branch and bound over closures.
+    """Parameters of the branch and bound over closures.
 
-    - `tries`: candidates for branching at a node.
-    - `rounds`, `rounds_tried`: the most prices of a server for the bound of a node, and for that of a value tried.
-    - `reliable`: a value tried so often by strong branching is judged by its mean gain afterwards,
-    - `hope`: unless so many times that gain would rule it out.
+    - `tries`: number of candidates for branching at a node.
+    - `rounds`, `trial_rounds`: maximum number of prices for the bound of a node, and in strong branching.
+    - `reliable`: number of trials after which a value of a job is judged by its mean gain.
+    - `hope`: a value is tried nevertheless if this multiple of its mean gain would prune it.
     """
 
     tries: int = 5
     rounds: int = 50
-    rounds_tried: int = 3
+    trial_rounds: int = 3
     reliable: int = 4
     hope: float = 1.5
 
 
 @dataclass(frozen=True)
 class ReclaimParameters:
-    """The constants of reclaiming. Gaps are relative, between the best solution and the best bound.
+    """Parameters of reclaiming. Gaps are relative, between the best solution and the best bound.
 
-    - `closures`: those of the branch and bound.
+    - `closures`: parameters of the branch and bound.
     - `short`, `long`: annealing after the linear relaxation, and before the tree.
-    - `long_runs`: how often the long annealing is done.
-    - `weak`: gap from which the spectral bound is tried before the tree, unless the servers are no more than
-      `few_servers`.
-    - `few_nodes`, `open`: below that gap the tree is tried first, for so many nodes; the spectral bound is tried after
-      them where the gap is more than `open`.
-    - `spectral_jobs`: the most jobs of the spectral bound, whose eigenvalue decomposition takes the cube of them.
-    - `spectral_share`: share of the time left that the spectral bound may take.
+    - `long_runs`: number of runs of the long annealing.
+    - `weak`: above this gap, the spectral bound comes before the tree, unless there are at most `few_servers` servers.
+    - `few_nodes`: number of nodes of the tree before the spectral bound, up to the gap `weak`.
+    - `open`: the spectral bound is skipped up to this gap.
+    - `spectral_jobs`: maximum number of jobs of the spectral bound; its run time grows with their cube.
+    - `spectral_share`: share of the remaining time for the spectral bound.
     """
 
     closures: ClosureParameters = ClosureParameters()
@@ -124,7 +125,7 @@ class ReclaimParameters:
 
 @dataclass(frozen=True)
 class ArylParameters:
-    """The constants of `exact`, by what is solved."""
+    """Parameters of `exact`, by problem."""
 
     knapsack: KnapsackParameters = field(default_factory=KnapsackParameters)
     mean_jct: MeanJctParameters = field(default_factory=MeanJctParameters)

@@ -1,14 +1,14 @@
-"""A spectral bound for the least union of k sets, where the linear relaxation says next to nothing.
+"""A spectral bound for the minimum k-union problem, for instances with a weak linear relaxation.
 
-If P jobs free k servers, their 0-1 vector z of P ones satisfies: each server freed has all of its jobs in z, so for any
-non-negative weights on the pairs of a server's jobs (and on its single jobs) that sum to 1 for each server, with Y the
-symmetric matrix of these weights, k <= z'Yz. On 0-1 vectors with P ones diag(zz') = z = zz'1 / P, so that adding
-(d1' + 1d') / 2P - diag(d) to Y does not change z'Yz whatever d is; and z'z = P. Hence
+Let z be the binary vector of P jobs that free k servers. Give each server non-negative weights on the pairs of its jobs
+and on its single jobs, which sum to 1, and let Y be the symmetric matrix of the weights of all servers. A freed server
+has all of its jobs in z, so k <= z'Yz. For binary vectors with P ones, diag(zz') = z = zz'1 / P. The matrix (d1' + 1d')
+/ 2P - diag(d) therefore does not change z'Yz for any vector d, and z'z = P. Hence
 
-    k <= P * largest eigenvalue of (Y + (d1' + 1d') / 2P - diag(d))    for every such Y and every d.
+    k <= P * largest eigenvalue of (Y + (d1' + 1d') / 2P - diag(d))    for all such Y and d.
 
-Weights and d that make the right side small are found by L-BFGS on the smoothed largest eigenvalue; every one of them
-gives a valid bound, so stopping early costs tightness only. It is the dual of the semidefinite relaxation of the
+L-BFGS on the smoothed largest eigenvalue finds weights and d that make the right side small. All of them give a valid
+bound, so an early stop costs tightness only. The bound is the dual of the semidefinite relaxation of the
 densest-subgraph problem on the graph of jobs, with a row for each server.
 """
 
@@ -23,53 +23,62 @@ from instances.arrays import FloatArray
 from instances.clock import uncounted
 from models.bounds import real_bound
 
-SMOOTHING = (0.1, 0.03, 0.01)
-"""The eigenvalue is smoothed by these parameters mu, one after the other."""
-FINE = (0.01, 0.005)
-"""Those for the last digit of a bound; they take `FINE_STEPS` steps each."""
-FINE_STEPS = 150
+SMOOTHING = (
+    0.1,
+    0.03,
+    0.01,
+)  # smoothing parameters mu, one after the other: smaller ones are exact but slow to minimise
+FINE = (0.01, 0.005)  # smoothing parameters that can improve the bound by its last unit
+FINE_STEPS = 150  # of the minimisation for each of them
 
 
 class SpectralBound:
-    """Bounds on how many of the servers (`sets` of jobs, none of them empty) a number of jobs can free."""
+    """Bounds on the number of servers that a number of jobs can free.
 
-    def __init__(self, sets: Sequence[Sequence[int]], n_jobs: int, expired: Callable[[], bool] = lambda: False) -> None:
-        self.n_jobs, self.expired = n_jobs, expired
+    - `sets`: the jobs of each server, none of them empty.
+    - `n_jobs`: number of jobs.
+    - `is_expired`: whether to stop.
+    """
+
+    def __init__(
+        self, sets: Sequence[Sequence[int]], n_jobs: int, is_expired: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.n_jobs, self.is_expired = n_jobs, is_expired
         triples = [(s, a, b) for s, jobs in enumerate(sets) for i, a in enumerate(jobs) for b in jobs[i:]]
         self.server, self.row, self.column = (np.array(part) for part in zip(*triples, strict=True))
         self.n_servers = len(sets)
         self.parameters = np.concatenate([np.zeros(len(triples)), np.ones(n_jobs)])
         self.best = np.inf
 
-    def most_freed(self, jobs: int, smoothing: Sequence[float] = SMOOTHING, steps: int = 60) -> float:
-        """An upper bound on the servers that `jobs` preempted jobs free, from the weights of the last call on."""
+    def bound_freed(self, jobs: int, smoothing: Sequence[float] = SMOOTHING, steps: int = 60) -> float:
+        """Return an upper bound on the servers that `jobs` preempted jobs free; start from the last call's weights."""
         with uncounted():
             from scipy.optimize import minimize
         self.best = np.inf
         for mu in smoothing:
-            if self.expired():
+            if self.is_expired():
                 break
             try:
-                # BLAS threads wait for one another more than they work on matrices of this size.
+                # Matrices of this size are too small for several BLAS threads.
                 with threadpool_limits(limits=1, user_api="blas"):
-                    found = minimize(
-                        self._smoothed,
+                    result = minimize(
+                        self._evaluate,
                         self.parameters,
                         args=(jobs, mu),
                         jac=True,
                         method="L-BFGS-B",
                         options={"maxiter": steps, "maxfun": steps},
                     )
-                self.parameters = found.x
+                self.parameters = result.x
             except StopIteration:
                 break
-        return real_bound(self.best, "maximize")  # LAPACK's eigenvalue is off by rounding, far less than that
+        return real_bound(self.best, "maximize")  # the margin exceeds the rounding of LAPACK's eigenvalue by far
 
-    def _smoothed(self, parameters: FloatArray, jobs: int, mu: float) -> tuple[float, FloatArray]:
-        """P * mu * log(sum of exp(eigenvalue / mu)) and the gradient; the best bound is remembered by the way."""
-        if self.expired():
+    def _evaluate(self, parameters: FloatArray, jobs: int, mu: float) -> tuple[float, FloatArray]:
+        """Return P * mu * log(sum of exp(eigenvalue / mu)) and its gradient, and record the best bound."""
+        if self.is_expired():
             raise StopIteration
-        weights, d = self._weights(parameters[: len(self.server)]), parameters[len(self.server) :]
+        weights, d = self._compute_weights(parameters[: len(self.server)]), parameters[len(self.server) :]
         matrix = (d[:, None] + d[None, :]) / (2 * jobs)
         np.add.at(matrix, (self.row, self.column), weights / 2)
         np.add.at(matrix, (self.column, self.row), weights / 2)
@@ -85,8 +94,8 @@ class SpectralBound:
         by_d = density.sum(axis=1) / jobs - np.diag(density)
         return jobs * float(values[-1] + mu * np.log(total)), np.concatenate([by_parameter, by_d])
 
-    def _weights(self, parameters: FloatArray) -> FloatArray:
-        """Weights that sum to 1 for each server: the softmax of the server's parameters."""
+    def _compute_weights(self, parameters: FloatArray) -> FloatArray:
+        """Compute weights that sum to 1 for each server: the softmax of the server's parameters."""
         top = np.full(self.n_servers, -np.inf)
         np.maximum.at(top, self.server, parameters)
         raised = np.exp(parameters - top[self.server])

@@ -71,9 +71,11 @@ def weakened() -> Iterator[None]:
         for dive in (ColumnDive, PoolDive):
             patch(dive, "run", nothing)
         patch(NodePatterns, "dive", nothing)
-        patch("models.aryl.reclaim", "greedy_union", lambda sets, n_jobs, k: list(range(len(sets)))[-k:] if k else [])
+        patch(
+            "models.aryl.reclaim", "choose_greedily", lambda sets, n_jobs, k: list(range(len(sets)))[-k:] if k else []
+        )
         patch("models.aryl.reclaim", "anneal_jobs", lambda sets, size, n_jobs, start, *given: set(start))
-        patch(ListSearch, "best", lambda self, first: first)
+        patch(ListSearch, "improve", lambda self, first: first)
         for where in ("models.sia.turns", "models.sia.time_indexed"):
             patch(where, "improve", lambda arrays, starts, clock, **given: starts)
             patch(where, "settle", lambda arrays, starts, clock, **given: (None, starts))

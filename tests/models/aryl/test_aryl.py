@@ -30,12 +30,12 @@ from instances.aryl import (
 from instances.aryl.arrays import ElasticArrays
 from instances.aryl.schedule import replay
 from models.aryl import build_elastic, build_reclaim, exact, literal
-from models.aryl.annealing import anneal_jobs, greedy_union
+from models.aryl.annealing import anneal_jobs, choose_greedily
 from models.aryl.event_intervals import EventIntervals
-from models.aryl.interval_limits import priced_bound, tightened
-from models.aryl.knapsack import knapsack_items, linear_bound
-from models.aryl.list_schedules import ListSearch, exactly, list_rule
-from models.aryl.mean_jct import total_at_least
+from models.aryl.interval_limits import compute_dual_bound, tighten_program
+from models.aryl.knapsack import list_items, solve_relaxation
+from models.aryl.list_schedules import ListSearch, make_list_rule, replay_rule
+from models.aryl.mean_jct import bound_total
 from models.aryl.parameters import AnnealingParameters, ArylParameters, KnapsackParameters, MeanJctParameters
 from models.aryl.server_groups import ServerGroups
 from models.aryl.spectral import SpectralBound
@@ -78,7 +78,7 @@ def test_no_bound_of_fourteen_jobs_is_above_what_a_schedule_has():
 def test_the_linear_bound_is_a_bound_and_tight_for_many_jobs():
     data = elastic_jobs(2000, 1, gpus_per_worker=(3, 5, 7), spare_gpus=3544).data
     result = exact(data)
-    bound, price = linear_bound(knapsack_items(data))
+    bound, price = solve_relaxation(list_items(data))
     assert result.objective <= bound * (1 + 1e-12)
     assert bound <= result.objective * 1.001
     assert price > 0
@@ -169,13 +169,15 @@ def test_schedules_with_fleeting_jobs_are_points_of_no_greater_total(seed: int):
     shapes += [(1, 2, rng.randint(1, 3), rng.uniform(1e-7, 9e-7)) for _ in range(rng.randint(1, 2))]
     arrays = ElasticArrays.of(of_shapes(4.0, rng.choice([0.0, 0.5]), tuple(shapes)))
     orders = itertools.permutations(range(len(shapes)))
-    schedules = sorted((exactly(arrays, list_rule(arrays, o, o[0] > 1)) for o in orders), key=lambda s: s.total)
+    schedules = sorted(
+        (replay_rule(arrays, make_list_rule(arrays, o, o[0] > 1)) for o in orders), key=lambda s: s.total
+    )
     loose = EventIntervals(arrays, schedules[-1])
-    assert loose.fleeting
-    for program in (loose, tightened(loose, Options(), Stopwatch())):
-        model = program.model(set(range(len(shapes))))
+    assert loose.negligible
+    for program in (loose, tighten_program(loose, Options(), Stopwatch())):
+        model = program.build(set(range(len(shapes))))
         for schedule in schedules:
-            x = program.values(schedule)
+            x = program.encode(schedule)
             rows = model.matrix @ x
             assert np.all(rows >= np.asarray(model.row_lower) - 1e-9)
             assert np.all(rows <= np.asarray(model.row_upper) + 1e-9)
@@ -197,21 +199,21 @@ def test_schedules_no_worse_than_the_start_are_points_of_the_event_interval_prog
     """Of the program as it begins and with its limits: the best list schedule, and one that is a little worse."""
     jobs = ElasticArrays.of(elastic_jobs(7, seed, objective="mean-jct").data)
     search = ListSearch(jobs, Stopwatch())
-    first = search.first()
-    best = search.best(first)
+    first = search.build_first()
+    best = search.improve(first)
     loose = EventIntervals(jobs, first)
-    limited = tightened(loose, Options(), Stopwatch())
+    limited = tighten_program(loose, Options(), Stopwatch())
     for program in (loose, limited):
-        model = program.model(set(range(7)))
+        model = program.build(set(range(7)))
         for schedule in (first, best):
-            x = program.values(schedule)
+            x = program.encode(schedule)
             rows = model.matrix @ x
             assert np.all(rows >= np.asarray(model.row_lower) - 1e-9)
             assert np.all(rows <= np.asarray(model.row_upper) + 1e-9)
             assert np.all(x >= np.asarray(model.lower) - 1e-9)
             assert np.all(x <= np.asarray(model.upper) + 1e-9)
-            assert program.schedule(x).total <= schedule.total
-    assert sum(limited.longest) < sum(loose.longest)
+            assert program.decode(x).total <= schedule.total
+    assert sum(limited.max_length) < sum(loose.max_length)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -233,12 +235,12 @@ def test_limits_hold_for_every_list_schedule_no_worse_than_the_start(seed: int):
     data = ArylElastic(capacity_gpus=capacity, jobs=tuple(jobs), objective="mean-jct", scaling_loss=loss)
     arrays = ElasticArrays.of(data)
     orders = itertools.islice(itertools.permutations(range(len(jobs))), 30)
-    schedules = sorted((exactly(arrays, list_rule(arrays, o, True)) for o in orders), key=lambda s: s.total)
+    schedules = sorted((replay_rule(arrays, make_list_rule(arrays, o, True)) for o in orders), key=lambda s: s.total)
     start = rng.choice(schedules)
-    program = tightened(EventIntervals(arrays, start), Options(), Stopwatch())
-    model = program.model(set(range(len(jobs))))
+    program = tighten_program(EventIntervals(arrays, start), Options(), Stopwatch())
+    model = program.build(set(range(len(jobs))))
     for schedule in schedules[: schedules.index(start) + 1]:
-        x = program.values(schedule)
+        x = program.encode(schedule)
         rows = model.matrix @ x
         assert np.all(rows >= np.asarray(model.row_lower) - 1e-9)
         assert np.all(rows <= np.asarray(model.row_upper) + 1e-9)
@@ -254,7 +256,7 @@ def test_completions_are_not_told_apart_where_all_jobs_have_their_fastest_worker
         data = ArylElastic(capacity_gpus=capacity, jobs=jobs, objective="mean-jct")
         arrays = ElasticArrays.of(data)
         search = ListSearch(arrays, Stopwatch())
-        assert EventIntervals(arrays, search.best(search.first())).told == told
+        assert EventIntervals(arrays, search.improve(search.build_first())).modelled == told
         assert exact(data).objective == pytest.approx(float(best_mean_jct(data)), rel=1e-9)
 
 
@@ -268,9 +270,9 @@ def test_any_prices_bound_a_linear_program_and_the_best_ones_attain_it(seed: int
     assert solved.objective is not None
     assert solved.duals is not None
     for prices in rng.normal(size=(20, 4)):
-        assert priced_bound(model, prices) <= solved.objective
-    assert priced_bound(model, solved.duals) == pytest.approx(solved.objective, abs=1e-6)
-    assert priced_bound(model, solved.duals) < solved.objective
+        assert compute_dual_bound(model, prices) <= solved.objective
+    assert compute_dual_bound(model, solved.duals) == pytest.approx(solved.objective, abs=1e-6)
+    assert compute_dual_bound(model, solved.duals) < solved.objective
 
 
 def test_jobs_that_complete_together_and_jobs_that_wait():
@@ -334,21 +336,21 @@ def test_idle_servers_with_flexible_workers_of_the_fewest_jobs_go_first():
 @pytest.mark.parametrize("seed", range(6))
 def test_the_spectral_bound_holds_for_every_number_of_jobs(seed: int):
     data = spread_jobs(9, 8, seed, 4, most=4).data
-    groups = ServerGroups.of(data)
+    groups = ServerGroups.from_data(data)
     sets = [jobs for jobs, members in zip(groups.jobs, groups.members, strict=True) for _ in members]
     for p in range(1, 8):
         freed = max(
             sum(set(jobs) <= set(hit) for jobs in sets) for hit in itertools.combinations(range(len(data.jobs)), p)
         )
         for smoothing in ((0.3,), (0.3, 0.01)):
-            assert SpectralBound(sets, 8).most_freed(p, smoothing, steps=20) >= freed
+            assert SpectralBound(sets, 8).bound_freed(p, smoothing, steps=20) >= freed
 
 
 def test_annealing_is_seeded_and_never_worse_than_its_start():
     data = spread_jobs(40, 40, 1, 10).data
-    groups = ServerGroups.of(data)
+    groups = ServerGroups.from_data(data)
     sets = [jobs for jobs, members in zip(groups.jobs, groups.members, strict=True) for _ in members]
-    start = greedy_union(sets, groups.n_jobs, 10)
+    start = choose_greedily(sets, groups.n_jobs, 10)
     hit = {j for s in start for j in sets[s]}
     moves = AnnealingParameters(moves=5000)
     fewer = anneal_jobs(groups.jobs, groups.count.tolist(), groups.n_jobs, hit, 10, 5, moves)
@@ -363,7 +365,7 @@ def test_many_jobs_get_a_list_schedule_and_a_bound_in_closed_form():
     assert 0.5 * result.objective < result.bound < result.objective
     assert "60 jobs" in result.reason
     small = elastic_jobs(6, 0, objective="mean-jct").data
-    assert total_at_least(ElasticArrays.of(small)) / 6 <= exact(small).objective
+    assert bound_total(ElasticArrays.of(small)) / 6 <= exact(small).objective
 
 
 def elastic(objective: str, capacity: float, *jobs: tuple[int, int, int, float], loss: float = 0.0) -> ArylElastic:

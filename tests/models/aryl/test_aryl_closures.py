@@ -42,16 +42,16 @@ def fewest_jobs(groups: ServerGroups) -> list[int]:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_the_tree_finds_what_enumeration_finds_and_no_bound_on_the_way_is_beaten(seed: int):
-    groups = ServerGroups.of(drawn(seed))
+    groups = ServerGroups.from_data(drawn(seed))
     for need, fewest in enumerate(fewest_jobs(groups)):
         tree = ClosureTree(groups, need, set(range(groups.n_jobs)), ClosureParameters(tries=2, rounds=3))
         for _ in range(10_000):
-            assert tree.bound <= fewest <= tree.fewest
-            if tree.done:
+            assert tree.bound <= fewest <= tree.min_jobs
+            if tree.is_done:
                 break
             tree.run(1)
-        assert tree.done
-        assert (tree.bound, tree.fewest, len(tree.best)) == (fewest, fewest, fewest)
+        assert tree.is_done
+        assert (tree.bound, tree.min_jobs, len(tree.best)) == (fewest, fewest, fewest)
         freed = sum(int(n) for jobs, n in zip(groups.jobs, groups.count, strict=True) if tree.best.issuperset(jobs))
         assert freed >= need
 
@@ -61,7 +61,7 @@ def test_the_bound_of_the_root_is_that_of_the_linear_relaxation(seed: int):
     from models.aryl.closure_kernels import PRICE, UNIT, evaluate
 
     data = spread_jobs(40, 40, seed, 0, most=6).data
-    groups, need = ServerGroups.of(data), 12
+    groups, need = ServerGroups.from_data(data), 12
     n, kinds = groups.n_jobs, len(groups.jobs)
     tree = ClosureTree(groups, need, set(range(n)))
     bound, _ = evaluate(tree.network, tree.memory, tree.memory.state[PRICE], 100, False)
@@ -79,9 +79,9 @@ def test_the_bound_of_the_root_is_that_of_the_linear_relaxation(seed: int):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_flow_that_goes_on_from_another_price_is_the_maximum_flow_and_its_cut_a_minimum_cut(seed: int):
-    from models.aryl.closure_kernels import UNIT, maximum_flow, restrict
+    from models.aryl.closure_kernels import UNIT, augment_flow, restrict_flow
 
-    groups = ServerGroups.of(spread_jobs(40, 40, seed, 0, most=6).data)
+    groups = ServerGroups.from_data(spread_jobs(40, 40, seed, 0, most=6).data)
     tree, rng = ClosureTree(groups, 12, set(range(groups.n_jobs))), random.Random(seed)
     net, memory = tree.network, tree.memory
     for _ in range(20):
@@ -95,16 +95,16 @@ def test_a_flow_that_goes_on_from_another_price_is_the_maximum_flow_and_its_cut_
                 graph.add_edge("from", ("group", g), capacity=price * int(groups.count[g]))
                 graph.add_edges_from((("group", g), ("job", j)) for j in free)
                 graph.add_edges_from((("job", j), "to", {"capacity": UNIT}) for j in free)
-        restrict(net, memory, price)
-        maximum_flow(net, memory, 0)
+        restrict_flow(net, memory, price)
+        augment_flow(net, memory, 0)
         sent = sum(price * int(groups.count[g]) - int(memory.spare[g]) for g in ends if memory.alive[g])
         assert sent == nx.maximum_flow_value(graph, "from", "to")
         cut = [price * int(groups.count[g]) for g in ends if memory.alive[g] and not _inside(groups, memory, g)]
         assert sent == sum(cut) + UNIT * int(memory.reached.sum())
         least = int(memory.spare.sum())
         memory.flow[:] = 0
-        restrict(net, memory, price)
-        maximum_flow(net, memory, least + UNIT)
+        restrict_flow(net, memory, price)
+        augment_flow(net, memory, least + UNIT)
         assert least <= memory.spare.sum() < least + UNIT
 
 

@@ -19,9 +19,9 @@ from models.aryl.loaning_bound import (
     DEFAULTS,
     LoaningBoundParameters,
     RelaxedCluster,
-    best_prices,
+    compute_lagrangian_bound,
     mean_jct_bound,
-    priced_total,
+    optimize_prices,
 )
 
 SEVERAL = ("fifo", "sjf", "aryl", "sjf-two-phase", "sjf-loans-random", "fifo-loans-afs", "aryl-threshold")
@@ -119,14 +119,14 @@ def test_the_best_of_all_schedules_of_whole_slots_is_not_below_the_bound():
 
 def test_any_prices_bound_and_good_prices_bound_more_than_running_times_alone():
     data = loaning_days(0.4, 5, training_servers=6, load=8.0).data
-    relaxed = RelaxedCluster.of(data, DEFAULTS)
+    relaxed = RelaxedCluster.from_data(data, DEFAULTS)
     best = min(mean_jct(data, name) for name in SEVERAL) * len(data.jobs) - relaxed.waited.sum()
     rng = np.random.default_rng(0)
-    good = best_prices(relaxed, DEFAULTS)
+    good = optimize_prices(relaxed, DEFAULTS)
     for scale in (0.0, 0.5, 1.0, 3.0):
-        assert priced_total(relaxed, good * scale * rng.uniform(0.5, 1.5, good.shape)) <= best
-    assert priced_total(relaxed, np.zeros_like(good)) == pytest.approx(relaxed.seconds.sum(), rel=1e-8)
-    assert priced_total(relaxed, good) > 1.01 * relaxed.seconds.sum()
+        assert compute_lagrangian_bound(relaxed, good * scale * rng.uniform(0.5, 1.5, good.shape)) <= best
+    assert compute_lagrangian_bound(relaxed, np.zeros_like(good)) == pytest.approx(relaxed.seconds.sum(), rel=1e-8)
+    assert compute_lagrangian_bound(relaxed, good) > 1.01 * relaxed.seconds.sum()
 
 
 def test_a_job_alone_is_as_fast_as_its_most_workers_allow():

@@ -12,7 +12,7 @@ from heuristics.aryl import reclaim_greedy, reclaim_scf
 from instances import InputError, Options, check
 from instances.aryl import ArylReclaim, LoanedJob, loaned_servers
 from models.aryl import exact, literal, pareto_front
-from models.aryl.loss import LARGEST_WHOLE, Losses, loss, solve_loss
+from models.aryl.loss import MAX_INTEGER_LOSS, Losses, compute_loss, solve_loss
 from models.aryl.reclaim import solve_reclaim
 from tests.aryl_cases import fewest_preemptions, losses, reclaims
 
@@ -45,7 +45,7 @@ def test_the_literal_model_of_losses_agrees(data: ArylReclaim):
 def test_the_program_of_losses_agrees_with_the_tree_where_nothing_differs(data: ArylReclaim):
     general, tree = solve_loss(data, Options(), told), solve_reclaim(data, Options(), told)
     assert general.bound == tree.bound
-    assert loss(data, general.solution["servers"]) == loss(data, tree.solution["servers"])
+    assert compute_loss(data, general.solution["servers"]) == compute_loss(data, tree.solution["servers"])
 
 
 @settings(max_examples=40, deadline=None)
@@ -54,7 +54,7 @@ def test_the_front_is_that_of_enumeration(data: ArylReclaim):
     if any(job.gpu_hours in (1e-9, 1e9) for job in data.jobs):
         return  # beside a billion a billionth is within the gap
     weighed = data.model_copy(update={"objective": "lost-gpu-hours"})
-    every = {loss(weighed, servers)[::-1] for servers in itertools.combinations(data.servers, data.reclaim)}
+    every = {compute_loss(weighed, servers)[::-1] for servers in itertools.combinations(data.servers, data.reclaim)}
     best = sorted(a for a in every if not any(b != a and b[0] <= a[0] and b[1] <= a[1] for b in every))
     front = pareto_front(data)
     assert front.complete
@@ -101,8 +101,8 @@ def test_jobs_that_need_all_of_their_workers_or_none_are_those_of_the_paper():
 def test_losses_too_fine_for_whole_units_have_a_bound_that_holds():
     jobs = tuple(LoanedJob(id=f"j{j}", servers=(f"s{j}",), gpu_hours=1 + j * 1e-9 + j) for j in range(6))
     data = ArylReclaim(servers=tuple(f"s{s}" for s in range(6)), jobs=jobs, reclaim=3, objective="lost-gpu-hours")
-    assert not Losses.of(data).whole
-    assert sum(data.losses()) > LARGEST_WHOLE * Fraction(1, 10**9)
+    assert not Losses.from_data(data).is_integral
+    assert sum(data.losses()) > MAX_INTEGER_LOSS * Fraction(1, 10**9)
     result = exact(data)
     assert result.status == "optimal"
     assert result.bound <= result.objective == pytest.approx(6 + 3e-9, rel=1e-15)
@@ -110,7 +110,7 @@ def test_losses_too_fine_for_whole_units_have_a_bound_that_holds():
 
 def test_a_limit_on_jobs_that_no_choice_keeps_has_no_solution():
     data = loaned_servers(20, 1.0, 0, 19, objective="lost-gpu-hours").data
-    answer = solve_loss(data, Options(), told, at_most=1)
+    answer = solve_loss(data, Options(), told, max_jobs=1)
     assert (answer.solution, answer.termination) == (None, "infeasible")
 
 
@@ -129,4 +129,4 @@ def test_a_loss_that_is_tiny_beside_another_is_not_taken_for_none():
     data = ArylReclaim(servers=servers, jobs=(small, large), reclaim=1, objective="lost-gpu-hours")
     result = exact(data)
     assert (result.status, result.objective, result.bound) == ("optimal", 0.0, 0.0)
-    assert Losses.of(data).proven(1e-15) == 0.0
+    assert Losses.from_data(data).convert_bound(1e-15) == 0.0

@@ -9,7 +9,7 @@ from heuristics.aryl import best_fit_decreasing
 from instances import MalformedSolution, Options, check
 from instances.aryl import ArylPlacement, HostServer, PlacedJob, five_servers, placement_moment
 from models.aryl import exact, literal
-from models.aryl.placement import too_many_patterns
+from models.aryl.placement import explain_too_many_patterns
 from tests.aryl_cases import least_cost, placements
 
 
@@ -126,4 +126,4 @@ def test_a_placement_that_runs_out_of_effort_has_a_bound_that_holds():
 def test_servers_with_too_many_ways_to_fill_them_are_refused():
     jobs = tuple(PlacedJob(id=f"j{n}", gpus_per_worker=n, base_workers=50) for n in range(1, 30))
     data = ArylPlacement(servers=(HostServer(id="s", kind="training", gpus=200, free_gpus=200),), jobs=jobs)
-    assert too_many_patterns(data) == "more than 50,000 ways to fill them"
+    assert explain_too_many_patterns(data) == "more than 50,000 ways to fill them"

@@ -15,7 +15,7 @@ from experiments.simulator.aryl import LoaningWorld
 from heuristics.aryl.online import Loaning
 from instances import Options
 from instances.aryl import ArylLoaning, InferenceLoad, LoaningJob, loaning_days
-from models.aryl.preemption_bound import Stay, forced_preemptions, stay_of
+from models.aryl.preemption_bound import Stay, bound_preemptions, make_stay
 
 HOUR = 3600.0
 
@@ -60,7 +60,7 @@ def test_the_bound_is_the_least_number_of_stays_to_drop_of_all_choices():
             Stay(HOUR * int(rng.integers(0, 5)), 300.0 * int(rng.integers(1, 60)), int(rng.integers(1, 5)))
             for _ in range(6)
         ]
-        forced = forced_preemptions(stays, data)
+        forced = bound_preemptions(stays, data)
         assert (forced.preemptions, forced.proven) == (by_enumeration(stays, data), True)
         found.add(forced.preemptions)
     assert len(found) > 3
@@ -68,18 +68,18 @@ def test_the_bound_is_the_least_number_of_stays_to_drop_of_all_choices():
 
 def test_a_stay_that_ends_when_its_servers_go_back_is_not_cut_short():
     data = cluster((0.0, 1.0), [job("a", 1)])
-    assert forced_preemptions([Stay(0.0, HOUR, 6)], data).preemptions == 0
-    assert forced_preemptions([Stay(0.0, HOUR + 60, 6)], data).preemptions == 1
-    assert forced_preemptions([], data).preemptions == 0
+    assert bound_preemptions([Stay(0.0, HOUR, 6)], data).preemptions == 0
+    assert bound_preemptions([Stay(0.0, HOUR + 60, 6)], data).preemptions == 1
+    assert bound_preemptions([], data).preemptions == 0
 
 
 def test_a_stay_holds_the_base_workers_for_as_long_as_the_most_workers_take():
     data = cluster((0.0,), [job("a", 1)])
     wide = job("e", 2, gpus=1, workers=2, max_workers=4)
-    assert stay_of(data, wide, 5.0) == Stay(5.0, 4 * HOUR, 2)
-    assert stay_of(data, wide, 5.0, scales=False) == Stay(5.0, 8 * HOUR, 2)
-    assert stay_of(data, job("h", 1, heterogeneous=True), 0.0) is None
-    assert stay_of(data, job("t", 1, any_gpu=False), 0.0) is None
+    assert make_stay(data, wide, 5.0) == Stay(5.0, 4 * HOUR, 2)
+    assert make_stay(data, wide, 5.0, scales=False) == Stay(5.0, 8 * HOUR, 2)
+    assert make_stay(data, job("h", 1, heterogeneous=True), 0.0) is None
+    assert make_stay(data, job("t", 1, any_gpu=False), 0.0) is None
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -145,6 +145,6 @@ def test_no_orchestrator_has_fewer_preemptions_of_jobs_that_start_at_once():
         stays = {tuple(sorted(stays_of(data, w.jobs_table(), scales=False), key=repr)) for w in worlds}
         assert len(stays) == 1
         fewest = min(preempted(world) for world in worlds)
-        forced.append((forced_preemptions(list(stays.pop()), data).preemptions, fewest))
+        forced.append((bound_preemptions(list(stays.pop()), data).preemptions, fewest))
     assert all(least <= fewest for least, fewest in forced)
     assert any(least == fewest > 0 for least, fewest in forced)
