@@ -83,7 +83,7 @@ PARTS = (
         entered=(f"{SEARCH}._bound_drain_set",),
     ),
     MethodPart("neighbours of plans", (f"{SEARCH}._search_neighbours",), entered=(NEIGHBOURS,)),
-    MethodPart("program with a room for each node", (f"{SEARCH}._bound_by_node",)),
+    MethodPart("program with a room for each node", (f"{SEARCH}._solve_disaggregated",)),
     MethodPart("limits by the best plan", ("models.kubernetes.aggregated_model:tighten_limits",), _all_limits),
 )
 JOINT = {

@@ -114,7 +114,7 @@ class _ConsolidationSearch:
         if incumbent.objective != before:
             self._bound_by_drain_sets()
 
-        last = None if self._is_done else self._bound_by_node()
+        last = None if self._is_done else self._solve_disaggregated()
         if last is not None and last.termination == "infeasible" and incumbent.solution is None:
             return self._infeasible(NO_PLAN)
         return self._answer()
@@ -340,17 +340,17 @@ class _ConsolidationSearch:
             if self._pack(kept, number) is not True:
                 push(neighbourhood.generate(kept, number, bound, best))
 
-    def _bound_by_node(self) -> Solved | None:
+    def _solve_disaggregated(self) -> Solved | None:
         """Solve the disaggregated relaxation; return its result, or `None` if it is too large."""
         before, best = self.incumbent.bound, self.incumbent.objective
-        solved = self._solve_disaggregated()
+        solved = self._solve_with_copies()
         if best is None and self.incumbent.objective is not None and not self._is_done:
-            solved = self._solve_disaggregated()  # the cost of the first plan tightens the limits of the program
+            solved = self._solve_with_copies()  # the cost of the first plan tightens the limits of the program
         if before is None or (self.incumbent.bound or 0) > before:
             self.bound_by = BY_NODE
         return solved
 
-    def _solve_disaggregated(self, kept: BoolArray | None = None) -> Solved | None:
+    def _solve_with_copies(self, kept: BoolArray | None = None) -> Solved | None:
         """Solve the relaxation with capacity rows for each node; `None` if it is too large.
 
         If its solution rents several nodes of a type, they become separate nodes of the next program.
@@ -392,7 +392,7 @@ class _ConsolidationSearch:
         """Return a lower bound on the cost of all plans with this drain set, or the cost of the best plan."""
         if self._pack(drain_set.kept, drain_set.number):
             return drain_set.min_cost
-        solved = self._solve_disaggregated(drain_set.kept)
+        solved = self._solve_with_copies(drain_set.kept)
         if solved is None:
             return drain_set.min_cost
         if solved.termination == "infeasible":

@@ -29,16 +29,16 @@ def certificate(data: NodeConsolidation, solution: Solution | None, bound: float
         limit = None if options.time_limit is None else max(share * clock.remaining_s, 1e-3)
         ahead = frozenset(i for name, i in totals.place.items() if name.startswith(("keep_", "rent_")))
         try:
-            found = certified(
+            proof = certified(
                 data, totals.program(), None, Fraction(target), replace(options, time_limit=limit), ahead=ahead
             )
         except NoCertificate:
             if best is None and by_node:
                 raise
             continue
-        proven = replace(found, bound=totals.usd_per_hour(found.bound))
+        proven = replace(proof, bound=totals.usd_per_hour(proof.bound))
         best = proven if best is None or proven.bound > best.bound else best
-        if found.bound >= target or clock.expired:
+        if proof.bound >= target or clock.expired:
             break
     if best is None:
         raise NoCertificate("no aggregated relaxation was solved")
