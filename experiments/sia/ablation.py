@@ -21,10 +21,10 @@ from instances.sia.arrays import OracleArrays
 
 LOCAL_EXACT = "models.sia:local_exact"
 DEFAULTS = "models.sia.parameters:DEFAULTS"
-PARTED = "models.sia.exact:PartedProof"
-TURNS = "models.sia.turns:CuttingTurns"
-ELITE = "models.sia.turns:EliteSearch"
-TIME_INDEXED = "models.sia.time_indexed:_TimeIndexed"
+COMPONENTS = "models.sia.exact:ComponentProof"
+LOOP = "models.sia.cutting_loop:CuttingLoop"
+ELITE = "models.sia.cutting_loop:EliteSearch"
+TIME_INDEXED = "models.sia.time_indexed:_TimeIndexedSolve"
 LOCAL = "models.sia.local_exact:_LocalProof"
 
 
@@ -75,34 +75,40 @@ def _model_without_solution(*_: Any) -> tuple[str, None]:
 
 
 PARTS = (
-    MethodPart("presolve", ("models.sia.presolve:presolved",), _only_shorter_windows),
-    MethodPart("windows that end behind full steps", ("models.sia.presolve:_behind_full_steps",), _same_cutoff),
-    MethodPart("division into parts", ("models.sia.presolve:_parts",), _one_part),
-    MethodPart("all orders of small parts", (f"{PARTED}._enumerated",), say_no),
-    MethodPart("parts proven one by one", constants={f"{DEFAULTS}.part_starts": -1}, entered=(f"{PARTED}._proven",)),
-    MethodPart("trees", ("models.sia.branching:branch",), _not_grown),
-    MethodPart("volume algorithm in the tree", ("models.sia.start_tree:StartTree._by_prices",), say_no),
-    MethodPart("schedules from nodes", ("models.sia.branching:_draw",)),
+    MethodPart("presolve", ("models.sia.presolve:presolve",), _only_shorter_windows),
+    MethodPart("windows that end behind full steps", ("models.sia.presolve:_shorten_windows",), _same_cutoff),
+    MethodPart("division into parts", ("models.sia.presolve:_find_components",), _one_part),
+    MethodPart("all orders of small parts", (f"{COMPONENTS}._enumerate_orders",), say_no),
+    MethodPart(
+        "parts proven one by one",
+        constants={f"{DEFAULTS}.component_starts": -1},
+        entered=(f"{COMPONENTS}._prove_components",),
+    ),
+    MethodPart("trees", ("models.sia.start_tree:branch",), _not_grown),
+    MethodPart("volume algorithm in the tree", ("models.sia.start_tree:StartTree._bound_by_ascent",), say_no),
+    MethodPart("schedules from nodes", ("models.sia.start_tree:_offer_sample",)),
     MethodPart("cuts", ("models.sia.cuts:separate",), _no_rows),
     MethodPart(
         "early end of column generation",
         constants={f"{DEFAULTS}.bound_accuracy": 0.0},
         entered=("models.sia.relaxation:StartRelaxation.converge",),
     ),
-    MethodPart("several turns", constants={f"{DEFAULTS}.turn_gain": 1.0}, entered=(f"{TURNS}._search",)),
+    MethodPart("several turns", constants={f"{DEFAULTS}.round_gain": 1.0}, entered=(f"{LOOP}._search",)),
     MethodPart("neighbourhood search", ("models.sia.search:improve",), _not_improved),
     MethodPart(
         "moves to distant places",
-        constants={f"{DEFAULTS}.elsewhere": 0.0},
+        constants={f"{DEFAULTS}.relocation_share": 0.0},
         entered=("models.sia.search:improve",),
     ),
-    MethodPart("repairs of a move", constants={f"{DEFAULTS}.try_repairs": 0}, entered=("models.sia.search:improve",)),
+    MethodPart("repairs of a move", constants={f"{DEFAULTS}.move_repairs": 0}, entered=("models.sia.search:improve",)),
     MethodPart("several draws", constants={f"{DEFAULTS}.draws": 1}, entered=(f"{ELITE}.draw",)),
-    MethodPart("elite search", (f"{TURNS}._heavy",), say_no, entered=(f"{ELITE}.run",)),
-    MethodPart("searches that begin with the elite", constants={f"{DEFAULTS}.drawn": 1.0}, entered=(f"{ELITE}.run",)),
+    MethodPart("elite search", (f"{LOOP}._has_many_candidates",), say_no, entered=(f"{ELITE}.run",)),
+    MethodPart(
+        "searches that begin with the elite", constants={f"{DEFAULTS}.draw_share": 1.0}, entered=(f"{ELITE}.run",)
+    ),
     MethodPart("last search", constants={f"{DEFAULTS}.failures_last": 0}, entered=(f"{ELITE}.run",)),
-    MethodPart("annealing with penalties", ("models.sia.search:settle",), _not_annealed),
-    MethodPart("prices of fairness", (f"{TIME_INDEXED}._exclude",)),
+    MethodPart("annealing with penalties", ("models.sia.search:anneal_with_penalties",), _not_annealed),
+    MethodPart("prices of fairness", (f"{TIME_INDEXED}._exclude_starts",)),
     MethodPart("schedules by backfilling, with fairness", (f"{TIME_INDEXED}._construct",)),
 )
 JOINT = {
@@ -113,15 +119,15 @@ JOINT = {
 }
 """Parts that may stand in for one another, left out together."""
 LOCAL_PARTS = (
-    MethodPart("servers for the schedule without locality", ("models.sia.local_exact:pack",)),
-    MethodPart("schedules near it", (f"{LOCAL}._near",)),
-    MethodPart("bound without locality", (f"{LOCAL}._without_locality",), _finished),
+    MethodPart("servers for the schedule without locality", ("models.sia.local_exact:assign_servers",)),
+    MethodPart("schedules near it", (f"{LOCAL}._search_servers",)),
+    MethodPart("bound without locality", (f"{LOCAL}._solve_without_locality",), _finished),
     MethodPart(
         "cuts with locality",
-        constants={"models.sia.local_exact:LOCAL_DEFAULTS.most_rounds": 1},
-        entered=(f"{LOCAL}._open_columns",),
+        constants={"models.sia.local_exact:LOCAL_DEFAULTS.max_cut_rounds": 1},
+        entered=(f"{LOCAL}._exclude_starts",),
     ),
-    MethodPart("model with servers", (f"{LOCAL}._placed",), _model_without_solution),
+    MethodPart("model with servers", (f"{LOCAL}._solve_placement_model",), _model_without_solution),
     *(part for part in PARTS if part.name in JOINT["presolve and all orders"]),
 )
 LOCAL_JOINT = {"presolve and all orders": JOINT["presolve and all orders"]}

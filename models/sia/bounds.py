@@ -1,79 +1,68 @@
-"""Bounds from both sides without a model: the initial solution, the trivial bound, and what a solver's bound proves."""
+"""Bounds without a model: the initial solution, the trivial bound, and the proven part of a solver's bound."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from instances import InputError, Options, Solution, Verdict, check
+from instances import InputError, Options, Solution, check
 from instances.sia import SiaOracle
 from models.bounds import REAL, real_bound, whole_bound
 
 
-def initial_solution(data: SiaOracle, start: Solution | None = None) -> Solution | None:
-    """The best of `start` and of schedules without a search; `None` where none is feasible.
+def find_initial_solution(data: SiaOracle, start: Solution | None = None) -> Solution | None:
+    """Return the best of `start` and three trivial schedules; `None` if none of them is feasible.
 
-    These are that of FCFS, and those of all jobs at their cut-offs, or as they are submitted.
-
-    FCFS without sharing keeps all cut-offs unless some of them are given by `latest_start`. Raises InputError where
-    `start` breaks a constraint.
+    The trivial schedules are FCFS without sharing, all jobs at their cut-offs, and all jobs at their submissions. FCFS
+    is feasible unless `latest_start` sets cut-offs. Raises InputError if `start` violates a constraint.
     """
-    found: Solution | None = None
-    least = math.inf
-    for starts in dict.fromkeys((data.fcfs_starts, data.cutoffs, _submitted(data))):
-        solution = _solution(data, starts)
-        verdict = check(data, solution)
-        if not verdict.violations and _objective(verdict) < least:
-            found, least = solution, _objective(verdict)
+    best: Solution | None = None
+    minimum = math.inf
+    for starts in dict.fromkeys((data.fcfs_starts, data.cutoffs, tuple(job.submit for job in data.jobs))):
+        solution = {"starts": {job.id: t for job, t in zip(data.jobs, starts, strict=True)}}
+        objective = _evaluate(data, solution)
+        if objective < minimum:
+            best, minimum = solution, objective
     if start is not None:
-        verdict = check(data, start)
-        if verdict.violations:
-            raise InputError(f"start: {verdict.violations[0]}")
-        if _objective(verdict) <= least:
-            found = start
-    return found
+        if violations := check(data, start).violations:
+            raise InputError(f"start: {violations[0]}")
+        if _evaluate(data, start) <= minimum:
+            best = start
+    return best
 
 
-def _objective(verdict: Verdict) -> float:
-    return math.inf if verdict.objective is None else verdict.objective
+def _evaluate(data: SiaOracle, solution: Solution) -> float:
+    """Return the objective of a solution, infinity if it is infeasible."""
+    verdict = check(data, solution)
+    return math.inf if verdict.violations or verdict.objective is None else verdict.objective
 
 
-def _submitted(data: SiaOracle) -> tuple[int, ...]:
-    return tuple(job.submit for job in data.jobs)
+def compute_trivial_bound(data: SiaOracle) -> float:
+    """Return a lower bound on the objective: no job waits, or one job waits a slot and the use is minimum.
 
-
-def _solution(data: SiaOracle, starts: Sequence[int]) -> Solution:
-    return {"starts": {job.id: t for job, t in zip(data.jobs, starts, strict=True)}}
-
-
-def trivial_bound(data: SiaOracle) -> float:
-    """A bound on the objective that takes no solver: no job waits, or one waits a slot beside the least use.
-
-    So an objective below 1 is that of the one schedule without delay, and a solver need not tell such apart. Where all
-    use is charged, Σ_t α_t is at least the GPU time of any pool's jobs over what the pool owns.
+    An objective below 1 is therefore that of the only schedule without delay, and a solver need not distinguish such
+    objectives. If all use is charged, Σ_t α_t is at least the GPU time of any pool's jobs divided by the pool's GPUs.
     """
     if not data.fairness_weight:
         return 0.0
-    owned, work = {pool.name: pool.gpus for pool in data.pools}, dict.fromkeys((pool.name for pool in data.pools), 0)
+    gpus, work = {pool.name: pool.gpus for pool in data.pools}, dict.fromkeys((pool.name for pool in data.pools), 0)
     if data.fair_share == "all-use":
         for job in data.jobs:
             work[job.pool] += job.duration * job.gpus
-    most = max(Fraction(work[name], gpus) for name, gpus in owned.items())
-    waited = float(1 + Fraction(repr(data.fairness_weight)) * most)
-    verdict = check(data, _solution(data, _submitted(data)))
-    return waited if verdict.violations else min(waited, _objective(verdict))
+    stretch = max(Fraction(work[name], count) for name, count in gpus.items())
+    with_delay = float(1 + Fraction(repr(data.fairness_weight)) * stretch)
+    return min(with_delay, _evaluate(data, {"starts": {job.id: job.submit for job in data.jobs}}))
 
 
-def proven_bound(data: SiaOracle, bound: float) -> float:
-    """What a solver's `bound` proves: delays are whole slots, with fairness the objective is a real number.
+def round_bound(data: SiaOracle, bound: float) -> float:
+    """Return the proven part of a solver's `bound`: delays are integers, while an objective with fairness is real.
 
-    A delay is a slot at least, beside which the solver may not see what fairness costs; see `trivial_bound`.
+    The tolerance is that of an objective of at least one slot; `compute_trivial_bound` covers smaller objectives.
     """
     return real_bound(bound, largest=1.0) if data.fairness_weight else float(whole_bound(bound))
 
 
-def solver_options(data: SiaOracle, options: Options) -> Options:
-    """Options for a solver, with a gap smaller by what `proven_bound` takes off the solver's bound."""
+def reduce_gap(data: SiaOracle, options: Options) -> Options:
+    """Return options with a relative gap that is smaller by the tolerance of `round_bound`, for a solver."""
     return replace(options, gap=max(0.0, options.gap - 2 * REAL)) if data.fairness_weight else options

@@ -1,10 +1,10 @@
-"""Compiled loops (numba): neighbourhood search, annealing with penalties, with fairness and without, and prices.
+"""Compiled loops (numba): neighbourhood search, annealing with penalties, and minimisers of Lagrangian relaxations.
 
-All arrays are int64 unless said otherwise: `start` and `best` of shape (J,), `use` of shape (horizon,). `pace` is a
-typical duration in steps: distances in time are drawn in proportion to the pace.
+All arrays are int64 unless stated otherwise: `start` and `best` have shape (J,), `use` has shape (horizon,). `pace` is
+a typical duration in steps; random distances in time are proportional to it.
 
-With penalties a schedule may be too wide for a while, at a penalty for each GPU and slot too many, and jobs move one by
-one. So wide jobs find places between others that no exchange of jobs in a feasible schedule comes to.
+Annealing with penalties moves single jobs and allows schedules that exceed the capacity, at a penalty per excess GPU
+and step. It finds places for wide jobs that exchanges of jobs in feasible schedules do not reach.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Random = np.random.Generator
 
 
 class Jobs(NamedTuple):
-    """Jobs and capacity of `OracleArrays`, arrays of shape (J,), as compiled code takes them."""
+    """Jobs and capacity of `OracleArrays` for compiled code; arrays of shape (J,)."""
 
     submit: IntArray
     duration: IntArray
@@ -30,31 +30,31 @@ class Jobs(NamedTuple):
     capacity: int
 
 
-def jobs_of(arrays: OracleArrays) -> Jobs:
-    """The jobs as compiled code takes them."""
+def build_jobs(arrays: OracleArrays) -> Jobs:
+    """Return the jobs and the capacity for compiled code."""
     return Jobs(arrays.submit, arrays.duration, arrays.gpus, arrays.cutoff, arrays.capacity)
 
 
 class Moves(NamedTuple):
-    """How a try chooses jobs; see `OracleParameters`."""
+    """Parameters of a try: `move_sizes`, `relocation_share`, `max_between` and `move_repairs` of `OracleParameters`."""
 
     sizes: tuple[int, ...]
-    elsewhere: float
-    most_between: int
+    relocation_share: float
+    max_between: int
     repairs: int
 
 
 @compiled
-def _hold(use: IntArray, start: int, length: int, gpus: int) -> None:
+def _add_use(use: IntArray, start: int, length: int, gpus: int) -> None:
     for t in range(start, start + length):
         use[t] += gpus
 
 
 @compiled
-def _earliest(use: IntArray, begin: int, length: int, limit: int, last: int) -> int:
-    """The earliest start in begin..last with no more than `limit` in use for `length` steps; past `last` if none.
+def _find_earliest(use: IntArray, begin: int, length: int, limit: int, last: int) -> int:
+    """Return the earliest start in begin..last with at most `limit` in use for `length` steps; last + 1 if none exists.
 
-    Steps are looked at from the last one of a place backwards, so that a full step there rules out all places before.
+    The steps of a candidate are checked backwards, so that an overloaded step excludes all candidates before it.
     """
     start = clear = begin
     while start <= last:
@@ -63,16 +63,16 @@ def _earliest(use: IntArray, begin: int, length: int, limit: int, last: int) -> 
             slot -= 1
         if slot < clear:
             return start
-        clear = start + length  # The steps between the full one and this one are not full.
+        clear = start + length  # the steps between the overloaded one and this one are not overloaded
         start = slot + 1
     return last + 1
 
 
 @compiled
-def _near(
+def _choose_neighbours(
     rng: Random, pace: float, job: int, jobs: Jobs, sizes: tuple[int, ...], start: IntArray, chosen: IntArray
 ) -> int:
-    """The number of jobs taken out: some that run while `job` waits, and `job` last, all listed in `chosen`."""
+    """List in `chosen` some jobs that run while `job` waits, then `job`, and return their number."""
     begin = jobs.submit[job] - 0.4 * pace * rng.random()
     end = start[job] + 1 + 0.8 * pace * rng.random()
     count = 0
@@ -89,32 +89,32 @@ def _near(
 
 
 @compiled
-def _order(
+def _draw_order(
     rng: Random, pace: float, jobs: Jobs, start: IntArray, chosen: IntArray, count: int, key: FloatArray
 ) -> None:
-    """Fill `key` with a disturbed order of the chosen jobs: by start, by GPU time, by submission, or at random."""
-    way = rng.random()
+    """Fill `key` with a perturbed order of the chosen jobs: by start, by GPU time, by submission, or at random."""
+    rule = rng.random()
     for q in range(count):
         i = chosen[q]
-        if way < 0.4:
+        if rule < 0.4:
             key[q] = start[i] + 0.13 * pace * rng.standard_normal()
-        elif way < 0.7:
+        elif rule < 0.7:
             key[q] = jobs.duration[i] * jobs.gpus[i] * np.exp(0.5 * rng.standard_normal())
-        elif way < 0.85:
+        elif rule < 0.85:
             key[q] = jobs.submit[i] + 0.2 * pace * rng.standard_normal()
         else:
             key[q] = rng.random()
-    if way < 0.2:
+    if rule < 0.2:
         key[count - 1] = jobs.submit[chosen[count - 1]] - 1
 
 
 @compiled
-def _elsewhere(
-    rng: Random, pace: float, job: int, jobs: Jobs, most: int, start: IntArray, chosen: IntArray, key: FloatArray
+def _choose_relocation(
+    rng: Random, pace: float, job: int, jobs: Jobs, max_between: int, start: IntArray, chosen: IntArray, key: FloatArray
 ) -> int:
-    """The number of jobs taken out: `job`, with another place in the order of starts, and the jobs that start between.
+    """List the jobs between the start of `job` and a random distant one, then `job`, and return their number.
 
-    0 where these are more than `most`.
+    Returns 0 if there are more than `max_between` jobs in between.
     """
     submit, cutoff = jobs.submit, jobs.cutoff
     if rng.random() < 0.5:
@@ -128,7 +128,7 @@ def _elsewhere(
     count = 0
     for i in range(len(start)):
         if i != job and begin <= start[i] <= end and (start[i] > submit[i] or rng.random() < 0.7):
-            if count == most:
+            if count == max_between:
                 return 0
             chosen[count] = i
             key[count] = start[i] + noise * rng.standard_normal()
@@ -139,55 +139,53 @@ def _elsewhere(
 
 
 @compiled
-def insert(
+def insert_jobs(
     use: IntArray,
     jobs: Jobs,
     chosen: IntArray,
     count: int,
     key: FloatArray,
-    most: float,
+    limit: float,
     repairs: int,
     step: float,
     new: IntArray,
 ) -> bool:
-    """Start jobs in order of `key`, each as early as possible; whether all keep the cut-offs and Σ start <= `most`.
+    """Start jobs as early as possible in order of `key`; return whether all keep their cut-offs and Σ start <= `limit`.
 
-    If all attempts fail, none of the jobs holds GPUs.
+    If all attempts fail, `use` is unchanged.
 
-    Parameters:
-
-    - `use`: GPUs in use at each step by the jobs that are not inserted; changed.
+    - `use`: GPUs in use at each step by all other jobs; changed.
     - `jobs`: all jobs.
-    - `chosen`, `count`: the first `count` entries are the numbers of the jobs to insert.
+    - `chosen`, `count`: the first `count` entries of `chosen` are the jobs to insert.
     - `key`: order of these jobs, float64, (count,); changed.
-    - `most`: most that the starts may add up to.
-    - `repairs`, `step`: for so many more attempts the key of a job past its cut-off is made less by `step`.
-    - `new`: starts found, (count,); changed.
+    - `limit`: upper bound on the sum of the starts.
+    - `repairs`, `step`: number of further attempts, each with the key of a late job decreased by `step`.
+    - `new`: the resulting starts, (count,); changed.
     """
     submit, duration, gpus, cutoff = jobs.submit, jobs.duration, jobs.gpus, jobs.cutoff
-    least, limitless = 0, float(len(use))
+    minimum, horizon = 0, float(len(use))
     for q in range(count):
-        least += submit[chosen[q]]
+        minimum += submit[chosen[q]]
     for _ in range(repairs + 1):
         order = np.argsort(key[:count])
-        total, done, late = least, 0, -1
+        total, done, late = minimum, 0, -1
         for q in order:
             i = chosen[q]
-            last = min(cutoff[i], int(min(most - total, limitless)) + submit[i])
-            t = _earliest(use, submit[i], duration[i], jobs.capacity - gpus[i], last)
+            last = min(cutoff[i], int(min(limit - total, horizon)) + submit[i])
+            t = _find_earliest(use, submit[i], duration[i], jobs.capacity - gpus[i], last)
             total += t - submit[i]
             if t > cutoff[i]:
                 late = q
                 break
             if t > last:
                 break
-            _hold(use, t, duration[i], gpus[i])
+            _add_use(use, t, duration[i], gpus[i])
             new[q] = t
             done += 1
         if done == count:
             return True
         for q in order[:done]:
-            _hold(use, new[q], duration[chosen[q]], -gpus[chosen[q]])
+            _add_use(use, new[q], duration[chosen[q]], -gpus[chosen[q]])
         if late < 0:
             return False
         key[late] -= step
@@ -195,11 +193,11 @@ def insert(
 
 
 @compiled
-def anneal(
+def search_neighbourhoods(
     rng: Random,
     jobs: Jobs,
     moves: Moves,
-    among: IntArray,
+    movable: IntArray,
     start: IntArray,
     best: IntArray,
     lead: int,
@@ -208,20 +206,18 @@ def anneal(
     warm: float,
     cold: float,
 ) -> int:
-    """Annealed large-neighbourhood search from a feasible schedule; the final delay of `start` less that of `best`.
+    """Improve a feasible schedule by annealed large-neighbourhood search, and return the final `lead`.
 
-    A try takes out some jobs and inserts them in another order. A schedule worse by Δ steps is accepted with
-    probability exp(-Δ/T), where T falls from `warm` to `cold`.
+    A try removes some jobs and reinserts them in another order. A schedule that is worse by Δ steps is accepted with
+    probability exp(-Δ/T), where the temperature T falls from `warm` to `cold`.
 
-    Parameters:
-
-    - `rng`: source of all that is random.
+    - `rng`: source of the random numbers.
     - `jobs`: all jobs.
-    - `moves`: how jobs are chosen.
-    - `among`: the jobs that tries begin with; others are taken out beside them.
+    - `moves`: rules for the choice of jobs.
+    - `movable`: jobs from which tries begin; other jobs may be removed with them.
     - `start`: feasible schedule, (J,); changed.
-    - `best`: best schedule met, (J,); changed.
-    - `lead`: delay of `start` less that of `best`, in steps.
+    - `best`: best schedule found, (J,); changed.
+    - `lead`: delay of `start` minus delay of `best`, in steps.
     - `tries`: number of tries.
     - `pace`: typical duration, in steps.
     - `warm`, `cold`: first and last temperature, in steps.
@@ -230,35 +226,35 @@ def anneal(
     count = len(submit)
     use = np.zeros((jobs.cutoff + duration).max() + 1, dtype=np.int64)
     for i in range(count):
-        _hold(use, start[i], duration[i], gpus[i])
-    work = np.cumsum((duration[among] * gpus[among]).astype(np.float64))
+        _add_use(use, start[i], duration[i], gpus[i])
+    work = np.cumsum((duration[movable] * gpus[movable]).astype(np.float64))
     chosen, old, new = np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
     key = np.empty(count, np.float64)
     for k in range(tries):
-        if rng.random() < moves.elsewhere:
-            job = among[min(len(among) - 1, int(np.searchsorted(work, rng.random() * work[-1])))]
-            size = _elsewhere(rng, pace, job, jobs, moves.most_between, start, chosen, key)
+        if rng.random() < moves.relocation_share:
+            job = movable[min(len(movable) - 1, int(np.searchsorted(work, rng.random() * work[-1])))]
+            size = _choose_relocation(rng, pace, job, jobs, moves.max_between, start, chosen, key)
         else:
-            job = among[rng.integers(0, len(among))]
+            job = movable[rng.integers(0, len(movable))]
             for _ in range(50):
                 if start[job] > submit[job]:
                     break
-                job = among[rng.integers(0, len(among))]
+                job = movable[rng.integers(0, len(movable))]
             if start[job] == submit[job]:
                 continue
-            size = _near(rng, pace, job, jobs, moves.sizes, start, chosen)
-            _order(rng, pace, jobs, start, chosen, size, key)
+            size = _choose_neighbours(rng, pace, job, jobs, moves.sizes, start, chosen)
+            _draw_order(rng, pace, jobs, start, chosen, size, key)
         before = 0
         for q in range(size):
             i = chosen[q]
             old[q] = start[i]
             before += start[i]
-            _hold(use, start[i], duration[i], -gpus[i])
-        warmth = warm * (cold / warm) ** (k / tries)
-        most = before - warmth * np.log(max(rng.random(), 1e-12))
-        if not insert(use, jobs, chosen, size, key, most, moves.repairs, np.inf, new):
+            _add_use(use, start[i], duration[i], -gpus[i])
+        temperature = warm * (cold / warm) ** (k / tries)
+        limit = before - temperature * np.log(max(rng.random(), 1e-12))
+        if not insert_jobs(use, jobs, chosen, size, key, limit, moves.repairs, np.inf, new):
             for q in range(size):
-                _hold(use, old[q], duration[chosen[q]], gpus[chosen[q]])
+                _add_use(use, old[q], duration[chosen[q]], gpus[chosen[q]])
             continue
         for q in range(size):
             start[chosen[q]] = new[q]
@@ -269,15 +265,16 @@ def anneal(
     return lead
 
 
-BLOCK = 64  # Steps between two looks at the costs so far.
-MANY = 1 << 60  # More GPUs than can be too many.
-LEAST_GAIN = 1e-7  # Gains below this one, in steps, are rounding errors.
+BLOCK = 64  # steps between two comparisons of the excess with its limit
+UNLIMITED = 1 << 60  # GPUs; above every possible excess
+MIN_GAIN = 1e-7  # smaller gains, in steps, are rounding errors
 
 
 class Shares(NamedTuple):
-    """Fairness; an empty `inverse` where it is not in the objective.
+    """Fairness; `inverse` is empty if fairness is not part of the objective.
 
-    `pool` of each job (J,), `inverse` of what each pool owns (P,), the share that is `free`, β of each step (T,).
+    The `pool` of each job (J,), the `inverse` of the GPUs that each pool owns (P,), the share up to which use is
+    `free`, and the cost of α at each step, `weight` (T,).
     """
 
     pool: IntArray
@@ -287,26 +284,26 @@ class Shares(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """GPUs in use at each step, of each pool with fairness (P, T), and of all pools (T,)."""
+    """GPUs in use at each step: by each pool, (P, T), empty without fairness, and by all pools, (T,)."""
 
     use: IntArray
     total: IntArray
 
 
 @compiled
-def _fairness(line: Timeline, begin: int, end: int, shares: Shares) -> float:
-    """What fairness costs in the steps begin..end-1."""
-    fair = 0.0
+def _evaluate_fairness(line: Timeline, begin: int, end: int, shares: Shares) -> float:
+    """Return the cost of fairness in the steps begin..end-1."""
+    cost = 0.0
     for t in range(begin, end):
-        most = shares.free
+        largest = shares.free
         for i in range(len(shares.inverse)):
-            most = max(most, line.use[i, t] * shares.inverse[i])
-        fair += shares.weight[t] * (most - shares.free)
-    return fair
+            largest = max(largest, line.use[i, t] * shares.inverse[i])
+        cost += shares.weight[t] * (largest - shares.free)
+    return cost
 
 
 @compiled
-def _hold_in_pool(line: Timeline, pool: int, begin: int, end: int, gpus: int) -> None:
+def _add_pool_use(line: Timeline, pool: int, begin: int, end: int, gpus: int) -> None:
     for t in range(begin, end):
         line.total[t] += gpus
     for t in range(begin, end if len(line.use) else begin):
@@ -314,61 +311,61 @@ def _hold_in_pool(line: Timeline, pool: int, begin: int, end: int, gpus: int) ->
 
 
 @compiled
-def target(rng: Random, jobs: Jobs, start: IntArray, job: int, pace: float) -> int:
-    """Another start of a job: anywhere in its window, near by, or flush with a start or an end of another job."""
+def _draw_start(rng: Random, jobs: Jobs, start: IntArray, job: int, pace: float) -> int:
+    """Return another start of a job: anywhere in its window, near its start, or adjacent to an event of another job."""
     begin, length = jobs.submit[job], jobs.duration[job]
-    way = rng.random()
-    if way < 0.15:
+    rule = rng.random()
+    if rule < 0.15:
         return begin + rng.integers(0, jobs.cutoff[job] - begin + 1)
-    if way < 0.3:
+    if rule < 0.3:
         return start[job] + int(rng.standard_normal() * pace)
-    if way < 0.5:
+    if rule < 0.5:
         return start[job] + rng.integers(-3, 4)
-    if way < 0.55:
+    if rule < 0.55:
         return begin
     other = rng.integers(0, len(start))
-    if way < 0.73:
+    if rule < 0.73:
         return start[other] + jobs.duration[other]
-    if way < 0.86:
+    if rule < 0.86:
         return start[other] - length
-    if way < 0.93:
+    if rule < 0.93:
         return start[other]
     return start[other] + jobs.duration[other] - length
 
 
 @compiled
-def exchanged(old: int, new: int, length: int) -> tuple[int, int, int, int]:
-    """Begin and end of the steps that a job enters when it moves from one start to another, and of those it leaves."""
+def _find_changes(old: int, new: int, length: int) -> tuple[int, int, int, int]:
+    """Return begin and end of the steps that a job enters, and of those that it leaves, if its start changes."""
     if new < old:
         return new, min(old, new + length), max(old, new + length), old + length
     return max(new, old + length), new + length, old, min(new, old + length)
 
 
 @compiled
-def _added(use: IntArray, begin: int, end: int, gpus: int, capacity: int, most: int) -> int:
-    """GPUs too many that a job of `gpus` adds in the steps begin..end-1; or some figure past `most`."""
-    found = 0
-    while begin < end and found <= most:
+def _count_added(use: IntArray, begin: int, end: int, gpus: int, capacity: int, limit: int) -> int:
+    """Return the excess that a job of `gpus` adds in the steps begin..end-1, or some value above `limit`."""
+    added = 0
+    while begin < end and added <= limit:
         stop = min(end, begin + BLOCK)
         for t in range(begin, stop):
-            over = use[t] - capacity
-            found += max(over + gpus, 0) - max(over, 0)
+            excess = use[t] - capacity
+            added += max(excess + gpus, 0) - max(excess, 0)
         begin = stop
-    return found
+    return added
 
 
 @compiled
-def _taken(use: IntArray, begin: int, end: int, gpus: int, capacity: int) -> int:
-    """GPUs too many that go with a job of `gpus` when it leaves the steps begin..end-1."""
-    found = 0
+def _count_removed(use: IntArray, begin: int, end: int, gpus: int, capacity: int) -> int:
+    """Return the excess that a job of `gpus` removes if it leaves the steps begin..end-1."""
+    removed = 0
     for t in range(begin, end):
-        over = use[t] - capacity
-        found += max(over, 0) - max(over - gpus, 0)
-    return found
+        excess = use[t] - capacity
+        removed += max(excess, 0) - max(excess - gpus, 0)
+    return removed
 
 
 @compiled
-def anneal_with_penalties(
+def anneal_at_penalty(
     rng: Random,
     jobs: Jobs,
     shares: Shares,
@@ -377,122 +374,127 @@ def anneal_with_penalties(
     start: IntArray,
     best: IntArray,
     lead: float,
-    over: int,
+    excess: int,
     tries: int,
     pace: float,
-    heat: float,
+    temperature: float,
     penalty: float,
 ) -> tuple[float, int]:
-    """Annealing at one temperature and one penalty; `lead` and `over` in the end.
+    """Anneal a schedule at one temperature and one penalty, and return the final `lead` and `excess`.
 
-    Some ten million tries a second, a few million with fairness. Most are refused. So what a try may cost at most is
-    drawn first, and where only widths count a job is refused as soon as the steps looked at so far cost more than that.
+    Most tries are rejected. Therefore, the largest acceptable cost is drawn first. Without fairness, a try is rejected
+    as soon as the inspected steps exceed it. This allows about ten million tries per second (a few with fairness).
 
-    Parameters:
-
-    - `rng`: source of all that is random.
+    - `rng`: source of the random numbers.
     - `jobs`, `shares`: the problem.
     - `line`: use of `start`; changed.
     - `movable`: jobs with more than one start.
     - `start`: schedule that keeps all cut-offs, (J,); changed.
-    - `best`: best schedule met that is nowhere too wide, (J,); changed.
-    - `lead`: objective of `start`, without penalties, less that of `best`; -infinite where `best` is too wide.
-    - `over`: GPUs too many of `start`, over all steps.
+    - `best`: best schedule within the capacity, (J,); changed.
+    - `lead`: objective of `start`, without penalties, minus that of `best`; -infinity if `best` exceeds the capacity.
+    - `excess`: excess GPUs of `start`, summed over all steps.
     - `tries`: number of tries.
-    - `pace`: a typical duration in steps.
-    - `heat`: temperature: a schedule worse by Δ is accepted with probability exp(-Δ/heat).
-    - `penalty`: what a GPU too many costs a step, in steps of delay.
+    - `pace`: scale of small moves, in steps.
+    - `temperature`: a schedule worse by Δ is accepted with probability exp(-Δ/temperature).
+    - `penalty`: cost of an excess GPU per step, in steps of delay.
     """
-    capacity, fair = jobs.capacity, len(shares.inverse) > 0
+    capacity, is_fair = jobs.capacity, len(shares.inverse) > 0
     for _ in range(tries):
         j = movable[rng.integers(0, len(movable))]
-        old, new, length, gpus = start[j], target(rng, jobs, start, j, pace), jobs.duration[j], jobs.gpus[j]
+        old, new, length, gpus = start[j], _draw_start(rng, jobs, start, j, pace), jobs.duration[j], jobs.gpus[j]
         if new < jobs.submit[j] or new > jobs.cutoff[j] or new == old:
             continue
-        most = (old - new - heat * np.log(1.0 - rng.random())) / penalty  # that is accepted, in GPUs too many
-        if most < -over and not fair:
+        limit = (old - new - temperature * np.log(1.0 - rng.random())) / penalty  # acceptable change of the excess
+        if limit < -excess and not is_fair:
             continue
-        gain_begin, gain_end, loss_begin, loss_end = exchanged(old, new, length)
-        allowed = MANY if fair else int(np.floor(most)) + min(over, gpus * (loss_end - loss_begin))
-        excess = _added(line.total, gain_begin, gain_end, gpus, capacity, allowed)
-        if excess > allowed:
+        gain_begin, gain_end, loss_begin, loss_end = _find_changes(old, new, length)
+        max_added = UNLIMITED if is_fair else int(np.floor(limit)) + min(excess, gpus * (loss_end - loss_begin))
+        change = _count_added(line.total, gain_begin, gain_end, gpus, capacity, max_added)
+        if change > max_added:
             continue
-        if over > 0:
-            excess -= _taken(line.total, loss_begin, loss_end, gpus, capacity)
-        if excess > most and not fair:
+        if excess > 0:
+            change -= _count_removed(line.total, loss_begin, loss_end, gpus, capacity)
+        if change > limit and not is_fair:
             continue
-        pool, change = shares.pool[j], 0.0
-        if fair:
-            change -= _fairness(line, gain_begin, gain_end, shares) + _fairness(line, loss_begin, loss_end, shares)
-        _hold_in_pool(line, pool, gain_begin, gain_end, gpus)
-        _hold_in_pool(line, pool, loss_begin, loss_end, -gpus)
-        if fair:
-            change += _fairness(line, gain_begin, gain_end, shares) + _fairness(line, loss_begin, loss_end, shares)
-            if change + penalty * excess > penalty * most:
-                _hold_in_pool(line, pool, gain_begin, gain_end, -gpus)
-                _hold_in_pool(line, pool, loss_begin, loss_end, gpus)
+        pool, cost = shares.pool[j], 0.0
+        if is_fair:
+            cost -= _evaluate_fairness(line, gain_begin, gain_end, shares) + _evaluate_fairness(
+                line, loss_begin, loss_end, shares
+            )
+        _add_pool_use(line, pool, gain_begin, gain_end, gpus)
+        _add_pool_use(line, pool, loss_begin, loss_end, -gpus)
+        if is_fair:
+            cost += _evaluate_fairness(line, gain_begin, gain_end, shares) + _evaluate_fairness(
+                line, loss_begin, loss_end, shares
+            )
+            if cost + penalty * change > penalty * limit:
+                _add_pool_use(line, pool, gain_begin, gain_end, -gpus)
+                _add_pool_use(line, pool, loss_begin, loss_end, gpus)
                 continue
         start[j] = new
-        over += excess
-        lead += new - old + change
-        if over == 0 and lead < -LEAST_GAIN:
+        excess += change
+        lead += new - old + cost
+        if excess == 0 and lead < -MIN_GAIN:
             lead = 0.0
             best[:] = start
-    return lead, over
+    return lead, excess
 
 
 @compiled
-def least_charges(jobs: Jobs, pool: IntArray, prices: FloatArray, use: FloatArray) -> float:
-    """Σ_j min_t (delay of j at t + price of the GPUs that it holds from t on); `use` (P, T) is that of these starts."""
-    pools, horizon = prices.shape
+def minimise_with_shares(jobs: Jobs, pool: IntArray, multipliers: FloatArray, use: FloatArray) -> float:
+    """Return Σ_j min_t (delay + n_j times the sum of the pool's multipliers while j runs); set `use` of the minimiser.
+
+    `pool` (J,) is the pool of each job; `multipliers` and `use` have shape (P, T).
+    """
+    pools, horizon = multipliers.shape
     total = np.zeros((pools, horizon + 1))
     for i in range(pools):
         for t in range(horizon):
-            total[i, t + 1] = total[i, t] + prices[i, t]
+            total[i, t + 1] = total[i, t] + multipliers[i, t]
             use[i, t] = 0.0
-    found = 0.0
+    value = 0.0
     for j in range(len(pool)):
         until, length, gpus = total[pool[j]], jobs.duration[j], jobs.gpus[j]
-        least, start = np.inf, jobs.submit[j]
+        minimum, start = np.inf, jobs.submit[j]
         for t in range(jobs.submit[j], jobs.cutoff[j] + 1):
-            charge = t - jobs.submit[j] + gpus * (until[t + length] - until[t])
-            if charge < least - 1e-12:
-                least, start = charge, t
-        found += least
+            cost = t - jobs.submit[j] + gpus * (until[t + length] - until[t])
+            if cost < minimum - 1e-12:
+                minimum, start = cost, t
+        value += minimum
         for t in range(start, start + length):
             use[pool[j], t] += gpus
-    return found
+    return value
 
 
 @compiled
-def project(prices: FloatArray, most: FloatArray) -> None:
-    """Put each column of `prices` (P, T) to the nearest point with prices >= 0 that add up to `most` (T,) or less."""
-    pools = len(prices)
+def project_columns(values: FloatArray, limit: FloatArray) -> None:
+    """Replace each column of `values` (P, T) by the nearest non-negative vector with sum at most `limit` (T,)."""
+    pools = len(values)
     ordered = np.empty(pools)
-    for t in range(prices.shape[1]):
+    for t in range(values.shape[1]):
         total = 0.0
         for i in range(pools):
-            prices[i, t] = max(prices[i, t], 0.0)
-            total += prices[i, t]
-            ordered[i] = -prices[i, t]
-        if total <= most[t]:
+            values[i, t] = max(values[i, t], 0.0)
+            total += values[i, t]
+            ordered[i] = -values[i, t]
+        if total <= limit[t]:
             continue
         ordered.sort()
-        total, cut = 0.0, 0.0
+        total, shift = 0.0, 0.0
         for k in range(pools):
             total -= ordered[k]
-            if -ordered[k] > (total - most[t]) / (k + 1):
-                cut = (total - most[t]) / (k + 1)
+            if -ordered[k] > (total - limit[t]) / (k + 1):
+                shift = (total - limit[t]) / (k + 1)
         for i in range(pools):
-            prices[i, t] = max(prices[i, t] - cut, 0.0)
+            values[i, t] = max(values[i, t] - shift, 0.0)
 
 
 class CountedStarts(NamedTuple):
-    """The open starts that rows count, as compiled code takes them.
+    """The open starts that rows count, for compiled code.
 
-    Open starts have places in order of job, with one more place behind those of each job. `first` (J + 1,): the first
-    place of each job; `delay`: that of the start at each place. Arrays of an entry each: the `row` counts the starts of
-    the `job` at the places from `low` to before `high` with a `weight`.
+    Open starts have positions in order of job, with one unused position after those of each job. `first` (J + 1,) is
+    the first position of each job, `delay` the delay at each position. The other arrays have one element per entry: the
+    `row` counts the starts of `job` at the positions from `low` to before `high` with a `weight`.
     """
 
     first: IntArray
@@ -505,28 +507,30 @@ class CountedStarts(NamedTuple):
 
 
 @compiled
-def cheapest_starts(entries: CountedStarts, prices: FloatArray, chosen: IntArray, over: FloatArray) -> float:
-    """Σ_j min (delay of a start + price of what it counts), less the rows' own; see `CountedStarts`.
+def find_cheapest_starts(
+    entries: CountedStarts, multipliers: FloatArray, chosen: IntArray, activity: FloatArray
+) -> float:
+    """Return Σ_j min (delay of a start + multipliers of the rows that count it); see `CountedStarts`.
 
-    `chosen` (J,): the places of the cheapest starts; `over` (R,): what these count is added to it.
+    `chosen` (J,) is set to the positions of the minimisers. Their row activities are added to `activity` (R,).
     """
     first, row, job, weight = entries.first, entries.row, entries.job, entries.weight
     low, high = entries.low, entries.high
     change = np.zeros(len(entries.delay) + 1)
     for e in range(len(row)):
-        price = prices[row[e]] * weight[e]
-        change[low[e]] += price
-        change[high[e]] -= price
-    found = 0.0
+        cost = multipliers[row[e]] * weight[e]
+        change[low[e]] += cost
+        change[high[e]] -= cost
+    value = 0.0
     for j in range(len(first) - 1):
-        charge, least, place = 0.0, np.inf, first[j]
+        cost, minimum, position = 0.0, np.inf, first[j]
         for k in range(first[j], first[j + 1] - 1):
-            charge += change[k]
-            if entries.delay[k] + charge < least - 1e-12:
-                least, place = entries.delay[k] + charge, k
-        found += least
-        chosen[j] = place
+            cost += change[k]
+            if entries.delay[k] + cost < minimum - 1e-12:
+                minimum, position = entries.delay[k] + cost, k
+        value += minimum
+        chosen[j] = position
     for e in range(len(row)):
         if low[e] <= chosen[job[e]] < high[e]:
-            over[row[e]] += weight[e]
-    return found
+            activity[row[e]] += weight[e]
+    return value

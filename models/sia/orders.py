@@ -1,78 +1,92 @@
-"""Enumeration of the orders in which jobs can start, for parts of few jobs or little delay.
+"""Enumeration of start sequences for components with few jobs or little delay (serial schedule generation).
 
-Schedules are made job by job, in order of starts, jobs of one start in order of their numbers. The next job starts at
-the first step, not before the last start, at which it fits beside the jobs that have started. All optimal schedules are
-among those:
+Jobs start one by one, in order of their starts; jobs with equal starts in order of their numbers. The next job starts
+at the first step, not before the last start, at which it fits next to the jobs that have started. This rule generates
+all optimal schedules:
 
-1. If a job of one could start earlier by this rule, it would hold steps at which no later job runs, in addition to some
-   of its own: it could start there in the schedule as a whole, which would be better.
-2. If a job's first start is at or past the end of another that could run by then and starts later, then that one could
-   run so instead, before all later jobs. So such a job is not the next one.
+1. If a job of an optimal schedule could start earlier by this rule, it would additionally occupy steps at which no
+   later job runs. It could thus start there in the complete schedule, which would be better.
+2. Suppose that a job starts at or after the step at which another job, which starts later, could have ended. Then the
+   other job could run before it instead. So the first job is not the next one.
 
-As jobs start, the first start of each of the others only grows: with these all delays together are a bound, and what is
-not below the best schedule's delay is left out.
+The first possible starts of the remaining jobs never decrease, so they give a lower bound on the delay. A branch is
+pruned if the bound is not below the delay of the best schedule.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from instances.arrays import IntArray
 from instances.compiled import compiled
 from instances.sia.arrays import OracleArrays
-from models.sia.kernels import Jobs, jobs_of
-from models.sia.presolve import alone
+from models.sia.kernels import Jobs, build_jobs
+from models.sia.presolve import isolate_jobs
 
-FAR = 1 << 60  # Behind all steps.
+FAR = 1 << 60  # later than every step
 
 
-def best_order(arrays: OracleArrays, chosen: IntArray, best: IntArray, most: int) -> tuple[IntArray, bool]:
-    """The best starts (N,) of the `chosen` jobs (N,) of a part, and whether they are proven.
+class Profile(NamedTuple):
+    """The use of GPUs at each level of the tree: intervals (begin, end, gpus) in order of time, `length` many."""
 
-    Those of `best` (J,), feasible, are returned where none are better within `most` looks at a stretch of use, and
-    some. The others hold GPUs wherever they start.
+    begin: IntArray
+    end: IntArray
+    gpus: IntArray
+    length: IntArray
+
+
+def enumerate_orders(arrays: OracleArrays, chosen: IntArray, best: IntArray, limit: int) -> tuple[IntArray, bool]:
+    """Search the start sequences of a component for its best schedule.
+
+    - `arrays`: the problem after presolve.
+    - `chosen`: jobs of the component, (N,).
+    - `best`: a feasible schedule of all jobs, (J,).
+    - `limit`: number of inspected intervals after which the search stops.
+
+    Returns the best starts of the component, (N,), and whether they are proven optimal.
     """
-    own, starts = alone(arrays, chosen, best)
-    proven = _enumerate(jobs_of(own), len(chosen), own.delay(starts), most, starts)
-    return starts[: len(chosen)], proven
+    own, starts = isolate_jobs(arrays, chosen, best)
+    is_proven = _search_orders(build_jobs(own), len(chosen), own.delay(starts), limit, starts)
+    return starts[: len(chosen)], is_proven
 
 
 @compiled
-def _enumerate(jobs: Jobs, count: int, delay: int, most: int, best: IntArray) -> bool:
-    """Whether all orders are gone through; `best`, of so much `delay`, is changed for better schedules.
+def _search_orders(jobs: Jobs, count: int, delay: int, limit: int, best: IntArray) -> bool:
+    """Improve `best`, a schedule with this `delay`; return whether all orders of the first `count` jobs are explored.
 
-    The use of GPUs is a list of stretches (begin, end, GPUs) at each level of the tree, in order of time.
+    All other jobs have a single start.
     """
     submit, duration, gpus, cutoff = jobs.submit, jobs.duration, jobs.gpus, jobs.cutoff
-    everybody, capacity = len(submit), jobs.capacity
-    begin = np.zeros((count + 1, 2 * everybody + 1), np.int64)
-    end, use, length = begin.copy(), begin.copy(), np.zeros(count + 1, np.int64)
-    for j in range(count, everybody):
-        length[0] = _hold(
-            begin[0], end[0], use[0], length[0], submit[j], duration[j], gpus[j], begin[1], end[1], use[1]
-        )
-        begin[0], end[0], use[0] = begin[1], end[1], use[1]
-    early = np.zeros((count + 1, count), np.int64)
-    early[0] = submit[:count]
-    order, left, place = (
-        np.zeros((count + 1, count), np.int64),
-        np.zeros(count + 1, np.int64),
-        np.zeros(count + 1, np.int64),
+    total_jobs, capacity = len(submit), jobs.capacity
+    shape = (count + 1, 2 * total_jobs + 1)
+    profile = Profile(
+        np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(count + 1, np.int64)
     )
-    now, last, bound, done = np.zeros(count + 1, np.int64), place - 1, place.copy(), place.copy()
-    until, started, start = place.copy(), np.zeros(count, np.bool_), np.zeros(count, np.int64)
-    level, new, looks = 0, True, 0
+    begin, end, use, length = profile
+    for j in range(count, total_jobs):
+        _add_job(profile, 0, submit[j], duration[j], gpus[j])
+        begin[0], end[0], use[0], length[0] = begin[1], end[1], use[1], length[1]
+    early = np.zeros((count + 1, count), np.int64)  # first possible start of each job, per level
+    early[0] = submit[:count]
+    order = np.zeros((count + 1, count), np.int64)  # remaining jobs in order of `early`
+    left, position = np.zeros(count + 1, np.int64), np.zeros(count + 1, np.int64)  # their number, and the next one
+    # Per level: the last start and its job, the lower bound, the delay of the started jobs, and the step of rule 2.
+    now, last, bound, done = np.zeros(count + 1, np.int64), position - 1, position.copy(), position.copy()
+    until, has_started, start = position.copy(), np.zeros(count, np.bool_), np.zeros(count, np.int64)
+    level, is_new, inspected = 0, True, 0
     while level >= 0:
-        if new:
-            new, fits, size, total, until[level] = False, True, 0, done[level], FAR
-            if looks > most:
+        if is_new:
+            is_new, fits, size, total, until[level] = False, True, 0, done[level], FAR
+            if inspected > limit:
                 return False
             for j in range(count):
-                if started[j]:
+                if has_started[j]:
                     continue
                 t = max(early[level, j], now[level])
                 for k in range(length[level]):
-                    looks += 1
+                    inspected += 1
                     if end[level, k] > t and use[level, k] + gpus[j] > capacity:
                         if begin[level, k] >= t + duration[j]:
                             break
@@ -87,14 +101,14 @@ def _enumerate(jobs: Jobs, count: int, delay: int, most: int, best: IntArray) ->
                     q -= 1
                 order[level, q] = j
                 size += 1
-            left[level], place[level], bound[level] = size, 0, total
+            left[level], position[level], bound[level] = size, 0, total
             if fits and total < delay and size == 1:
                 delay, j = total, order[level, 0]
                 start[j] = early[level, j]
                 best[:count] = start
             if not fits:
                 bound[level] = FAR
-        k = place[level]
+        k = position[level]
         if k < left[level]:
             j = order[level, k]
             t = early[level, j]
@@ -103,61 +117,42 @@ def _enumerate(jobs: Jobs, count: int, delay: int, most: int, best: IntArray) ->
         if k == left[level] or bound[level] >= delay or t >= until[level]:
             level -= 1
             if level >= 0:
-                started[last[level + 1]] = False
+                has_started[last[level + 1]] = False
             continue
-        place[level] += 1
+        position[level] += 1
         if t == now[level] and j < last[level]:
             continue
-        started[j], start[j], last[level + 1], now[level + 1] = True, t, j, t
+        has_started[j], start[j], last[level + 1], now[level + 1] = True, t, j, t
         done[level + 1] = done[level] + t - submit[j]
         early[level + 1] = early[level]
-        length[level + 1] = _hold(
-            begin[level],
-            end[level],
-            use[level],
-            length[level],
-            t,
-            duration[j],
-            gpus[j],
-            begin[level + 1],
-            end[level + 1],
-            use[level + 1],
-        )
-        level, new = level + 1, True
+        _add_job(profile, level, t, duration[j], gpus[j])
+        level, is_new = level + 1, True
     return True
 
 
 @compiled
-def _hold(
-    begin: IntArray,
-    end: IntArray,
-    use: IntArray,
-    length: int,
-    start: int,
-    duration: int,
-    gpus: int,
-    new_begin: IntArray,
-    new_end: IntArray,
-    new_use: IntArray,
-) -> int:
-    """The stretches of use with one more job, and their number; stretches may be of no length."""
-    count, at, stop = 0, start, start + duration
+def _add_job(profile: Profile, level: int, start: int, duration: int, gpus: int) -> None:
+    """Set the use at the next level to the use at this level plus one job."""
+    begin, end, use, new = profile.begin[level], profile.end[level], profile.gpus[level], level + 1
+    count, at, stop, length = 0, start, start + duration, profile.length[level]
     for k in range(length + 1):
         low = begin[k] if k < length else FAR
         high = end[k] if k < length else FAR
         gap = min(low, stop)
-        if at < gap:  # the job alone
-            new_begin[count], new_end[count], new_use[count] = at, gap, gpus
+        if at < gap:  # the job runs alone
+            profile.begin[new, count], profile.end[new, count], profile.gpus[new, count] = at, gap, gpus
             count, at = count + 1, gap
         if k == length:
             break
-        for first, behind, more in (
+        before, during, after = (
             (low, min(high, start), 0),
             (max(low, start), min(high, stop), gpus),
             (max(low, stop), high, 0),
-        ):
+        )
+        for first, behind, more in (before, during, after):
             if first < behind:
-                new_begin[count], new_end[count], new_use[count] = first, behind, use[k] + more
+                profile.begin[new, count], profile.end[new, count] = first, behind
+                profile.gpus[new, count] = use[k] + more
                 count += 1
         at = max(at, min(high, stop))
-    return count
+    profile.length[new] = count

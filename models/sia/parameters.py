@@ -1,4 +1,8 @@
-"""The constants of the exact method for `sia-oracle`, in one place."""
+"""Parameters of the exact method for `sia-oracle`. They affect its speed, never the validity of its bounds.
+
+A *round* is one round of cuts and search (`cutting_loop`). Time shares are shares of the remaining time. Temperatures
+are in mean job durations, penalties in steps of delay per excess GPU and step.
+"""
 
 from __future__ import annotations
 
@@ -7,207 +11,111 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class OracleParameters:
-    """The constants of the exact method; none changes what is proven, only how fast.
+    """Parameters of the exact method, grouped by its stages."""
 
-    Sizes:
+    # Sizes
+    max_starts: int = 5_000_000  # above this number of starts in all windows, no model is built
+    max_open_starts: int = 1_000_000  # above this number of open starts, HiGHS is not given the complete model
+    max_steps: int = 20_000_000  # above this horizon, no array over all steps is created
+    narrowing_starts: int = 1_000_000  # above this number of starts, a first schedule shortens the windows
+    max_units: int = 100_000  # units of GPUs that a row counts; keeps solver tolerances below one unit
+    small_weight: float = 1e-3  # below this fairness weight, costs are scaled to stay above solver tolerances
 
-    - `most_starts`: starts in all windows beyond which no model is built.
-    - `most_open_starts`: open starts beyond which the model of all starts is not built.
-    - `most_steps`: horizon beyond which no schedule is looked at step by step.
-    - `many_starts`: starts from which a good schedule is sought, and windows narrowed by it, before a model is built.
-    - `most_units`: most units of GPUs that a row counts, so that a solver's tolerances are below one unit.
-    - `small_weight`: fairness weights below this one are the unit of the time-indexed model's costs.
+    # Components
+    enumeration_jobs: int = 100  # largest component whose start sequences are enumerated
+    enumeration_limit: int = 60_000_000  # inspected intervals of the GPU use after which the enumeration stops
+    component_starts: int = 5_000  # largest component that is proven separately from the others
+    component_effort: int = 20  # limit of rounds, and of nodes, for such a component
 
-    Parts:
+    # Rounds of cuts and search
+    cutting_share: float = 0.5  # time share of the cuts of a round
+    searching_share: float = 0.4  # time share of the search of a round
+    cut_patience: int = 5  # iterations of cuts in which the bound has to gain `cut_patience_gain`
+    cut_patience_gain: float = 0.005  # required gain, as a share of the gap between schedule and bound
+    round_gain: float = 0.1  # share of the gap that a round has to close to be followed by another
+    min_search_gap: int = 20  # gap in steps from which on schedules are searched
+    draws: int = 24  # samples of the relaxation, of which the search takes the best
+    failures_few: int = 1  # consecutive searches without gain that end the search of a round
+    failures_first: int = 6  # the same before the cuts, with more than `max_tree_candidates`
+    failures_many: int = 40  # the same in a round, with more than `max_tree_candidates`
+    failures_last: int = 80  # the same after the last round, with more than `max_tree_candidates`
+    last_share: float = 0.95  # time share of the search after the last round
 
-    - `order_jobs`, `order_looks`: jobs of a part up to which all orders are tried, and looks at a stretch of use after
-      which that is given up.
-    - `part_starts`: starts in the windows of a part up to which it is tried by itself.
-    - `part_effort`: most turns, and most nodes, of such a try.
+    # Relaxation
+    bound_accuracy: float = 0.002  # column generation ends at this share of the gap between LP value and schedule
+    missing_row_share: float = 0.02  # violated rows that may remain then, as a share of the rows
+    max_new_columns: int = 3  # new columns per job and iteration, whose starts also differ by more than this number
+    max_new_rows: int = 12  # new capacity rows per overloaded interval and iteration
+    max_new_cuts: int = 300  # new cuts per iteration
+    tolerance: float = 1e-6  # smaller reduced costs, violations and LP values count as zero
 
-    Turns of cuts and search:
+    # Cuts
+    min_violation: float = 1e-3  # smallest violation of a cut, in units of one job
+    later_pieces: int = 3  # later pieces of a job paired with each piece, and cuts per overlapping job
+    interval_batch: int = 1_500  # intervals separated at once, which bounds memory
+    max_divisors: int = 16  # divisors tried
+    max_remainders: int = 64  # remainders tried per divisor
 
-    - `cutting_share`, `searching_share`: most shares of the time left for the cuts and for the search of one turn.
-    - `patience`, `patience_gain`: in so many rounds of cuts the bound has to gain this share of the distance between
-      schedule and bound, or the turn's cuts end.
-    - `turn_gain`: share of that distance that a turn has to gain to be followed by another.
-    - `worth_searching`: distance, in steps, from which schedules are sought.
-    - `draws`: starts drawn from the relaxation, of which the best are searched from.
-    - `failures_few`: searches in a row without a better schedule that end a turn's search.
-    - `failures_first`, `failures_many`, `failures_last`: the same where there are more candidate starts than
-      `moderate_candidates`: in the search before the cuts, in that of a turn, and in that behind the turns.
-    - `last_share`: most share of the time left for the search behind the turns.
+    # Tree over starts
+    max_tree_candidates: int = 12_000  # up to this number of candidate starts, the tree begins without more rounds
+    max_node_cuts: int = 2  # iterations of cuts per node
+    max_proof_nodes: int = 4_000  # nodes of a certificate
 
-    Relaxation:
+    # Large-neighbourhood search
+    first_tries: int = 200  # tries per job and batch, with fairness
+    tries: tuple[int, ...] = (20, 100, 500)  # the same without fairness, in successive searches
+    batches: int = 2  # annealing runs per search
+    warm: float = 0.4  # initial temperature of a batch
+    cold: float = 0.007  # final temperature of a batch
+    slice_tries: int = 10_000  # largest number of tries between two checks of the clock
+    slice_steps: float = 1e9  # largest number of array steps between two checks of the clock
+    moved_jobs: int = 20  # approximate number of jobs per try, for `slice_steps`
+    repairs: int = 1_000  # attempts to keep all cut-offs in a given order of jobs
+    repair_step: float = 0.7  # mean durations by which a late job moves forward in the order
+    move_sizes: tuple[int, ...] = (2, 4, 8, 12)  # numbers of jobs removed with a waiting job
+    relocation_share: float = 0.15  # share of tries that move a job to a distant position in the order of starts
+    max_between: int = 150  # jobs that such a try removes at most
+    move_repairs: int = 3  # attempts of a try to keep the cut-offs
 
-    - `bound_accuracy`: distance from bound to value at which column generation ends, as a share of the distance from
-      value to schedule.
-    - `missing_rows`: share of the rows that may still be missing then.
-    - `new_columns`: most new columns of a job in a round, and least distance between their starts.
-    - `new_rows`: most new rows of a stretch of overfull slots in a round.
-    - `new_cuts`: most new cuts in a round.
-    - `tolerance`: reduced costs and violations below this one are taken for none.
+    # Annealing with penalties
+    penalty_tries: int = 5_000  # tries per job
+    penalty_slices: int = 200  # temperatures, between which the clock is checked
+    penalty_steps: float = 1e8  # largest number of array steps at one temperature
+    penalty_warm: float = 2.0  # initial temperature
+    penalty_cold: float = 0.03  # final temperature
+    penalty_soft: float = 8.0  # initial penalty
+    penalty_hard: float = 200.0  # final penalty
+    penalty_pace: float = 0.4  # scale of small moves, in mean durations
+    fair_warm: tuple[float, ...] = (0.6, 0.3, 0.15, 0.08, 0.04)  # initial temperatures of the searches with fairness
+    fair_cold: float = 1e-3  # final temperature with fairness
+    fair_tries: int = 10_000  # tries per job with fairness
+    fair_penalty: float = 40.0  # constant penalty with fairness
 
-    Cuts:
+    # Elite search
+    elite_size: int = 8  # schedules kept
+    first_draws: int = 8  # first searches of a round, which begin with samples of the relaxation
+    elite_begin: tuple[float, float] = (0.4, 0.9)  # range of the share of temperatures that is skipped
+    elite_warm: float = 0.07  # initial temperature of the neighbourhood search that follows
+    elite_tries: int = 200  # tries per job of this neighbourhood search
+    draw_share: float = 0.1  # share of the later searches that also begin with samples
+    neighbourhood: tuple[float, float] = (1.2, 30.0)  # range of lengths of rescheduled intervals, in mean durations
+    min_elite_distance: float = 0.1  # smallest distance of kept schedules, as a share of the delay
 
-    - `least_violation`: violation, as a share of a job, from which a cut is added.
-    - `later_pieces`: later pieces of a job that each piece is paired with, and most cuts for one touching job.
-    - `intervals_at_once`: intervals that are separated together, which bounds memory.
-    - `most_divisors`, `most_remainders`: divisors, and remainders of each, that are tried.
-
-    Tree over starts:
-
-    - `moderate_candidates`: candidate starts up to which the tree begins without further turns.
-    - `node_cuts`: most rounds of cuts at a node.
-    - `proof_nodes`: most nodes of a certificate.
-
-    Neighbourhood search:
-
-    - `first_tries`: tries for each job in a batch, with fairness.
-    - `tries`: the same without, in the first search, and in those that follow one by one until the
-      schedule is near the bound.
-    - `batches`: batches of a search.
-    - `warm`, `cold`: temperatures at the start and the end of a batch, in mean durations.
-    - `slice_tries`, `slice_steps`: tries between two looks at the clock; fewer where they take more than so many steps.
-    - `moved_jobs`: jobs that a try moves, about.
-    - `repairs`, `repair_step`: attempts to keep all cut-offs in a given order of jobs, and mean durations by which a
-      late job is moved ahead.
-    - `sizes`: numbers of jobs, one of which is drawn, that a try takes out beside a job that waits.
-    - `elsewhere`, `most_between`: share of tries that move a job to a distant place in the order of starts, and most
-      jobs that such a try takes out.
-    - `try_repairs`: attempts of one try to keep the cut-offs by putting a late job first.
-
-    Annealing with penalties:
-
-    - `penalty_tries`: tries for each job.
-    - `penalty_slices`, `penalty_steps`: temperatures, between which the clock is looked at, and most steps of time that
-      the tries at one look at.
-    - `penalty_warm`, `penalty_cold`: temperatures at the start and the end, in mean durations.
-    - `penalty_soft`, `penalty_hard`: penalties for a GPU too many at the start and the end, in steps of delay a step.
-    - `penalty_pace`: scale of the moves of a job to a start near by, in mean durations.
-    - `fair_warm`, `fair_cold`, `fair_tries`, `fair_penalty`: with fairness, temperatures at the start of one search
-      each, at the end of all, tries for each job, and the penalty throughout.
-
-    Search among the best schedules:
-
-    - `elite`: most schedules that are kept.
-    - `first_draws`: searches of a turn that begin with starts drawn from the relaxation, before others begin with
-      schedules.
-    - `settled_begin`: least and most share of the temperatures that the annealing with penalties leaves out.
-    - `settled_warm`, `settled_tries`: temperature at the start of the neighbourhood search that follows, in mean
-      durations, and its tries for each job.
-    - `drawn`: share of the later searches that begin so all the same.
-    - `stretch`: least and most length, in mean durations, of a stretch of time that a search begins anew.
-    - `alike`: schedules whose starts differ by less than this share of the delay are alike: the better one is kept.
-
-    Volume algorithm, for prices with fairness in the objective and at the nodes of trees:
-
-    - `few_starts`, `most_priced_steps`: starts up to which, and steps beyond which, HiGHS is given the model with
-      fairness at once.
-    - `price_rounds`: most rounds with fairness.
-    - `node_rounds`: most rounds between two additions of rows and cuts at a node.
-    - `priced_starts`: open starts a job, on average, from which on a bound is sought so, and not by the linear program.
-    - `price_margin`: part of a step by which a bound is to exceed what is enough, before prices are rounded.
-    - `least_share`: share in the average from which a start counts.
-    - `least_excess`: excess, as a share of a job, from which the average is taken to break a row or a cut.
-    - `price_step`, `price_least_step`: first step, and the one at which the rounds end, as a share of Polyak's step.
-    - `price_growth`, `price_decay`, `price_failures`: factors of the step after a gain, and after so many failures.
-    - `price_weight`: weight of the latest subgradient in the direction.
-    """
-
-    most_starts: int = 5_000_000
-    most_open_starts: int = 1_000_000
-    most_steps: int = 20_000_000
-    many_starts: int = 1_000_000
-    most_units: int = 100_000
-    small_weight: float = 1e-3
-
-    order_jobs: int = 100
-    order_looks: int = 60_000_000
-    part_starts: int = 5_000
-    part_effort: int = 20
-
-    cutting_share: float = 0.5
-    searching_share: float = 0.4
-    patience: int = 5
-    patience_gain: float = 0.005
-    turn_gain: float = 0.1
-    worth_searching: int = 20
-    draws: int = 24
-    failures_few: int = 1
-    failures_first: int = 6
-    failures_many: int = 40
-    failures_last: int = 80
-    last_share: float = 0.95
-
-    bound_accuracy: float = 0.002
-    missing_rows: float = 0.02
-    new_columns: int = 3
-    new_rows: int = 12
-    new_cuts: int = 300
-    tolerance: float = 1e-6
-
-    least_violation: float = 1e-3
-    later_pieces: int = 3
-    intervals_at_once: int = 1_500
-    most_divisors: int = 16
-    most_remainders: int = 64
-
-    moderate_candidates: int = 12_000
-    node_cuts: int = 2
-    proof_nodes: int = 4_000
-
-    first_tries: int = 200
-    tries: tuple[int, ...] = (20, 100, 500)
-    batches: int = 2
-    warm: float = 0.4
-    cold: float = 0.007
-    slice_tries: int = 10_000
-    slice_steps: float = 1e9
-    moved_jobs: int = 20
-    repairs: int = 1_000
-    repair_step: float = 0.7
-    sizes: tuple[int, ...] = (2, 4, 8, 12)
-    elsewhere: float = 0.15
-    most_between: int = 150
-    try_repairs: int = 3
-
-    penalty_tries: int = 5_000
-    penalty_slices: int = 200
-    penalty_steps: float = 1e8
-    penalty_warm: float = 2.0
-    penalty_cold: float = 0.03
-    penalty_soft: float = 8.0
-    penalty_hard: float = 200.0
-    fair_penalty: float = 40.0
-    penalty_pace: float = 0.4
-    fair_warm: tuple[float, ...] = (0.6, 0.3, 0.15, 0.08, 0.04)
-    fair_cold: float = 1e-3
-    fair_tries: int = 10_000
-
-    elite: int = 8
-    first_draws: int = 8
-    settled_begin: tuple[float, float] = (0.4, 0.9)
-    settled_warm: float = 0.07
-    settled_tries: int = 200
-    drawn: float = 0.1
-    stretch: tuple[float, float] = (1.2, 30.0)
-    alike: float = 0.1
-
-    few_starts: int = 1_000
-    most_priced_steps: int = 1_000_000
-    price_rounds: int = 3_000
-    node_rounds: int = 200
-    priced_starts: int = 25
-    price_step: float = 0.1
-    price_least_step: float = 1e-4
-    price_growth: float = 1.1
-    price_decay: float = 0.7
-    price_failures: int = 10
-    price_weight: float = 0.1
-    price_margin: float = 0.01
-    least_share: float = 0.02
-    least_excess: float = 0.02
+    # Subgradient ascent (volume algorithm), with fairness and at nodes of the tree
+    fair_min_starts: int = 1_000  # up to this number of starts, HiGHS solves the model with fairness immediately
+    fair_max_steps: int = 1_000_000  # above this horizon, too
+    fair_ascent_rounds: int = 3_000  # iterations with fairness
+    node_ascent_rounds: int = 200  # iterations at a node between two additions of rows and cuts
+    ascent_starts_per_job: int = 25  # open starts per job from which on a node is bounded without linear programs
+    ascent_margin: float = 0.01  # steps above the target, so that rounding the multipliers does not lose the bound
+    min_average_share: float = 0.02  # smallest share of a start in the average solution that counts
+    min_average_excess: float = 0.02  # smallest violation of the average solution that counts, in units of one job
+    ascent_step: float = 0.1  # initial step length, as a share of Polyak's step
+    min_ascent_step: float = 1e-4  # step length at which the iterations end
+    ascent_growth: float = 1.1  # factor of the step length after a gain
+    ascent_decay: float = 0.7  # factor of the step length after `ascent_failures` iterations without gain
+    ascent_failures: int = 10  # iterations without gain before the step length decreases
+    ascent_weight: float = 0.1  # weight of the latest solution in the average
 
 
 DEFAULTS = OracleParameters()

@@ -1,16 +1,14 @@
-"""Presolve: windows no longer than any optimal schedule needs, and the parts into which the problem falls.
+"""Presolve: shorter windows and independent components; no optimal schedule is lost.
 
-No optimal schedule is lost. Let windows hold the starts of all optimal schedules, and let a step be *full* if the jobs
-that may hold GPUs at it, each with some start in its window, are too wide together.
+Suppose that the windows contain the starts of all optimal schedules. A step is *overloaded* if the jobs that can occupy
+it, each with some start in its window, exceed the capacity together.
 
-1. In an optimal schedule no job can start a step earlier by itself. A job that starts at t > s_j would also hold step
-   t - 1 then, which is too much there. So step t - 1 is full, and a window ends behind a full step or is s_j alone.
-2. A job *competes* at the full steps that it holds with some start in its window and not with some other. Jobs that
-   compete at one step are of one part. Jobs that compete nowhere start at s_j by 1. At a full step only jobs of one
-   part have a choice, and at other steps everything fits: the starts of each part can be chosen as if there were no
-   other.
-3. So an optimal schedule has no more delay in any part than a schedule at hand, and none of the part's jobs waits
-   longer than that.
+1. In an optimal schedule, no job can start one step earlier. A job with start t > s_j would then also occupy step t - 1
+   and exceed the capacity there. Hence t - 1 is overloaded: windows end right after an overloaded step, or at s_j.
+2. A job *competes* at the overloaded steps that it occupies with some of its starts but not with all. Jobs that compete
+   at a common step are in the same component. Jobs that compete nowhere start at s_j, by 1. At an overloaded step, only
+   jobs of one component have a choice, and all other steps have enough capacity. The components are thus independent.
+3. Hence no component has more delay in an optimal schedule than in a given schedule, and none of its jobs waits longer.
 """
 
 from __future__ import annotations
@@ -21,45 +19,51 @@ import numpy as np
 
 from instances.arrays import IntArray
 from instances.sia.arrays import OracleArrays
-from models.sia.rows import NOBODY
+from models.sia.rows import NO_JOB
 
 Ranges = tuple[IntArray, IntArray]
+NO_COMPONENT = NO_JOB  # the component of a job that competes nowhere
 
 
-def presolved(arrays: OracleArrays, best: IntArray) -> tuple[OracleArrays, IntArray, IntArray]:
-    """Arrays with cut-offs as early as is proven, the part of each job (J,), and the schedule with jobs of none at s_j.
+def presolve(arrays: OracleArrays, best: IntArray) -> tuple[OracleArrays, IntArray, IntArray]:
+    """Shorten the windows and divide the problem into independent components.
 
-    Parts are numbers from 0 on, NOBODY of a job that competes nowhere. Within the windows, the starts of a part fit if
-    they do beside what the other jobs hold wherever they start. `best` (J,), feasible, stays in the windows.
+    - `arrays`: the problem.
+    - `best`: a feasible schedule, (J,).
+
+    Returns the arrays with earlier cut-offs, the component of each job (J,), numbered from 0 or NO_COMPONENT, and the
+    schedule with all jobs outside components at s_j. Within the windows, the starts of a component are feasible if they
+    are feasible together with the steps that the other jobs occupy for all their starts.
     """
     cutoff = np.minimum(arrays.cutoff, arrays.submit + arrays.delay(best))
     while True:
-        before = cutoff = _behind_full_steps(arrays, cutoff, best)
-        part = _parts(arrays, cutoff)
-        best = np.where(part == NOBODY, arrays.submit, best)
-        waits = np.bincount(part + 1, best - arrays.submit)
-        waits[0] = 0  # of the jobs of no part
-        cutoff = np.minimum(cutoff, arrays.submit + waits.astype(np.int64)[part + 1])
+        before = cutoff = _shorten_windows(arrays, cutoff, best)
+        component = _find_components(arrays, cutoff)
+        best = np.where(component == NO_COMPONENT, arrays.submit, best)
+        delay = np.bincount(component + 1, best - arrays.submit)
+        delay[0] = 0  # jobs outside components
+        cutoff = np.minimum(cutoff, arrays.submit + delay.astype(np.int64)[component + 1])
         if (cutoff == before).all():
-            return replace(arrays, cutoff=cutoff), part, best
+            return replace(arrays, cutoff=cutoff), component, best
 
 
-def alone(arrays: OracleArrays, chosen: IntArray, best: IntArray) -> tuple[OracleArrays, IntArray]:
-    """The problem of the `chosen` jobs (N,) beside what others hold wherever they start, and the starts of `best` (J,).
+def isolate_jobs(arrays: OracleArrays, chosen: IntArray, best: IntArray) -> tuple[OracleArrays, IntArray]:
+    """Return the problem of the `chosen` jobs (N,) and its schedule according to `best` (J,).
 
-    The others are jobs with a single start, behind the chosen ones.
+    Other jobs occupy only the steps that they occupy for all their starts. They follow the chosen jobs in the arrays,
+    with a single start each.
     """
     submit, cutoff, duration = arrays.submit, arrays.cutoff, arrays.duration
-    held = duration - (cutoff - submit)  # steps that a job runs wherever it starts, from its cut-off on
+    occupied = duration - (cutoff - submit)  # steps that a job occupies for all its starts, from its cut-off on
     begin, end = submit[chosen].min(), (cutoff + duration)[chosen].max()
-    other = (held > 0) & (cutoff < end) & (cutoff + held > begin)
-    other[chosen] = False
-    others = np.flatnonzero(other)
+    is_other = (occupied > 0) & (cutoff < end) & (cutoff + occupied > begin)
+    is_other[chosen] = False
+    others = np.flatnonzero(is_other)
     jobs = np.concatenate([chosen, others])
     own = replace(
         arrays,
         submit=np.concatenate([submit[chosen], cutoff[others]]),
-        duration=np.concatenate([duration[chosen], held[others]]),
+        duration=np.concatenate([duration[chosen], occupied[others]]),
         gpus=arrays.gpus[jobs],
         cutoff=cutoff[jobs],
         origin=arrays.origin[jobs],
@@ -67,61 +71,63 @@ def alone(arrays: OracleArrays, chosen: IntArray, best: IntArray) -> tuple[Oracl
     return own, np.concatenate([best[chosen], cutoff[others]])
 
 
-def _full(arrays: OracleArrays, cutoff: IntArray, moments: IntArray) -> Ranges:
-    """The first step of each stretch of full steps, and the step behind it, with an end at each of the `moments`."""
-    times = np.concatenate([arrays.submit, cutoff + arrays.duration, moments])
+def _find_overloads(arrays: OracleArrays, cutoff: IntArray, breaks: IntArray) -> Ranges:
+    """Return begin and end of each interval of overloaded steps; intervals are split at the time points `breaks`."""
+    times = np.concatenate([arrays.submit, cutoff + arrays.duration, breaks])
     order = np.argsort(times, kind="stable")
-    change = np.concatenate([arrays.gpus, -arrays.gpus, np.zeros(len(moments), dtype=np.int64)])
-    held, times = np.cumsum(change[order])[:-1], times[order]
-    full = np.flatnonzero((held > arrays.capacity) & (times[1:] > times[:-1]))
-    return times[full], times[full + 1]
+    change = np.concatenate([arrays.gpus, -arrays.gpus, np.zeros(len(breaks), dtype=np.int64)])
+    demand, times = np.cumsum(change[order])[:-1], times[order]
+    overloaded = np.flatnonzero((demand > arrays.capacity) & (times[1:] > times[:-1]))
+    return times[overloaded], times[overloaded + 1]
 
 
-def _behind_full_steps(arrays: OracleArrays, cutoff: IntArray, best: IntArray) -> IntArray:
-    """Cut-offs (J,) that are submissions, or behind a full step, until no window is shorter for it."""
+def _shorten_windows(arrays: OracleArrays, cutoff: IntArray, best: IntArray) -> IntArray:
+    """Return cut-offs (J,) that are submissions or ends of overloaded steps, but not before `best`; see 1."""
     while True:
-        begin, end = _full(arrays, cutoff, cutoff[:0])
-        place = np.searchsorted(begin, cutoff)  # the stretches before this one begin before the cut-off
-        behind = np.minimum(cutoff, np.concatenate([[-1], end])[place])
-        found = np.maximum(behind, best)  # which submissions are before, and which may have been left as it was
-        if (found == cutoff).all():
+        begin, end = _find_overloads(arrays, cutoff, cutoff[:0])
+        last = np.concatenate([[-1], end])[
+            np.searchsorted(begin, cutoff)
+        ]  # end of the last interval that begins before
+        shorter = np.maximum(np.minimum(cutoff, last), best)  # `best` is never before the submission
+        if (shorter == cutoff).all():
             return cutoff
-        cutoff = found
+        cutoff = shorter
 
 
-def _parts(arrays: OracleArrays, cutoff: IntArray) -> IntArray:
-    """The part of each job (J,), NOBODY of a job that competes nowhere."""
-    submit, run_out = arrays.submit, arrays.submit + arrays.duration
-    begin, end = _full(arrays, cutoff, np.concatenate([cutoff, run_out]))
+def _find_components(arrays: OracleArrays, cutoff: IntArray) -> IntArray:
+    """Return the component of each job, (J,); NO_COMPONENT for jobs that compete nowhere."""
+    submit, earliest_end = arrays.submit, arrays.submit + arrays.duration
+    begin, end = _find_overloads(arrays, cutoff, np.concatenate([cutoff, earliest_end]))
 
-    def stretches(first: IntArray, behind: IntArray) -> Ranges:
-        """The stretches of full steps from some step to before another: the first one, and the one behind the last."""
+    def find_intervals(first: IntArray, behind: IntArray) -> Ranges:
+        """Return the indices [low, high) of the overloaded intervals in the steps from `first` to before `behind`."""
         return np.searchsorted(begin, first), np.maximum(np.searchsorted(end, behind, side="right"), 0)
 
-    early = stretches(submit, np.minimum(cutoff, run_out))
-    late = stretches(np.maximum(cutoff, run_out), cutoff + arrays.duration)
-    apart = cutoff <= run_out  # else the job may leave out any step of its window
-    early = early[0], np.where(apart, early[1], late[1])
-    late = np.where(apart, late[0], late[1]), late[1]
-    linked = np.zeros(len(begin) + 1, dtype=np.int64)  # how often a stretch goes with the next one
+    # A job competes before its cut-off and after its earliest end, or everywhere if it may avoid any step.
+    early = find_intervals(submit, np.minimum(cutoff, earliest_end))
+    late = find_intervals(np.maximum(cutoff, earliest_end), cutoff + arrays.duration)
+    is_split = cutoff <= earliest_end
+    early = early[0], np.where(is_split, early[1], late[1])
+    late = np.where(is_split, late[0], late[1]), late[1]
+    links = np.zeros(len(begin) + 1, dtype=np.int64)  # differences of the number of jobs that link neighbours
     for low, high in (early, late):
-        some = low < high
-        np.add.at(linked, low[some], 1)
-        np.add.at(linked, high[some] - 1, -1)
-    chain = np.concatenate([[0], np.cumsum(np.cumsum(linked[:-1]) == 0)])[: len(begin)]
-    union = list(range(len(chain)))
+        is_nonempty = low < high
+        np.add.at(links, low[is_nonempty], 1)
+        np.add.at(links, high[is_nonempty] - 1, -1)
+    chain = np.concatenate([[0], np.cumsum(np.cumsum(links[:-1]) == 0)])[: len(begin)]
+    parent = list(range(len(chain)))
 
-    def root(one: int) -> int:
-        while union[one] != one:
-            one = union[one]
-        return one
+    def find_root(node: int) -> int:
+        while parent[node] != node:
+            node = parent[node]
+        return node
 
     both = (early[0] < early[1]) & (late[0] < late[1])
     for one, other in zip(chain[early[0][both]].tolist(), chain[late[0][both]].tolist(), strict=True):
-        union[root(one)] = root(other)
-    found = np.full(len(submit), NOBODY)
+        parent[find_root(one)] = find_root(other)
+    component = np.full(len(submit), NO_COMPONENT)
     for low, high in (early, late):
-        some = low < high
-        found[some] = [root(k) for k in chain[low[some]].tolist()]
-    names, found = np.unique(found, return_inverse=True)
-    return found + (0 if NOBODY in names else 1) + NOBODY
+        is_nonempty = low < high
+        component[is_nonempty] = [find_root(k) for k in chain[low[is_nonempty]].tolist()]
+    names, component = np.unique(component, return_inverse=True)
+    return component + (0 if NO_COMPONENT in names else 1) + NO_COMPONENT

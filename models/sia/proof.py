@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
@@ -15,17 +16,15 @@ from models.sia.parameters import OracleParameters
 from models.sia.rows import StartColumns
 
 
-class BestSchedule:
-    """The `incumbent` of the problem of `arrays`, in steps, with `info` of the answer.
+class OracleProof:
+    """The incumbent of a problem with the `info` of the answer, and the effort: `rounds` of cuts and search, `nodes`.
 
-    Parameters:
-
-    - `arrays`: the problem in steps.
+    - `arrays`: the problem.
     - `options`: limits, gap, threads and seed.
-    - `report`: given each better schedule (J,), or `None`, with the bound, and each better bound, in steps.
-    - `clock`: the solve's clock.
+    - `report`: called with each better schedule (J,), or `None`, and the bound, and with each better bound, in steps.
+    - `clock`: clock of the solve.
     - `best`: a feasible schedule, (J,).
-    - `parameters`: constants of the method.
+    - `parameters`: parameters of the method.
     """
 
     def __init__(
@@ -40,11 +39,18 @@ class BestSchedule:
         self.arrays, self.options, self.clock, self.parameters = arrays, options, clock, parameters
         self.incumbent: Incumbent[IntArray, int] = Incumbent("minimize", clock, report, gap=options.gap, bound=0)
         self.info: dict[str, float] = {}
+        self.rng = np.random.default_rng(options.seed)
+        self.rounds = self.nodes = 0
         self.offer(best)
+
+    @cached_property
+    def columns(self) -> StartColumns:
+        """All columns; their rows may count GPUs in larger units than `arrays`."""
+        return StartColumns(coarse(self.arrays, self.parameters.max_units), self.arrays)
 
     @property
     def best(self) -> IntArray:
-        """The best schedule (J,)."""
+        """The best schedule, (J,)."""
         assert self.incumbent.solution is not None
         return self.incumbent.solution
 
@@ -61,43 +67,26 @@ class BestSchedule:
 
     @property
     def distance(self) -> int:
-        """Distance from bound to schedule, in steps."""
+        """Absolute gap between schedule and bound, in steps."""
         return self.delay - self.bound
 
     @property
     def closed(self) -> bool:
-        """Whether the gap asked for is closed."""
+        """Whether the requested gap is reached."""
         return self.incumbent.closed
 
-    def offer(self, starts: IntArray) -> None:
-        """Take a feasible schedule (J,) if no other was as good."""
-        self.incumbent.offer(self.arrays.delay(starts), starts.copy())
-
-    def raise_bound(self, bound: int) -> None:
-        """Take a proven bound, in steps, if no other was as good."""
-        self.incumbent.raise_bound(bound)
-
-
-class OracleProof(BestSchedule):
-    """A proof with `columns`, whose rows may be coarser than `arrays`, and its effort: `turns` and `nodes`."""
-
-    def __init__(
-        self,
-        arrays: OracleArrays,
-        options: Options,
-        report: Callable[[IntArray | None, int | None], None],
-        clock: Stopwatch,
-        best: IntArray,
-        parameters: OracleParameters,
-    ) -> None:
-        super().__init__(arrays, options, report, clock, best, parameters)
-        self.columns = StartColumns(coarse(arrays, parameters.most_units), arrays)
-        self.rng = np.random.default_rng(options.seed)
-        self.turns = self.nodes = 0
-
+    @property
     def limit(self) -> Termination | None:
-        """The limit that is reached, of time or of effort: turns of cuts and search, or nodes."""
+        """The limit that is reached: of time, or of effort in rounds or nodes."""
         if self.clock.expired:
             return "time_limit"
         effort = self.options.effort
-        return "effort_limit" if effort is not None and max(self.turns, self.nodes) >= effort else None
+        return "effort_limit" if effort is not None and max(self.rounds, self.nodes) >= effort else None
+
+    def offer(self, starts: IntArray) -> None:
+        """Store a feasible schedule (J,) if it is the best one so far."""
+        self.incumbent.offer(self.arrays.delay(starts), starts.copy())
+
+    def raise_bound(self, bound: int) -> None:
+        """Store a proven bound, in steps, if it is the best one so far."""
+        self.incumbent.raise_bound(bound)

@@ -1,6 +1,7 @@
-"""Columns and rows of the time-indexed model without Y: a column for each job and each start in the job's window.
+"""Columns and rows of the time-indexed model without Y: one column for each job and each start in the job's window.
 
-Rows Σ_j w_j (share of job j that holds an interval of slots) <= limit are capacity rows, and cuts.
+A row is Σ_j w_j z_j <= limit, where z_j is the share of job j that occupies an interval of steps. Rows are capacity
+rows and cuts.
 """
 
 from __future__ import annotations
@@ -13,15 +14,16 @@ from numpy.typing import NDArray
 from instances.arrays import BoolArray, IntArray
 from instances.sia.arrays import OracleArrays
 
-SCALE = 1 << 20  # Prices are rounded to multiples of 1/SCALE, so that bounds are evaluated in integers.
-FIXED = np.iinfo(np.int64).max // 8  # The charge of a closed column, which is above that of any other.
+SCALE = 1 << 20  # multipliers are multiples of 1/SCALE, so that bounds are evaluated in integers
+FIXED = np.iinfo(np.int64).max // 8  # cost of a closed column, which exceeds the cost of every open column
+NO_JOB = -1  # the overlapping job of a row that has none
 
 
 class StartColumns:
-    """The columns k = (job, start) in order of job, then start; arrays of shape (K,).
+    """Columns k = (job, start), ordered by job and start; arrays of shape (K,).
 
-    `open` tells which columns are not yet excluded. Without Y of Figure 19 no value changes, because Y is a sum of X.
-    `fine`: the problem, where `arrays` are coarser.
+    `open` marks the columns that are not excluded. Y of Figure 19 is a sum of X, so omitting it changes no value.
+    `fine` is the problem with exact GPUs, if the rows of `arrays` count them in larger units.
     """
 
     def __init__(self, arrays: OracleArrays, fine: OracleArrays | None = None) -> None:
@@ -35,93 +37,89 @@ class StartColumns:
         self.gpus: IntArray = arrays.gpus[self.job]
         self.open: BoolArray = np.ones(len(self.job), dtype=bool)
 
-    def of(self, starts: IntArray) -> IntArray:
-        """The column of each job in a schedule (J,)."""
+    def find_columns(self, starts: IntArray) -> IntArray:
+        """Return the column of each job in a schedule (J,)."""
         return self.offset[:-1] + starts - self.arrays.submit
 
-    def first_open(self) -> IntArray:
-        """The column of each job's first open start, (J,); the job's last column if none is open."""
+    def find_first_open(self) -> IntArray:
+        """Return the first open column of each job, (J,); the job's last column if all are closed."""
         delay = np.where(self.open, self.delay, FIXED)
         return self.offset[:-1] + np.minimum(np.minimum.reduceat(delay, self.offset[:-1]), np.diff(self.offset) - 1)
 
-    def every_job_open(self) -> bool:
-        """Whether each job has a start left."""
+    def has_open_starts(self) -> bool:
+        """Return whether every job has an open column."""
         return bool(np.logical_or.reduceat(self.open, self.offset[:-1]).all())
 
 
-def whole(prices: NDArray[np.float64]) -> IntArray:
-    """Prices rounded to multiples of 1/SCALE, times SCALE, none negative."""
-    return np.rint(np.maximum(prices, 0.0) * SCALE).astype(np.int64)
+def round_multipliers(multipliers: NDArray[np.float64]) -> IntArray:
+    """Return the multipliers, negative ones replaced by 0, in units of 1/SCALE and rounded to integers."""
+    return np.rint(np.maximum(multipliers, 0.0) * SCALE).astype(np.int64)
 
 
-def ceiling(bound: int) -> int:
-    """The least whole number of slots not below `bound` / SCALE."""
+def round_up(bound: int) -> int:
+    """Return the smallest integer number of steps that is at least `bound` / SCALE."""
     return -(-bound // SCALE)
-
-
-NOBODY = -1  # The touching job of a row that has none.
 
 
 @dataclass(frozen=True, eq=False)
 class IntervalRow:
-    """Σ_j weight_j z_j <= limit, where z_j sums X_jt over the starts with which j runs at all slots first..last.
+    """The row Σ_j weight_j z_j <= limit; z_j sums X_jt over the starts with which j runs at all steps first..last.
 
-    For job `touching` (NOBODY: for none) z_j sums the starts with which it runs at one of these slots at least. A row
-    that is rounded has a `divisor` and `members`, the jobs that are complemented.
+    For the job `overlapping` (NO_JOB if there is none), z_j sums the starts with which it runs at any of these steps.
+    A rounded row has a `divisor` and `members`, the complemented jobs. `weight` (J,) is non-negative.
     """
 
     first: int
     last: int
-    weight: IntArray  # (J,), none negative
+    weight: IntArray
     limit: int
-    touching: int = NOBODY
+    overlapping: int = NO_JOB
     divisor: int = 0
     members: tuple[int, ...] = ()
 
     @property
     def key(self) -> tuple[int, int, int, int, bytes]:
-        """Identity of a row: equal rows have equal keys."""
-        return self.first, self.last, self.touching, self.limit, self.weight.tobytes()
-
-    def starts(self, arrays: OracleArrays) -> tuple[IntArray, IntArray]:
-        """First and last start of each job that counts, (J,) each; none where the first is behind the last."""
-        low, high = starts_counted(arrays, [self])
-        return low[0], high[0]
+        """Identity of the row: equal rows have equal keys."""
+        return self.first, self.last, self.overlapping, self.limit, self.weight.tobytes()
 
 
-def starts_counted(arrays: OracleArrays, rows: list[IntervalRow]) -> tuple[IntArray, IntArray]:
-    """First and last start of each job that counts in each row, (R, J); none where the first is behind the last."""
-    first, last, job = np.array([(row.first, row.last, row.touching) for row in rows], dtype=np.int64).T
+Multipliers = list[tuple[IntervalRow, int]]
+"""Rows with positive multipliers, in units of 1/SCALE."""
+
+
+def find_counted_starts(arrays: OracleArrays, rows: list[IntervalRow]) -> tuple[IntArray, IntArray]:
+    """Return the first and the last start of each job that each row counts, (R, J); none if first > last."""
+    first, last, job = np.array([(row.first, row.last, row.overlapping) for row in rows], dtype=np.int64).T
     low = last[:, None] - arrays.duration + 1
     high = np.repeat(first[:, None], len(arrays.submit), axis=1)
-    row = np.flatnonzero(job != NOBODY)
+    row = np.flatnonzero(job != NO_JOB)
     low[row, job[row]] = first[row] - arrays.duration[job[row]] + 1
     high[row, job[row]] = last[row]
     return np.maximum(low, arrays.submit), np.minimum(high, arrays.cutoff)
 
 
-def capacity_row(arrays: OracleArrays, slot: int) -> IntervalRow:
-    """Constraint (12) at `slot`."""
-    return IntervalRow(slot, slot, arrays.gpus, arrays.capacity)
+def build_capacity_row(arrays: OracleArrays, step: int) -> IntervalRow:
+    """Return constraint (12) at `step`."""
+    return IntervalRow(step, step, arrays.gpus, arrays.capacity)
 
 
-def cover_row(arrays: OracleArrays, starts: IntArray, slot: int) -> IntervalRow:
-    """The extended cover inequality of jobs that `starts` run at `slot` and that are too wide together.
+def build_cover_row(arrays: OracleArrays, starts: IntArray, step: int) -> IntervalRow:
+    """Return an extended cover inequality for a schedule `starts` (J,) that exceeds the capacity at `step`.
 
-    One of these jobs has to stay away, and so has one of as many jobs that are all as wide as the widest of these.
+    The widest jobs that run at the step form the cover. Jobs at least as wide as the widest of them extend it.
     """
-    running = np.flatnonzero((starts <= slot) & (slot < starts + arrays.duration))
+    running = np.flatnonzero((starts <= step) & (step < starts + arrays.duration))
     running = running[np.argsort(-arrays.gpus[running], kind="stable")]
     size = int(np.searchsorted(np.cumsum(arrays.gpus[running]), arrays.capacity, side="right")) + 1
     weight = (arrays.gpus >= arrays.gpus[running[0]]).astype(np.int64)
     weight[running[:size]] = 1
-    return IntervalRow(slot, slot, weight, size - 1)
+    return IntervalRow(step, step, weight, size - 1)
 
 
 class Rows:
-    """A table of rows in the order of addition, and the starts that each row counts.
+    """A table of rows in order of insertion, with the starts that each row counts.
 
-    Arrays of shape (R, J): first and last start of a job that counts, and the job's `weight`, 0 where no start counts.
+    Arrays of shape (R, J): first and last counted start (`low`, `high`), and `weight`, 0 if the row counts no start.
     """
 
     def __init__(self, columns: StartColumns, rows: list[IntervalRow] | None = None) -> None:
@@ -136,58 +134,53 @@ class Rows:
 
     @property
     def limits(self) -> IntArray:
-        """Limits of the rows, (R,)."""
+        """Right-hand sides, (R,)."""
         return np.array([row.limit for row in self.rows], dtype=np.int64)
 
     def add(self, new: list[IntervalRow]) -> None:
-        """Append rows at the end of the table."""
+        """Append rows."""
         if not new:
             return
-        low, high = starts_counted(self.columns.arrays, new)
+        low, high = find_counted_starts(self.columns.arrays, new)
         weight = np.where(low <= high, np.array([row.weight for row in new]), 0)
         self.rows += new
         self.low, self.high = np.vstack([self.low, low]), np.vstack([self.high, high])
         self.weight = np.vstack([self.weight, weight])
 
-    def keep(self, which: BoolArray) -> None:
-        """Drop all rows but `which`, (R,)."""
-        self.rows = [row for row, kept in zip(self.rows, which, strict=True) if kept]
-        self.low, self.high, self.weight = self.low[which], self.high[which], self.weight[which]
+    def keep(self, chosen: BoolArray) -> None:
+        """Keep the rows marked in `chosen` (R,) and drop all others."""
+        self.rows = [row for row, is_chosen in zip(self.rows, chosen, strict=True) if is_chosen]
+        self.low, self.high, self.weight = self.low[chosen], self.high[chosen], self.weight[chosen]
 
-    def along(self, row: int, chosen: IntArray) -> IntArray:
-        """Coefficients of the columns `chosen` (N,) in a row."""
-        job, start = self.columns.job[chosen], self.columns.start[chosen]
-        inside = (self.low[row][job] <= start) & (start <= self.high[row][job])
-        return np.where(inside, self.weight[row][job], 0)
+    def evaluate_row(self, row: int, columns: IntArray) -> IntArray:
+        """Return the coefficients of `columns` (N,) in one row."""
+        job, start = self.columns.job[columns], self.columns.start[columns]
+        counts = (self.low[row][job] <= start) & (start <= self.high[row][job])
+        return np.where(counts, self.weight[row][job], 0)
 
-    def down(self, column: int) -> IntArray:
-        """Coefficients of a column in all rows, (R,)."""
+    def evaluate_column(self, column: int) -> IntArray:
+        """Return the coefficients of one column in all rows, (R,)."""
         job, start = self.columns.job[column], self.columns.start[column]
-        inside = (self.low[:, job] <= start) & (start <= self.high[:, job])
-        return np.where(inside, self.weight[:, job], 0)
+        counts = (self.low[:, job] <= start) & (start <= self.high[:, job])
+        return np.where(counts, self.weight[:, job], 0)
 
-    def charge(self, prices: IntArray) -> IntArray:
-        """Delay plus price of the rows, SCALE times, of each column (K,); `prices` (R,), SCALE times."""
+    def evaluate_lagrangian(self, multipliers: IntArray) -> tuple[int, IntArray, IntArray]:
+        """Return the Lagrangian bound, the cost of each column (K,), and the minimum cost of each job (J,).
+
+        Any non-negative multipliers (R,) of valid rows prove the bound Σ_j min_t cost(j, t) - Σ_r multiplier_r limit_r,
+        where a column costs its delay plus the multipliers of its coefficients. Closed columns cost FIXED. All values
+        are integers in units of 1/SCALE, so that no rounding error of a solver affects the bound.
+        """
         columns = self.columns
-        priced = np.flatnonzero(prices)
-        row, job = np.nonzero(self.weight[priced])
-        row = priced[row]
+        positive = np.flatnonzero(multipliers)
+        row, job = np.nonzero(self.weight[positive])
+        row = positive[row]
         shift = columns.offset[:-1][job] - columns.arrays.submit[job]
-        cost = prices[row] * self.weight[row, job]
+        cost = multipliers[row] * self.weight[row, job]
         change = np.zeros(len(columns.job) + 1, dtype=np.int64)
         np.add.at(change, self.low[row, job] + shift, cost)
         np.add.at(change, self.high[row, job] + shift + 1, -cost)
-        return SCALE * columns.delay + np.cumsum(change)[:-1]
-
-    def lagrangian(self, prices: IntArray) -> tuple[int, IntArray, IntArray]:
-        """The Lagrangian bound of `prices` (R,), the charge of each column (K,) and the least charge of each job (J,).
-
-        Any prices >= 0 of valid rows prove a bound: Σ_j min_t charge(j, t) less the price of all limits. A closed
-        column's charge is FIXED. All figures are SCALE times and integers, so that no rounding of a solver's can spoil
-        the bound.
-        """
-        columns = self.columns
-        charge = np.where(columns.open, self.charge(prices), FIXED)
-        least = np.minimum.reduceat(charge, columns.offset[:-1])
-        bound = sum(int(v) for v in least) - sum(int(p) * row.limit for p, row in zip(prices, self.rows, strict=True))
-        return bound, charge, least
+        cost = np.where(columns.open, SCALE * columns.delay + np.cumsum(change)[:-1], FIXED)
+        minimum = np.minimum.reduceat(cost, columns.offset[:-1])
+        limits = sum(int(p) * row.limit for p, row in zip(multipliers, self.rows, strict=True))
+        return sum(int(v) for v in minimum) - limits, cost, minimum

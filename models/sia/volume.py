@@ -1,7 +1,7 @@
-"""The volume algorithm (Barahona and Anbil, 2000): prices of a good Lagrangian bound, and an average of its solutions.
+"""The volume algorithm (Barahona and Anbil, 2000): multipliers of a good Lagrangian bound, and an average solution.
 
-Each round moves the prices along what an average of the cheapest solutions so far breaks. The average comes close to a
-solution of the linear program, whose prices these approach, in rounds that take no linear algebra.
+Each iteration moves the multipliers along the violations of an average of the Lagrangian solutions so far. The average
+approaches a solution of the linear program and the multipliers approach its duals, without any linear algebra.
 """
 
 from __future__ import annotations
@@ -16,65 +16,66 @@ from instances.arrays import FloatArray, IntArray
 from models.sia.parameters import OracleParameters
 from models.sia.rows import Rows
 
-LEAST_LEFT = 1e-100  # Shares are kept in units of what later solutions leave of the first one's.
-PATIENCE = 16  # Rounds between two looks at the clock.
+MIN_AVERAGE_SCALE = 1e-100  # below this factor, the average is rescaled to avoid underflow
+CLOCK_INTERVAL = 16  # iterations between two checks of the clock
 
 
-class PricedProblem(Protocol):
-    """A problem of which rows are priced."""
+class LagrangianProblem(Protocol):
+    """A Lagrangian relaxation with R relaxed rows."""
 
-    def cheapest(self, prices: FloatArray) -> tuple[float, FloatArray]:
-        """The bound of `prices` (R,), and by how much the cheapest solution breaks each row, (R,), a new array."""
+    def minimise(self, multipliers: FloatArray) -> tuple[float, FloatArray]:
+        """Return the bound of the multipliers (R,) and the row violations (R,) of the minimiser, as a new array."""
 
-    def project(self, prices: FloatArray) -> None:
-        """Put `prices` (R,) to the nearest ones that are allowed."""
+    def project(self, multipliers: FloatArray) -> None:
+        """Replace the multipliers (R,), in place, by the nearest feasible ones."""
 
-    def average(self, share: float) -> None:
-        """Take the last solution into the average, with this share."""
+    def update_average(self, weight: float) -> None:
+        """Add the last minimiser to the average solution with this weight."""
 
 
 def ascend(
-    problem: PricedProblem,
-    prices: FloatArray,
+    problem: LagrangianProblem,
+    multipliers: FloatArray,
     target: float,
     parameters: OracleParameters,
-    ended: Callable[[int, float], bool],
-) -> tuple[float, FloatArray]:
-    """The best bound found, and its prices (R,).
+    should_stop: Callable[[int, float], bool],
+) -> FloatArray:
+    """Return multipliers (R,) of the best bound found.
 
-    Parameters:
-
-    - `problem`: what is bounded.
-    - `prices`: the first prices, (R,).
-    - `target`: a value that the bound is not expected to exceed, at which the rounds end.
-    - `parameters`: steps and weights.
-    - `ended`: whether to end before a round, given its number and the best bound.
+    - `problem`: the Lagrangian relaxation.
+    - `multipliers`: initial multipliers, (R,).
+    - `target`: upper bound on the optimum; the iterations end when the bound reaches it.
+    - `parameters`: step lengths and weights.
+    - `should_stop`: called before an iteration with its index and the best bound.
     """
     p = parameters
-    best, over = problem.cheapest(prices)
-    problem.average(1.0)
-    step, failures, count, last = p.price_step, 0, 0, prices
-    while not (step < p.price_least_step or best >= target or ended(count, best)):
+    best, excess = problem.minimise(multipliers)
+    problem.update_average(1.0)
+    step, failures, count, last = p.ascent_step, 0, 0, multipliers
+    while not (step < p.min_ascent_step or best >= target or should_stop(count, best)):
         count += 1
-        norm = (over[(over > 0) | (last > 0)] ** 2).sum()
-        last = last + step * (target - best) / max(norm, 1e-9) * over
+        norm = (excess[(excess > 0) | (last > 0)] ** 2).sum()
+        last = last + step * (target - best) / max(norm, 1e-9) * excess
         problem.project(last)
-        bound, broken = problem.cheapest(last)
-        problem.average(p.price_weight)
+        bound, violation = problem.minimise(last)
+        problem.update_average(p.ascent_weight)
         if bound > best:
-            if (over * broken).sum() > 0:
-                step = min(2.0, step * p.price_growth)
-            best, prices, failures = bound, last, 0
+            if (excess * violation).sum() > 0:
+                step = min(2.0, step * p.ascent_growth)
+            best, multipliers, failures = bound, last, 0
         else:
             failures += 1
-            if failures == p.price_failures:
-                step, failures, last = step * p.price_decay, 0, prices
-        over = over + p.price_weight * (broken - over)
-    return best, prices
+            if failures == p.ascent_failures:
+                step, failures, last = step * p.ascent_decay, 0, multipliers
+        excess = excess + p.ascent_weight * (violation - excess)
+    return multipliers
 
 
-class StartPrices:
-    """Prices of `rows` where each job takes its cheapest open start; `share` (K,) is the average of the open starts."""
+class StartSubproblem:
+    """The Lagrangian relaxation of `rows`: every job takes its cheapest open start, and the starts are averaged.
+
+    Rows are divided by their norms, so that the multipliers of all rows move by comparable steps.
+    """
 
     def __init__(self, rows: Rows) -> None:
         from models.sia.kernels import CountedStarts  # compiled at first use, which takes seconds
@@ -89,55 +90,62 @@ class StartPrices:
         low = np.searchsorted(self.columns, rows.low[row, job] + shift) + job
         high = np.searchsorted(self.columns, rows.high[row, job] + shift + 1) + job
         weight = rows.weight[row, job].astype(float)
-        always = (low == first[job]) & (high == first[job + 1] - 1)
-        limits = rows.limits - np.bincount(row[always], weight[always], len(rows))
-        kept = (low < high) & ~always
-        row, job, low, high, weight = row[kept], job[kept], low[kept], high[kept], weight[kept]
-        self._scale = np.maximum(np.sqrt(np.bincount(row, weight**2, len(rows))), 1.0)
-        # Rows are divided by their lengths, so that steps of prices are alike in all.
-        self._over = -limits / self._scale
+        constant = (low == first[job]) & (high == first[job + 1] - 1)  # the row counts all open starts of the job
+        limits = rows.limits - np.bincount(row[constant], weight[constant], len(rows))
+        variable = (low < high) & ~constant
+        row, job, low, high, weight = row[variable], job[variable], low[variable], high[variable], weight[variable]
+        self._norm = np.maximum(np.sqrt(np.bincount(row, weight**2, len(rows))), 1.0)
+        self._constant = -limits / self._norm
         delay = np.zeros(int(first[-1]))
         delay[places] = columns.delay[self.columns]
-        self.entries = CountedStarts(first, delay, row, job, low, high, weight / self._scale[row])
+        self.entries = CountedStarts(first, delay, row, job, low, high, weight / self._norm[row])
         self.chosen: IntArray = np.zeros(len(first) - 1, dtype=np.int64)
-        self._share, self._places, self._left = np.zeros(len(delay)), places, 1.0
+        # The average is `_scale` times `_share`, so that an update changes one entry per job instead of all entries.
+        self._share, self._places, self._scale = np.zeros(len(delay)), places, 1.0
 
     def ascend(
-        self, prices: FloatArray, target: int, delay: int, clock: Stopwatch, parameters: OracleParameters
+        self, multipliers: FloatArray, target: int, delay: int, clock: Stopwatch, parameters: OracleParameters
     ) -> FloatArray:
-        """Prices (R,) of a better bound, from `prices` on; `target`: a bound that is enough, in steps."""
-        enough = target - 1 + parameters.price_margin
+        """Return multipliers (R,) of a better bound, found from initial `multipliers` (R,).
 
-        def ended(count: int, bound: float) -> bool:
-            return count >= parameters.node_rounds or bound >= enough or (count % PATIENCE == 0 and clock.expired)
+        - `target`: bound in steps at which the ascent may stop.
+        - `delay`: delay of the best schedule, in steps.
+        - `clock`: ends the ascent.
+        - `parameters`: iterations, step lengths and weights.
+        """
+        cutoff = target - 1 + parameters.ascent_margin
 
-        return ascend(self, prices * self._scale, float(max(delay, target)), parameters, ended)[1] / self._scale
+        def should_stop(count: int, bound: float) -> bool:
+            is_late = count % CLOCK_INTERVAL == 0 and clock.expired
+            return count >= parameters.node_ascent_rounds or bound >= cutoff or is_late
 
-    def average_above(self, least: float) -> tuple[IntArray, FloatArray]:
-        """The starts of which the average holds at least that share, columns' numbers, and the shares."""
-        share = self._left * self._share[self._places]
-        kept = share >= least
-        return self.columns[kept], share[kept]
+        return ascend(self, multipliers * self._norm, float(max(delay, target)), parameters, should_stop) / self._norm
 
-    def cheapest(self, prices: FloatArray) -> tuple[float, FloatArray]:
-        """The bound of `prices` (R,), and by how much the cheapest starts break each row, (R,)."""
-        from models.sia.kernels import cheapest_starts  # compiled at first use, which takes seconds
+    def read_average(self, min_share: float) -> tuple[IntArray, FloatArray]:
+        """Return the columns whose share in the average is at least `min_share`, and these shares, (N,) each."""
+        share = self._scale * self._share[self._places]
+        chosen = share >= min_share
+        return self.columns[chosen], share[chosen]
 
-        over = self._over.copy()
-        least = cheapest_starts(self.entries, prices, self.chosen, over)
-        return least + float(prices @ self._over), over
+    def minimise(self, multipliers: FloatArray) -> tuple[float, FloatArray]:
+        """Return the bound of the multipliers (R,), and the excess of the cheapest starts in each row, (R,)."""
+        from models.sia.kernels import find_cheapest_starts  # compiled at first use, which takes seconds
 
-    def project(self, prices: FloatArray) -> None:
-        """Make no price negative."""
-        np.maximum(prices, 0.0, out=prices)
+        excess = self._constant.copy()
+        minimum = find_cheapest_starts(self.entries, multipliers, self.chosen, excess)
+        return minimum + float(multipliers @ self._constant), excess
 
-    def average(self, share: float) -> None:
-        """Take the last starts into the average."""
-        if share == 1.0:
-            self._share[:], self._left = 0.0, 1.0
+    def project(self, multipliers: FloatArray) -> None:
+        """Replace negative multipliers by 0."""
+        np.maximum(multipliers, 0.0, out=multipliers)
+
+    def update_average(self, weight: float) -> None:
+        """Add the last starts to the average with this weight."""
+        if weight == 1.0:
+            self._share[:], self._scale = 0.0, 1.0
         else:
-            self._left *= 1.0 - share
-        self._share[self.chosen] += share / self._left
-        if self._left < LEAST_LEFT:
-            self._share *= self._left
-            self._left = 1.0
+            self._scale *= 1.0 - weight
+        self._share[self.chosen] += weight / self._scale
+        if self._scale < MIN_AVERAGE_SCALE:
+            self._share *= self._scale
+            self._scale = 1.0

@@ -76,11 +76,11 @@ def weakened() -> Iterator[None]:
         )
         patch("models.aryl.reclaim", "anneal_jobs", lambda sets, size, n_jobs, start, *given: set(start))
         patch(ListSearch, "improve", lambda self, first: first)
-        for where in ("models.sia.turns", "models.sia.time_indexed"):
+        for where in ("models.sia.cutting_loop", "models.sia.time_indexed"):
             patch(where, "improve", lambda arrays, starts, clock, **given: starts)
-            patch(where, "settle", lambda arrays, starts, clock, **given: (None, starts))
-        for where in ("models.sia.branching", "models.sia.turns"):
-            patch(where, "in_order", nothing)
+            patch(where, "anneal_with_penalties", lambda arrays, starts, clock, **given: (None, starts))
+        for where in ("models.sia.start_tree", "models.sia.cutting_loop"):
+            patch(where, "schedule_in_order", nothing)
         patch("models.sia.exact", "construct", lambda arrays, reserved, clock: reserved)
         yield
 

@@ -16,13 +16,13 @@ from instances.proofs.sia import SCALE, Delays, Shape, prove_oracle
 from instances.sia import Job, Pool, SiaOracle, five_jobs, synthetic
 from instances.sia.arrays import slot_arrays
 from models.sia import exact
-from models.sia.certificate import certificate
+from models.sia.certificate import certify_by_multipliers
 from tests.certificates.tampering import tampered_json
 
 
 def made(data: SiaOracle):
     result = exact(data)
-    return result, certificate(data, result.solution, result.bound, Options())
+    return result, certify_by_multipliers(data, result.solution, result.bound, Options())
 
 
 @st.composite
@@ -78,7 +78,7 @@ def test_a_tampered_proof_is_refused(seed: int, proofs):
 
 def test_a_limit_leaves_a_proof_of_less(proofs):
     data, result, _ = proofs[1]
-    found = certificate(data, result.solution, result.bound, Options(effort=1))
+    found = certify_by_multipliers(data, result.solution, result.bound, Options(effort=1))
     assert prove_oracle(data, found.text).bound == found.bound
     assert 0 < found.bound < result.bound
 
@@ -141,6 +141,6 @@ def test_what_has_no_certificate_says_why():
     data = five_jobs().data
     fair = data.model_copy(update={"fairness_weight": 1.0})
     with pytest.raises(NoCertificate, match="with fairness"):
-        certificate(fair, None, 0.0, Options())
+        certify_by_multipliers(fair, None, 0.0, Options())
     with pytest.raises(NoCertificate, match="without a schedule"):
-        certificate(data, None, 0.0, Options())
+        certify_by_multipliers(data, None, 0.0, Options())

@@ -19,11 +19,10 @@ from instances.proofs import NoCertificate
 from instances.proofs.sia import prove_local, prove_oracle
 from instances.sia import Job, Pool, SiaOracle, five_jobs, synthetic
 from models.sia import exact
-from models.sia.certificate import certificate
+from models.sia.certificate import certify_by_multipliers, local_certificate
 from models.sia.local_exact import local_exact
 from models.sia.parameters import DEFAULTS, OracleParameters
-from models.sia.price_derivation import in_vipr
-from models.sia.start_certificate import local_certificate
+from models.sia.price_derivation import convert_to_vipr
 from tests.attacks.small import oracle
 from tests.certificates.tampering import tampered_vipr
 from tests.certificates.vipr_check import Checker
@@ -34,7 +33,9 @@ from tests.sia_local_cases import crowded
 from tests.sia_optima import best_local, best_oracle, count_schedules, local_cutoffs
 
 FEW = Options(effort=200)
-BRANCHING = replace(DEFAULTS, patience=1, patience_gain=1e9, node_cuts=0, new_cuts=0)  # a tree without cuts
+BRANCHING = replace(
+    DEFAULTS, cut_patience=1, cut_patience_gain=1e9, max_node_cuts=0, max_new_cuts=0
+)  # a tree without cuts
 MANY, FEW_SCHEDULES = 20_000, 2_000  # schedules that are gone through
 
 
@@ -63,8 +64,8 @@ def test_prices_in_vipr_prove_what_they_prove_in_json(build: Callable[[int], Sia
     for seed in range(sample(20, 1_000)):
         data = build(seed)
         result = exact(data, FEW)
-        made = certificate(data, result.solution, result.bound, FEW, parameters)
-        written, content = in_vipr(data, made.text, result.solution), json.loads(made.text)
+        made = certify_by_multipliers(data, result.solution, result.bound, FEW, parameters)
+        written, content = convert_to_vipr(data, made.text, result.solution), json.loads(made.text)
         proven = prove_oracle(data, written.text).bound
         assert proven == written.bound == seen_by_both(written.text, content["slots"]) >= made.bound, seed
         if schedules(data) <= FEW_SCHEDULES and (best := best_oracle(data)) is not None:
@@ -87,7 +88,7 @@ def test_prices_of_the_delay_without_locality_are_proved_on_servers():
         made = local_certificate(data, result.solution, result.bound, FEW)
         if made.kind == "vipr":
             continue
-        written = in_vipr(data, made.text, result.solution)
+        written = convert_to_vipr(data, made.text, result.solution)
         proven = prove_local(data, written.text).bound
         assert proven == written.bound == seen_by_both(written.text, json.loads(made.text)["slots"]) >= made.bound
         if count_schedules(data, local_cutoffs(data)) <= MANY:
@@ -101,10 +102,10 @@ def written() -> tuple[SiaOracle, Fraction, str]:
     """A quarter of a day, in whose proof there are cuts, stages and a tree."""
     data = synthetic("base", 6, days=0.25, slot_minutes=5.0).data
     result = exact(data, FEW)
-    made = certificate(data, result.solution, result.bound, FEW, replace(BRANCHING, new_cuts=300))
+    made = certify_by_multipliers(data, result.solution, result.bound, FEW, replace(BRANCHING, max_new_cuts=300))
     assert '"divisor"' in made.text
     assert '"branch"' in made.text
-    return data, Fraction(result.objective), in_vipr(data, made.text, result.solution).text
+    return data, Fraction(result.objective), convert_to_vipr(data, made.text, result.solution).text
 
 
 def test_a_derivation_that_is_tampered_with_proves_nothing_false(written):
@@ -141,9 +142,9 @@ def test_too_many_starts_have_no_program():
     jobs = tuple(Job(id=f"j{k}", pool="p", submit=0, duration=1, gpus=1, latest_start=7_000) for k in range(3))
     data = SiaOracle(slot_minutes=1.0, pools=(Pool(name="p", gpus=1),), jobs=jobs)
     result = exact(data, FEW)
-    made = certificate(data, result.solution, result.bound, FEW)
+    made = certify_by_multipliers(data, result.solution, result.bound, FEW)
     with pytest.raises(NoCertificate, match="21,003 starts, more than 20,000"):
-        in_vipr(data, made.text, result.solution)
+        convert_to_vipr(data, made.text, result.solution)
 
 
 def test_the_command_writes_both_and_verifies_both(tmp_path: Path):

@@ -15,8 +15,8 @@ from instances.proofs.sia.start_program import StartProgram
 from instances.sia import Job, LocalJob, Pool, SiaLocalOracle, SiaOracle, five_jobs, six_jobs, synthetic
 from models.derivation import certified
 from models.sia import exact
+from models.sia.certificate import certificate, local_certificate
 from models.sia.local_exact import local_exact
-from models.sia.start_certificate import certificate, local_certificate
 from tests.certificates.tampering import tampered_vipr
 from tests.sampling import sample
 from tests.sia_local_cases import crowded

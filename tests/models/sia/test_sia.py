@@ -18,9 +18,9 @@ from tests.sia_optima import best_oracle
 
 LEAPS = count(0.0, 1e9)
 """A clock that leaps by thirty years at every look."""
-NO_ORDERS = replace(DEFAULTS, order_jobs=0)
+NO_ORDERS = replace(DEFAULTS, enumeration_jobs=0)
 """Constants that leave the proof to the relaxation."""
-NO_CUTS = replace(NO_ORDERS, patience=0, patience_gain=1e9)
+NO_CUTS = replace(NO_ORDERS, cut_patience=0, cut_patience_gain=1e9)
 """Constants that leave most of the proof to the tree."""
 
 
@@ -91,7 +91,7 @@ def test_rows_that_are_coarser_than_the_problem_are_made_up_for_by_covers(seed, 
     """A schedule that keeps rows in units of several GPUs may be too wide, and gets rows of its own until none is."""
     data = synthetic("base", seed, days=0.5).data
     for units in (3, 11):
-        result = exact(data, parameters=replace(parameters, most_units=units))
+        result = exact(data, parameters=replace(parameters, max_units=units))
         assert (result.status, result.objective, result.bound) == ("optimal", optimum, optimum)
 
 

@@ -13,17 +13,17 @@ from instances.options import ignore
 from instances.sia import synthetic
 from instances.sia.arrays import oracle_arrays
 from models.sia import exact
-from models.sia.fairness import fairness_of
-from models.sia.kernels import Shares, Timeline, anneal_with_penalties, jobs_of
+from models.sia.cutting_loop import EliteSearch
+from models.sia.fairness import build_fairness
+from models.sia.kernels import Shares, Timeline, anneal_at_penalty, build_jobs
 from models.sia.parameters import DEFAULTS
 from models.sia.proof import OracleProof
 from models.sia.relaxation import StartRelaxation
-from models.sia.search import construct, settle
-from models.sia.turns import EliteSearch
+from models.sia.search import anneal_with_penalties, construct
 
-ALWAYS = replace(DEFAULTS, moderate_candidates=0, worth_searching=1, order_jobs=0)
+ALWAYS = replace(DEFAULTS, max_tree_candidates=0, min_search_gap=1, enumeration_jobs=0)
 """Constants with which the search runs on small workloads too."""
-BRIEF = replace(DEFAULTS, penalty_tries=300, settled_tries=10, draws=4)
+BRIEF = replace(DEFAULTS, penalty_tries=300, elite_tries=10, draws=4)
 """Constants of a search that leaves much to the next one."""
 
 
@@ -46,8 +46,8 @@ def test_the_search_gains_and_keeps_feasible_schedules_that_are_not_alike_the_be
     assert all(arrays.feasible(kept) for kept in search.elite)
     assert delays == sorted(delays)
     for one, other in combinations(search.elite, 2):
-        assert np.abs(one - other).sum() >= BRIEF.alike * min(arrays.delay(one), arrays.delay(other))
-    assert 1 < len(delays) <= DEFAULTS.elite
+        assert np.abs(one - other).sum() >= BRIEF.min_elite_distance * min(arrays.delay(one), arrays.delay(other))
+    assert 1 < len(delays) <= DEFAULTS.elite_size
     assert delays[0] == search.proof.delay < before
 
 
@@ -79,12 +79,12 @@ def test_the_optimum_is_the_same_with_the_search(seed):
 def test_annealing_keeps_account_of_use_objective_and_excess(heat, penalty, weight):
     data = synthetic("base", 5, days=1, slot_minutes=5.0).data
     arrays = oracle_arrays(data)
-    fairness = fairness_of(data.model_copy(update={"fairness_weight": weight}), arrays)
+    fairness = build_fairness(data.model_copy(update={"fairness_weight": weight}), arrays)
     inverse = arrays.unit / fairness.owned if weight else np.zeros(0)
     shares = Shares(fairness.pool, inverse, fairness.free, np.append(fairness.weight, 0.0))
 
     def objective(starts):
-        return arrays.delay(starts) + float(fairness.weight @ fairness.stretch(arrays, starts))
+        return arrays.delay(starts) + float(fairness.weight @ fairness.evaluate_stretch(arrays, starts))
 
     def of_pools(starts):
         use = np.zeros((len(inverse), arrays.horizon + 1), dtype=np.int64)
@@ -99,7 +99,7 @@ def test_annealing_keeps_account_of_use_objective_and_excess(heat, penalty, weig
     lead, rng = objective(start) - objective(best), np.random.default_rng(7)
     for _ in range(5):
         how = lead, over, 2_000, 10.0, heat, penalty
-        lead, over = anneal_with_penalties(rng, jobs_of(arrays), shares, line, movable, start, best, *how)
+        lead, over = anneal_at_penalty(rng, build_jobs(arrays), shares, line, movable, start, best, *how)
     assert (start != arrays.submit).any()
     assert ((arrays.submit <= start) & (start <= arrays.cutoff)).all()
     assert (use == arrays.use(start)).all()
@@ -113,7 +113,7 @@ def test_annealing_with_little_heat_gives_up_neither_delay_nor_width():
     arrays = oracle_arrays(synthetic("base", 5, days=1, slot_minutes=5.0).data)
     first = construct(arrays, arrays.cutoff, Stopwatch())
     cold = replace(DEFAULTS, penalty_warm=1e-9, penalty_cold=1e-9)
-    found, last = settle(arrays, first, Stopwatch(), tries=200, parameters=cold)
+    found, last = anneal_with_penalties(arrays, first, Stopwatch(), tries=200, parameters=cold)
     assert found is not None
     assert arrays.feasible(last)
     assert arrays.delay(last) == arrays.delay(found) <= arrays.delay(first)

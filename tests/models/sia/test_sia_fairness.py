@@ -12,16 +12,18 @@ from instances import Stopwatch, check
 from instances.sia import Job, Pool, SiaOracle, synthetic
 from instances.sia.arrays import oracle_arrays, solution_of
 from models.sia import exact, literal, time_indexed
-from models.sia.fairness import close_columns, fairness_of, lagrangian_prices
+from models.sia.fairness import build_fairness, close_columns, find_multipliers
 from models.sia.parameters import DEFAULTS
 from models.sia.rows import StartColumns
-from models.sia.search import settle
+from models.sia.search import anneal_with_penalties
 from tests.attacks.families import PLAIN, faults
 from tests.sampling import sample
 from tests.sia_cases import schedules
 from tests.sia_optima import best_oracle
 
-ALWAYS = replace(DEFAULTS, few_starts=0, fair_tries=50, price_rounds=100)  # annealing and prices on any instance
+ALWAYS = replace(
+    DEFAULTS, fair_min_starts=0, fair_tries=50, fair_ascent_rounds=100
+)  # annealing and prices on any instance
 
 
 def _small(seed: int, fair_share: str) -> SiaOracle:
@@ -52,9 +54,9 @@ def test_prices_bound_every_schedule_and_exclude_none_of_at_most_the_objective()
     closed = 0
     for data in CASES:
         arrays = oracle_arrays(data)
-        fairness, columns, best = fairness_of(data, arrays), StartColumns(arrays), float(best_oracle(data))
+        fairness, columns, best = build_fairness(data, arrays), StartColumns(arrays), float(best_oracle(data))
         target = best / arrays.slot
-        prices = lagrangian_prices(arrays, fairness, target, Stopwatch(), ALWAYS)
+        prices = find_multipliers(arrays, fairness, target, Stopwatch(), ALWAYS)
         bound = close_columns(data, columns, fairness, prices, target)
         assert bound is not None
         assert bound * arrays.slot <= Fraction(best) * (1 + Fraction(1, 10**12))
@@ -62,7 +64,7 @@ def test_prices_bound_every_schedule_and_exclude_none_of_at_most_the_objective()
         for starts in product(*(range(s, m + 1) for s, m in zip(arrays.submit, arrays.cutoff, strict=True))):
             verdict = check(data, solution_of(data, arrays, np.array(starts)))
             if not verdict.violations and verdict.objective <= best:
-                assert columns.open[columns.of(np.array(starts))].all()
+                assert columns.open[columns.find_columns(np.array(starts))].all()
     assert closed > 0
 
 
@@ -72,8 +74,10 @@ def test_any_prices_prove_a_valid_bound(scale):
     rng = np.random.default_rng(0)
     for data in CASES[:25]:
         arrays = oracle_arrays(data)
-        fairness, best = fairness_of(data, arrays), float(best_oracle(data))
-        prices = lagrangian_prices(arrays, fairness, best / arrays.slot, Stopwatch(), replace(ALWAYS, price_rounds=0))
+        fairness, best = build_fairness(data, arrays), float(best_oracle(data))
+        prices = find_multipliers(
+            arrays, fairness, best / arrays.slot, Stopwatch(), replace(ALWAYS, fair_ascent_rounds=0)
+        )
         noise = rng.random(prices.shares.shape)
         wild = replace(prices, capacity=scale * rng.random(arrays.horizon), shares=prices.shares * (1 + noise))
         bound = close_columns(data, StartColumns(arrays), fairness, wild, best / arrays.slot)
@@ -92,7 +96,7 @@ def test_a_quarter_of_a_day_is_proven_as_by_the_literal_model(fair_share):
 def test_annealing_makes_a_schedule_of_starts_that_are_too_wide_together():
     arrays = oracle_arrays(synthetic("base", 3, days=0.5, slot_minutes=5.0).data)
     assert not arrays.feasible(arrays.submit)
-    runs = [settle(arrays, arrays.submit, Stopwatch(), seed=3, tries=2_000) for _ in range(2)]
+    runs = [anneal_with_penalties(arrays, arrays.submit, Stopwatch(), seed=3, tries=2_000) for _ in range(2)]
     (first, _), (second, _) = runs
     assert first is not None
     assert arrays.feasible(first)
@@ -101,7 +105,7 @@ def test_annealing_makes_a_schedule_of_starts_that_are_too_wide_together():
 
 def test_annealing_never_loses_the_schedule_that_it_is_given():
     arrays = oracle_arrays(synthetic("base", 4, days=0.5, slot_minutes=5.0).data)
-    found, _ = settle(arrays, arrays.cutoff, Stopwatch(), tries=1)
+    found, _ = anneal_with_penalties(arrays, arrays.cutoff, Stopwatch(), tries=1)
     assert found is not None
     assert arrays.delay(found) <= arrays.delay(arrays.cutoff)
 

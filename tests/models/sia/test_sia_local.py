@@ -14,13 +14,13 @@ from instances.errors import MalformedSolution
 from instances.sia import LocalJob, Pool, SiaLocalOracle, SiaOracle, six_jobs, synthetic
 from instances.sia.reservations import ServerJobs
 from models.sia import exact, local_exact, local_literal
-from models.sia.local_exact import LocalParameters, pack
+from models.sia.local_exact import LocalParameters, assign_servers
 from tests.sia_local_cases import crowded
 from tests.sia_optima import best_local
 
 KEEPING = (policies.local_fcfs, policies.local_sia_vc, policies.local_safe_ssf)
 OTHERS = (policies.local_hived, policies.local_sia_perfect, policies.local_sia_sliding)
-UNSEARCHED = LocalParameters(most_tries=0)
+UNSEARCHED = LocalParameters(max_tries=0)
 
 
 def small(seed: int) -> SiaLocalOracle:
@@ -102,15 +102,15 @@ def test_the_checker_tells_an_overfull_server_and_an_early_start():
 def test_servers_are_found_for_jobs_that_fit_and_none_for_those_that_do_not():
     submit, duration = np.array([0, 0, 0, 0, 2]), np.array([2, 4, 2, 4, 3])
     jobs = ServerJobs(submit, duration, np.array([4, 4, 4, 4, 8]), 2, 8)
-    found = pack(jobs, submit, 100)
+    found = assign_servers(jobs, submit, 100)
     assert found is not None
     assert found[0] == found[2] == found[4] != found[1] == found[3]
-    assert pack(jobs, np.array([0, 0, 0, 0, 1]), 100) is None
+    assert assign_servers(jobs, np.array([0, 0, 0, 0, 1]), 100) is None
 
 
 def test_a_limit_of_time_or_size_leaves_a_valid_bound():
     data = SiaLocalOracle.of(synthetic("base", 2, days=0.25).data)
-    full = local_exact(data, Options(effort=1), parameters=LocalParameters(most_tries=1, most_entries=1))
+    full = local_exact(data, Options(effort=1), parameters=LocalParameters(max_tries=1, max_entries=1))
     assert full.solved
     assert full.bound <= full.objective <= policies.local_sia_vc(data).objective
     short = local_exact(data, Options(time_limit=1e-3))

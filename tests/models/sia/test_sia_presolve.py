@@ -12,14 +12,14 @@ import pytest
 from instances.sia import synthetic
 from instances.sia.arrays import OracleArrays, oracle_arrays
 from models.sia import exact
-from models.sia.orders import best_order
+from models.sia.orders import enumerate_orders
 from models.sia.parameters import DEFAULTS
-from models.sia.presolve import alone, presolved
-from models.sia.rows import NOBODY
+from models.sia.presolve import isolate_jobs, presolve
+from models.sia.rows import NO_JOB
 from tests.sampling import sample
 from tests.sia_cases import made
 
-APART = replace(DEFAULTS, order_jobs=0, part_effort=1)
+APART = replace(DEFAULTS, enumeration_jobs=0, component_effort=1)
 """Constants with which parts are given up at once, and proven together."""
 
 
@@ -62,14 +62,14 @@ def _cases(count: int):
 def test_no_optimal_schedule_is_lost_and_parts_have_nothing_to_do_with_each_other():
     several = 0
     for arrays, at_hand, optima in _cases(sample(100, 1000)):
-        narrow, part, best = presolved(arrays, at_hand)
+        narrow, part, best = presolve(arrays, at_hand)
         assert arrays.feasible(best)
         assert arrays.delay(best) <= arrays.delay(at_hand)
         for starts in (best, *optima):
             assert (starts <= narrow.cutoff).all()
-            assert (starts == arrays.submit)[part == NOBODY].all()
+            assert (starts == arrays.submit)[part == NO_JOB].all()
         apart = [np.flatnonzero(part == name) for name in range(part.max() + 1)]
-        problems = [alone(narrow, chosen, best)[0] for chosen in apart]
+        problems = [isolate_jobs(narrow, chosen, best)[0] for chosen in apart]
         several += len(apart) > 1
         for starts in _schedules(narrow):
             fits = [
@@ -83,11 +83,11 @@ def test_no_optimal_schedule_is_lost_and_parts_have_nothing_to_do_with_each_othe
 def test_all_orders_have_the_optimum_and_few_prove_nothing_false():
     for arrays, at_hand, optima in _cases(sample(100, 1000)):
         everybody = np.arange(len(at_hand))
-        found, proven = best_order(arrays, everybody, at_hand, 10**6)
+        found, proven = enumerate_orders(arrays, everybody, at_hand, 10**6)
         assert proven
         assert arrays.feasible(found)
         assert arrays.delay(found) == arrays.delay(optima[0])
-        some, proven = best_order(arrays, everybody, at_hand, 3)
+        some, proven = enumerate_orders(arrays, everybody, at_hand, 3)
         assert arrays.feasible(some)
         assert not proven or arrays.delay(some) == arrays.delay(optima[0])
 
@@ -95,13 +95,13 @@ def test_all_orders_have_the_optimum_and_few_prove_nothing_false():
 def test_windows_of_a_schedule_with_idle_gaps_hold_it():
     """A job that could start earlier by itself, where nothing is full."""
     arrays = oracle_arrays(made(("p", 0, 3, 2), ("p", 0, 3, 2), ("q", 0, 2, 1), pools=(("p", 2), ("q", 2))))
-    narrow, part, best = presolved(arrays, arrays.cutoff)
+    narrow, part, best = presolve(arrays, arrays.cutoff)
     assert arrays.delay(best) == 3
-    assert (part == NOBODY).tolist() == (narrow.submit == narrow.cutoff).tolist()
+    assert (part == NO_JOB).tolist() == (narrow.submit == narrow.cutoff).tolist()
 
 
 @pytest.mark.parametrize(("seed", "optimum"), [(5, 37.0), (9, 105.0)])
 def test_parts_that_are_given_up_are_proven_together(seed, optimum):
-    for starts in (0, DEFAULTS.part_starts):
-        result = exact(synthetic("base", seed, days=0.5).data, parameters=replace(APART, part_starts=starts))
+    for starts in (0, DEFAULTS.component_starts):
+        result = exact(synthetic("base", seed, days=0.5).data, parameters=replace(APART, component_starts=starts))
         assert (result.status, result.objective, result.bound) == ("optimal", optimum, optimum)

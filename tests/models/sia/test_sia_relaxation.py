@@ -15,10 +15,10 @@ from instances.sia import Job, Pool, SiaOracle, synthetic
 from instances.sia.arrays import coarse, oracle_arrays
 from instances.sia.reservations import backfill
 from models.sia import build_literal, exact
-from models.sia.cuts import rounded
+from models.sia.cuts import round_row
 from models.sia.parameters import DEFAULTS
 from models.sia.relaxation import StartRelaxation
-from models.sia.rows import NOBODY, SCALE, Rows, StartColumns, capacity_row, cover_row
+from models.sia.rows import NO_JOB, SCALE, Rows, StartColumns, build_capacity_row, build_cover_row
 from tests.sia_cases import made
 from tests.sia_optima import best_oracle
 
@@ -26,11 +26,11 @@ from tests.sia_optima import best_oracle
 def test_the_lagrangian_bound_is_valid_for_any_prices():
     data = synthetic("base", 3, days=0.5).data
     columns, optimum = StartColumns(oracle_arrays(data)), exact(data).objective
-    rows = Rows(columns, [capacity_row(columns.arrays, t) for t in range(0, columns.arrays.horizon, 3)])
+    rows = Rows(columns, [build_capacity_row(columns.arrays, t) for t in range(0, columns.arrays.horizon, 3)])
     rng = np.random.default_rng(0)
     for share in (0.01, 0.1, 1.0):
         prices = np.rint(rng.random(len(rows)) * share * 0.15 * SCALE).astype(np.int64)
-        assert rows.lagrangian(prices)[0] <= optimum * SCALE
+        assert rows.evaluate_lagrangian(prices)[0] <= optimum * SCALE
 
 
 @given(
@@ -44,7 +44,7 @@ def test_rounding_cuts_off_no_set_of_jobs_that_fits(gpus, capacity, chosen, divi
     members = np.array([i for i in range(len(gpus)) if chosen[i] and gpus[i] % divisor], dtype=np.int64)
     if (sum(gpus[i] for i in members) - capacity) % divisor == 0:
         return  # nothing to round
-    row = rounded(np.array(gpus), capacity, members, divisor, (0, 0, NOBODY))
+    row = round_row(np.array(gpus), capacity, members, divisor, (0, 0, NO_JOB))
     assert (row.weight >= 0).all()
     for kept in product((0, 1), repeat=len(gpus)):
         if np.dot(kept, gpus) <= capacity:
@@ -69,12 +69,17 @@ def test_no_schedule_breaks_a_cut_and_cuts_raise_the_bound(variant, seed, days):
     assert relaxation.converge(far, Stopwatch())
     before, touching = relaxation.value, 0
     for _ in range(8):
-        if not relaxation.cut():
+        if not relaxation.add_cuts():
             break
-        touching += sum(row.touching != NOBODY for row in relaxation.rows.rows)
+        touching += sum(row.overlapping != NO_JOB for row in relaxation.rows.rows)
         assert relaxation.converge(far, Stopwatch())
         for starts in (_starts(best, data, arrays), *_schedules(arrays, 20)):
-            used = np.array([relaxation.rows.along(r, columns.of(starts)).sum() for r in range(len(relaxation.rows))])
+            used = np.array(
+                [
+                    relaxation.rows.evaluate_row(r, columns.find_columns(starts)).sum()
+                    for r in range(len(relaxation.rows))
+                ]
+            )
             assert (used <= relaxation.rows.limits).all()
     assert touching  # both kinds of cuts are among them
     assert before < relaxation.value <= best.objective + 1e-6
@@ -108,7 +113,7 @@ def test_starts_drawn_from_the_relaxation_are_starts_of_the_job():
     relaxation = StartRelaxation(StartColumns(arrays), arrays.cutoff)
     relaxation.converge(arrays.most, Stopwatch())
     rng = np.random.default_rng(0)
-    drawn = np.array([relaxation.sample(rng) for _ in range(50)])
+    drawn = np.array([relaxation.sample_starts(rng) for _ in range(50)])
     assert (drawn >= arrays.submit).all()
     assert (drawn <= arrays.cutoff).all()
     assert (drawn != drawn[0]).any()
@@ -121,13 +126,19 @@ def test_the_solution_stays_at_hand_when_cuts_drop_columns():
     columns, dropped = StartColumns(arrays), 0
     relaxation = StartRelaxation(columns, _starts(best, data, arrays))
     while relaxation.converge(arrays.delay(_starts(best, data, arrays)), Stopwatch()):
-        before = len(relaxation.chosen), relaxation.undecided(), relaxation.sample(np.random.default_rng(0)).tolist()
-        if not relaxation.cut():
+        before = (
+            len(relaxation.chosen),
+            relaxation.choose_branching(),
+            relaxation.sample_starts(np.random.default_rng(0)).tolist(),
+        )
+        if not relaxation.add_cuts():
             break
         dropped += before[0] - len(relaxation.chosen)
-        assert (relaxation.undecided(), relaxation.sample(np.random.default_rng(0)).tolist()) == before[1:]
+        assert (relaxation.choose_branching(), relaxation.sample_starts(np.random.default_rng(0)).tolist()) == before[
+            1:
+        ]
         assert not relaxation.converge(arrays.most, Stopwatch(0.0))
-        assert relaxation.undecided() == before[1]
+        assert relaxation.choose_branching() == before[1]
     assert dropped > 0
 
 
@@ -140,9 +151,9 @@ def test_a_cover_cuts_off_the_jobs_that_are_too_wide_together_and_no_set_that_fi
     if data is None:
         return
     arrays = oracle_arrays(data)
-    row = cover_row(arrays, arrays.submit, 0)
+    row = build_cover_row(arrays, arrays.submit, 0)
     assert row.weight.sum() > row.limit
-    few = coarse(arrays, DEFAULTS.most_units)
+    few = coarse(arrays, DEFAULTS.max_units)
     assert few.capacity <= 100_000
     for kept in product((0, 1), repeat=len(gpus)):
         if np.dot(kept, gpus) <= capacity:
@@ -164,7 +175,7 @@ def test_coarse_rows_may_close_all_starts_of_several_jobs():
             for i, (pool, submit, duration, gpus) in enumerate(jobs)
         ),
     )
-    coarse_rows = replace(DEFAULTS, most_units=2, order_jobs=0, part_starts=0, priced_starts=1)
+    coarse_rows = replace(DEFAULTS, max_units=2, enumeration_jobs=0, component_starts=0, ascent_starts_per_job=1)
     result = exact(data, parameters=coarse_rows)
     assert (result.status, result.objective, result.bound) == ("optimal", 7.0, 7.0)
     assert best_oracle(data) == 7

@@ -11,7 +11,7 @@ from instances.sia import five_jobs, synthetic
 from instances.sia.arrays import oracle_arrays
 from instances.sia.reservations import backfill
 from models.sia.parameters import DEFAULTS
-from models.sia.search import advance, improve, in_order
+from models.sia.search import advance, improve, schedule_in_order
 from tests.sia_cases import crowd
 
 
@@ -49,13 +49,13 @@ def test_the_search_ends_at_a_known_bound_and_with_the_clock():
 
 def test_jobs_in_a_given_order():
     arrays = oracle_arrays(five_jobs().data)
-    assert in_order(arrays, arrays.cutoff.astype(float)).tolist() == [0, 0, 2, 1, 3]
+    assert schedule_in_order(arrays, arrays.cutoff.astype(float)).tolist() == [0, 0, 2, 1, 3]
     nobody_can = oracle_arrays(crowd(5))
-    assert in_order(nobody_can, nobody_can.submit.astype(float)) is None
+    assert schedule_in_order(nobody_can, nobody_can.submit.astype(float)) is None
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_an_order_that_breaks_cutoffs_is_mended(seed):
     arrays = oracle_arrays(synthetic("base", seed, days=0.5).data)
-    starts = in_order(arrays, -arrays.cutoff.astype(float))  # the most urgent last
+    starts = schedule_in_order(arrays, -arrays.cutoff.astype(float))  # the most urgent last
     assert arrays.feasible(starts)

@@ -12,11 +12,11 @@ from instances.sia.arrays import oracle_arrays
 from models.sia import exact
 from models.sia.parameters import DEFAULTS
 from models.sia.relaxation import StartRelaxation
-from models.sia.rows import SCALE, Rows, StartColumns, ceiling
-from models.sia.volume import StartPrices
+from models.sia.rows import SCALE, Rows, StartColumns, round_up
+from models.sia.volume import StartSubproblem
 from tests.sia_cases import made
 
-ALWAYS = replace(DEFAULTS, priced_starts=0)
+ALWAYS = replace(DEFAULTS, ascent_starts_per_job=0)
 
 
 def drawn(seed):
@@ -50,10 +50,10 @@ def test_no_bound_with_cuts_is_above_the_optimum_and_none_of_less_delay_is_close
         relaxation = StartRelaxation(columns, arrays.cutoff, ALWAYS)
         for _ in range(6):
             assert relaxation.ascend(best + 1, best + 1, Stopwatch())
-            assert ceiling(relaxation.proven) <= best
-            relaxation.close(best + 1)
-            assert columns.every_job_open()
-            cut += relaxation.extend()
+            assert round_up(relaxation.last_bound) <= best
+            relaxation.close_columns(best + 1)
+            assert columns.has_open_starts()
+            cut += relaxation.extend_ascent()
     assert cut > 0
 
 
@@ -69,13 +69,13 @@ def test_prices_are_charged_as_in_integers():
     for _, _, arrays, _ in small(10, 200):
         relaxation = StartRelaxation(StartColumns(arrays), arrays.cutoff, ALWAYS)
         relaxation.ascend(arrays.most, arrays.most, Stopwatch())
-        relaxation.extend()
+        relaxation.extend_ascent()
         rows = Rows(relaxation.columns, relaxation._ascent[0])
         if not len(rows):
             continue
         relaxation.columns.open &= rng.random(len(relaxation.columns.open)) < 0.8
-        relaxation.columns.open[relaxation.columns.of(arrays.cutoff)] = True
+        relaxation.columns.open[relaxation.columns.find_columns(arrays.cutoff)] = True
         prices = rng.integers(0, SCALE, len(rows))
-        problem = StartPrices(rows)
-        found, _ = problem.cheapest(prices / SCALE * problem._scale)
-        assert abs(found - rows.lagrangian(prices)[0] / SCALE) < 1e-6
+        problem = StartSubproblem(rows)
+        found, _ = problem.minimise(prices / SCALE * problem._norm)
+        assert abs(found - rows.evaluate_lagrangian(prices)[0] / SCALE) < 1e-6
