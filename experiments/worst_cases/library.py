@@ -9,6 +9,7 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from experiments.harness.run import apply
 from experiments.harness.user_functions import resolve
 from experiments.papers import CERTIFIERS, METHODS, PAPERS, SPACES, library_sets
 from experiments.worst_cases.case import Case
-from experiments.worst_cases.space import Chosen
+from experiments.worst_cases.space import Chosen, Space
 from experiments.worst_cases.study import CASE
 from instances import Instance, Options, Result
 from instances.files import write_whole
@@ -54,7 +55,7 @@ class KnownCase:
     @property
     def instance(self) -> Instance[Any]:
         """The instance, which may be that of several cases."""
-        found: Instance[Any] | None = SPACES[self.problem][self.space]().instance(self.chosen)
+        found: Instance[Any] | None = _space(self.problem, self.space).instance(self.chosen)
         assert found is not None
         return found
 
@@ -88,6 +89,13 @@ class KnownCase:
             optimum=float(row["optimum"]),
             over_all=row["over_all"] == "yes",
         )
+
+
+@cache
+def _space(problem: str, name: str) -> Space:
+    """Return a space of the registry, which is made once for all of its cases."""
+    made: Space = SPACES[problem][name]()
+    return made
 
 
 def known_cases() -> list[KnownCase]:
