@@ -74,14 +74,20 @@ def problems_of(paper: str) -> list[str]:
     return [problem.name for problem in SPECS[paper].problems if problem.methods is not None]
 
 
+def reference_sets(quick: bool = False, problems: Sequence[str] = ()) -> tuple[InstanceSet, ...]:
+    """Return the instance sets that `gap_study` runs when it is given none.
+
+    Args:
+        quick: Draw fewer instances, for a smoke test.
+        problems: Draw only the sets of the papers that have one of these problems; without any, those of all papers.
+    """
+    papers = [paper for paper in PAPERS if not problems or set(problems) & set(problems_of(paper))]
+    return tuple(made for paper in papers for made in reference_sets_of(paper, quick))
+
+
 @cache
-def reference_sets(quick: bool = False) -> tuple[InstanceSet, ...]:
-    """The instance sets that `gap_study` runs when it is given none; `quick`: fewer instances, for a smoke test."""
-    return tuple(made for paper in PAPERS for made in reference_sets_of(paper, quick))
-
-
 def reference_sets_of(paper: str, quick: bool = False) -> Sequence[InstanceSet]:
-    """Those of one paper."""
+    """Return those of one paper."""
     found: Sequence[InstanceSet] = _part(paper, "reference").instance_sets(quick)
     return found
 

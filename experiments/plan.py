@@ -74,7 +74,7 @@ def sets_at(
     Where some are named they are of `problems` alone, and called by one of `names`, in which `*` stands for anything.
     Raises InputError for an unknown problem or set, and where no instance is left.
     """
-    return chosen_sets(from_paths(paths, ("all",)) if paths else reference_sets(quick), problems, names)
+    return chosen_sets(from_paths(paths, ("all",)) if paths else reference_sets(quick, problems), problems, names)
 
 
 def no_method(known: Iterable[str], name: str) -> InputError:

@@ -143,7 +143,7 @@ def _space(problem: str, within: str | None, like: str | None) -> Space:
     if within is not None and like is not None:
         raise InputError("--like: give --within or --like, not both")
     if like is not None:
-        return RepeatedEntries(chosen_sets(reference_sets(), (problem,), (like,))[0].instances[0])
+        return RepeatedEntries(chosen_sets(reference_sets(problems=(problem,)), (problem,), (like,))[0].instances[0])
     if within is not None and (within.endswith((".json", ".json.gz")) or Path(within).exists()):
         base = load(Path(within))
         if base.problem != problem:
