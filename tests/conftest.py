@@ -11,22 +11,28 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import settings
 
+from experiments.canvas import SAME
 from experiments.harness.warmup import compile_first, listed
 from instances import save
 from instances.eva import table_3
 
-settings.register_profile("gapwise", deadline=None)  # a solver takes its time, and the machine may be busy
-settings.load_profile("gapwise")
-
 # where bytecode is not kept, each of the suite's many processes compiles the whole project
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+GC = 50_000, 20, 20
+"""Thresholds of the garbage collector: with Python's own ones it takes a tenth of the time of the tests."""
+SAME["pdf.use14corefonts"] = True  # to cut out the used part of a font takes half the time of drawing a picture
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Ask for all cases if the long tests are asked for; compile kernels once before several workers run the suite."""
     if config.option.markexpr == "long":
         os.environ["GAPWISE_WHOLE"] = "1"
+    examples = 100 if os.environ.get("GAPWISE_WHOLE") else 30
+    settings.register_profile("gapwise", max_examples=examples, deadline=None)  # a solver takes its time
+    settings.load_profile("gapwise")
+    gc.disable()  # until the tests are collected: nothing of what is imported and collected goes away
     if not hasattr(config, "workerinput") and config.args == config.getini("testpaths"):
         compile_first([SimpleNamespace(kernels=tuple(listed()))], quiet=True, jobs=os.cpu_count() or 1)
 
@@ -44,6 +50,8 @@ def pytest_collection_finish() -> None:
     """Freeze imported modules and collected tests, so that no garbage collection during the tests scans them."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*GC)
+    gc.enable()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from experiments import api
-from experiments.canvas import canvas, from_zero, legend, logarithmic, titled
+from experiments.canvas import SAME, canvas, from_zero, legend, logarithmic, save_figure, titled
 from experiments.palette import COLOURS, KNOWN, ink_on, looks, things
 from experiments.papers import METHODS, ONLINE
 from instances import InputError
@@ -113,6 +113,16 @@ def test_svg_and_pdf_are_the_same_bytes_at_every_run(tmp_path: Path):
         kinds[seed] = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert set(kinds["1"]) == {"plan.svg", "plan.pdf"}
     assert kinds["1"] == kinds["2"]
+
+
+def test_a_pdf_holds_its_fonts_as_a_publisher_takes_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.delitem(SAME, "pdf.use14corefonts")  # see tests/conftest.py
+    figure, (axes,) = canvas(2, 2)
+    axes.set_title("one")
+    save_figure(figure, tmp_path / "plan.pdf")
+    made = (tmp_path / "plan.pdf").read_bytes()
+    assert b"/FontFile2" in made
+    assert b"/Type3" not in made
 
 
 def test_a_legend_is_below_all_axes_and_a_title_within_the_figure():
