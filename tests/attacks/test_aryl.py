@@ -10,7 +10,7 @@ from heuristics.aryl import afs, equal_split, gandiva, reclaim_greedy, reclaim_s
 from instances import better, check
 from instances.aryl import ArylElastic, ArylReclaim, ElasticJob, LoanedJob
 from models.aryl import exact, literal
-from tests.sampling import sample
+from tests.sampling import few, sample
 
 ANSWERS = sample(400, 1_000)
 HUGE, TINY = 10**9, 1e-9
@@ -142,7 +142,7 @@ def test_no_numbers_of_workers_are_better_than_the_bound_of_the_knapsack(seed: i
 
 
 @pytest.mark.parametrize("objective", ["mean-jct", "jct-reduction"])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", few(range(12), 3))
 def test_exact_and_literal_agree_on_the_ends_of_the_ranges(objective: str, seed: int):
     if seed not in fits(objective, range(seed, seed + 1)):
         pytest.skip("the base demands do not fit a billion GPUs")
@@ -171,7 +171,7 @@ def reclaim(seed: int) -> ArylReclaim:
     return ArylReclaim(servers=servers, jobs=tuple(jobs), reclaim=rng.choice([0, n, n // 2, n // 3]))
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", few(range(16), 4))
 def test_no_servers_are_better_than_the_bound_of_reclaiming_and_the_literal_model_agrees(seed: int):
     data, rng = reclaim(seed), random.Random(seed)
     proof = exact(data)

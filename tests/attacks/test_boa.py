@@ -148,5 +148,5 @@ def attack(seed: int, kind: tuple[int, str, bool], *, wild: bool, count: int = A
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("wild", [False, True], ids=["usual", "extreme"])
 def test_no_answer_that_passes_beats_a_bound(kind: tuple[int, str, bool], wild: bool) -> None:
-    for seed in range(sample(8, 20)):
+    for seed in range(sample(2, 20)):
         assert attack(seed, kind, wild=wild) is None

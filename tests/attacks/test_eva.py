@@ -16,7 +16,7 @@ from instances.gaps import agree, better
 from models.eva import exact, literal
 from tests.sampling import sample
 
-ANSWERS = sample(250, 1_000)
+ANSWERS = sample(100, 1_000)
 AMOUNTS = (0.0, 1e-9, 2e-9, 0.333333333, 0.333333334, 1.0, 1.000000001, 3.0, 1e9 - 1, 1e9)
 PRICES = (1e-9, 2e-9, 0.00015, 1.0, 1.000000001, 3.06, 1e9)
 SHARES = (0.0, 0.5, 0.95, 0.999999999, 1.0)
@@ -107,7 +107,7 @@ def mutated(data: EvaPacking, solution: dict[str, Any], draw: random.Random) -> 
 def attack(data: EvaPacking, seed: int, answers: int = ANSWERS) -> int:
     """Try to beat the bound of `exact`; how many answers the checker passed."""
     draw = random.Random(seed)
-    options = Options(time_limit=2.0)
+    options = Options(time_limit=0.5)
     heuristics = [f(data) for f in (full_reconfiguration, full_reconfiguration_first, no_packing)]
     known = (max if data.sense == "maximize" else min)(heuristics, key=lambda r: r.objective)
     results = [exact(data, options), exact(data, options, start=known.solution)]
@@ -136,7 +136,7 @@ def attack(data: EvaPacking, seed: int, answers: int = ANSWERS) -> int:
 
 @pytest.mark.parametrize("objective", ["cost", "net-saving"])
 def test_no_answer_beats_a_claimed_bound(objective):
-    cases = instances(objective, range(24))
+    cases = instances(objective, range(sample(12, 24)))
     assert len(cases) >= 8
     passed = [attack(data, seed) for seed, data in enumerate(cases)]
     assert sum(passed) > ANSWERS // 10 * len(cases)

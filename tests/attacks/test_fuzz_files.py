@@ -26,9 +26,10 @@ from tests.attacks.fuzz import (
 )
 from tests.attacks.mutants import bases, mutant, workload_bases
 from tests.commands import workers_copied
+from tests.sampling import sample
 
 FOUND = Path(__file__).with_name("found")
-FILES = int(os.environ.get("GAPWISE_FUZZ_FILES", "40"))
+FILES = int(os.environ.get("GAPWISE_FUZZ_FILES", sample(15, 40)))
 COPIES = int(os.environ.get("GAPWISE_FUZZ_TRACES", "60"))
 SEED = int(os.environ.get("GAPWISE_FUZZ_SEED", "1"))
 
@@ -48,7 +49,7 @@ def test_a_mutated_file_is_refused_in_one_line_or_solved_without_contradiction(t
     assert shown(failures) == []
     assert refused
     assert cases
-    failures, counts = run_files(cases, jobs=1)
+    failures, counts = run_files(cases, jobs=1, limit_s=0.5)
     assert counts["optimal"] > 0
     assert shown(lasting(cases, failures, jobs=1)) == []
 
@@ -74,7 +75,7 @@ def test_files_that_once_failed_are_refused_or_solved(tmp_path: Path):
     files = sorted(FOUND.glob("*.json"))
     assert files
     cases, _, failures = read_texts({file.stem: file.read_text() for file in files}, tmp_path)
-    found, _ = run_files(cases, jobs=1)
+    found, _ = run_files(cases, jobs=1, limit_s=0.5)
     assert shown(failures + lasting(cases, found, jobs=1)) == []
 
 

@@ -14,9 +14,10 @@ from experiments.papers import BUILDERS, METHODS
 from instances import InputError, Instance, Options
 from models.literal import write_model
 from tests.attacks.small import CONVEX, NET_SAVING, READINGS, examples
+from tests.sampling import sample
 
 SCIP = Path(__file__).with_name("scip.py")
-SEEDS = 12
+SEEDS = sample(3, 12)
 
 
 def exact_optimum(instance: Instance) -> float:

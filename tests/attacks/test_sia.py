@@ -109,7 +109,7 @@ def too_wide(data):
 @pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.parametrize("kind", [small, wide, long, equal])
 def test_no_answer_that_the_checker_passes_is_better_than_a_bound(kind, weight, fair_share):
-    for seed in range(2):
+    for seed in range(sample(1, 2)):
         rng = random.Random(f"{kind.__name__} {weight} {fair_share} {seed}")
         data = kind(rng, fairness_weight=weight, fair_share=fair_share)
         result = attack(data, rng)

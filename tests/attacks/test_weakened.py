@@ -16,8 +16,8 @@ from models.kubernetes import exact_consolidation
 from tests.attacks.weakened import NAMES, attack_weakened, weakened
 from tests.sampling import sample
 
-COUNT = int(os.environ.get("GAPWISE_WEAKENED", sample(2, 50)))
-SEED = int(os.environ.get("GAPWISE_WEAKENED_SEED", "0"))
+COUNT = int(os.environ.get("GAPWISE_WEAKENED", sample(1, 50)))
+SEED = int(os.environ.get("GAPWISE_WEAKENED_SEED", "1"))
 
 
 @pytest.mark.parametrize("name", NAMES)
