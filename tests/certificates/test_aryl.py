@@ -23,11 +23,12 @@ from models.aryl import exact
 from models.aryl.certificate import certificate
 from tests.aryl_cases import elastic, losses, reclaims
 from tests.certificates.tampering import tampered_vipr
+from tests.sampling import few, sample
 
 FEW = Options(effort=200)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=sample(10, 20), deadline=None)
 @given(elastic("jct-reduction"))
 def test_the_knapsack_of_an_instance_has_its_solutions_and_objectives(data):
     program = knapsack_program(data)
@@ -39,7 +40,7 @@ def test_the_knapsack_of_an_instance_has_its_solutions_and_objectives(data):
             assert float(program.value(point)) == verdict.objective
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=sample(10, 20), deadline=None)
 @given(reclaims(6, 6))
 def test_the_program_of_reclaiming_has_its_solutions_and_objectives(data):
     program = reclaim_program(data)
@@ -52,7 +53,7 @@ def test_the_program_of_reclaiming_has_its_solutions_and_objectives(data):
             assert not all(row.holds({i: v for i, v in point.items() if i != hit[0]}) for row in program.rows)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=sample(10, 30), deadline=None)
 @given(losses(5, 4))
 def test_the_program_of_losses_has_its_solutions_and_objectives_and_is_proved(data):
     program, best = reclaim_program(data), None
@@ -70,7 +71,7 @@ def test_the_program_of_losses_has_its_solutions_and_objectives_and_is_proved(da
     assert float(made.bound) == pytest.approx(float(best), rel=1e-6)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=sample(10, 20), deadline=None)
 @given(elastic("jct-reduction"))
 def test_every_knapsack_is_proved(data):
     result = exact(data)
@@ -87,7 +88,7 @@ def test_every_knapsack_is_proved(data):
     assert made.bound >= Fraction(best) * (1 - Fraction(1, 10**12))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=sample(10, 20), deadline=None)
 @given(reclaims(6, 6))
 def test_every_reclaiming_is_proved(data):
     result = exact(data)
@@ -111,7 +112,7 @@ def test_a_tree_that_a_limit_cuts_off_proves_less():
     assert prove_reclaim(data, made.text).bound == made.bound < result.objective
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", few(range(40), 10))
 def test_a_tampered_proof_is_refused(seed: int, proofs):
     data, text, prove = proofs[seed % 2]
     with pytest.raises((CheckFailed, InputError)):

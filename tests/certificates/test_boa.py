@@ -20,6 +20,7 @@ from models.boa.certificate import certificate
 from tests.boa_cases import allocations
 from tests.boa_optima import best_paths
 from tests.certificates.tampering import tampered_json
+from tests.sampling import sample
 
 
 def made(data: BoaAllocation):
@@ -42,7 +43,7 @@ def test_the_widest_run_that_a_budget_affords(curve: Curve, pause: Fraction, hou
     assert _affordable(curve, Fraction(1), Fraction(pause), Fraction(hours)) == widest
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=sample(10, 20), deadline=None)
 @given(allocations())
 def test_the_certificate_of_whole_widths_proves_the_optimum(data):
     _, found = made(data)
@@ -51,7 +52,7 @@ def test_the_certificate_of_whole_widths_proves_the_optimum(data):
     assert found.bound <= Fraction(best_paths(data)) * (1 + Fraction(1, 10**14))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=sample(10, 20), deadline=None)
 @given(allocations(types=2, most_epochs=2))
 def test_the_certificate_with_several_types_is_no_better_than_any_policy(data):
     result, found = made(data)
@@ -68,7 +69,7 @@ CURVES = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=sample(20, 60), deadline=None)
 @given(CURVES, st.integers(1, 50), st.integers(1, 50), st.sampled_from([1, 3, 8, 40]), st.booleans())
 def test_the_least_length_is_that_of_the_best_of_many_widths(curve, value, price, most, whole):
     found = float(least_length(curve, Fraction(value), Fraction(price), most, whole))

@@ -18,6 +18,7 @@ from models.boa import exact
 from models.boa.certificate import certificate
 from tests.boa_cases import real_widths
 from tests.certificates.tampering import tampered_json
+from tests.sampling import few
 
 
 def made(data: BoaAllocation, options: Options = Options()):
@@ -41,7 +42,7 @@ def float_length(data: BoaAllocation, i: int, kind: int, first: int, after: int,
     return (value + price * c.arrivals_per_hour * t.price * width) * hours
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", few(range(12), 5))
 def test_the_least_length_of_a_run_is_that_of_the_best_of_many_widths(seed: int):
     data = real_widths(seed, types=1 + seed % 2)
     price = Fraction(1, 3 + seed)
@@ -79,7 +80,7 @@ def test_every_partition_obeys_a_decision_or_its_opposite():
                 assert sorted(obeyed) == [False, True]
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", few(range(16), 6))
 def test_the_certificate_proves_the_bound_and_no_more(seed: int):
     data = real_widths(100 + seed, types=1 + seed % 2)
     result, found = made(data)

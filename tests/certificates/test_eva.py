@@ -22,6 +22,7 @@ from models.eva.certificate import PricedTree, certificate, grown_by_method
 from models.eva.configuration import configuration
 from tests.certificates.tampering import tampered_json
 from tests.eva_cases import best_packing, kind, packing, packings, random_packing, requests, task
+from tests.sampling import few
 
 FEW = Options(effort=300)
 
@@ -73,7 +74,7 @@ def test_every_packing_is_proved(data):
     assert float(made.bound) <= best_packing(data) + 1e-9
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", few(range(8), 3))
 def test_packings_by_several_resources_and_families_are_proved(seed: int):
     data = random_packing(seed).data
     result = exact(data)
@@ -129,7 +130,7 @@ def tree():
     return data, certificate(data, result.solution, result.bound, Options()).text, result
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", few(range(40), 12))
 def test_a_tampered_proof_is_refused(seed: int, tree):
     data, text, _ = tree
     with pytest.raises((CheckFailed, InputError)):

@@ -20,11 +20,12 @@ from models.eva.certificate import certificate
 from tests.certificates.tampering import tampered_vipr
 from tests.eva_cases import best_packing, packings, requests
 from tests.eva_constrained_cases import FIELDS, best_by_enumeration, random_constrained
+from tests.sampling import few, sample
 
 FEW = Options(effort=200)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=sample(10, 30), deadline=None)
 @given(packings("net-saving"))
 def test_the_patterns_are_all_that_save(data: EvaPacking):
     program, book = SavingProgram(data), Book(data)
@@ -41,7 +42,7 @@ def test_the_patterns_are_all_that_save(data: EvaPacking):
         assert program.nets.get(pattern, Fraction(0)) == max(net, Fraction(0))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=sample(10, 25), deadline=None)
 @given(packings("net-saving"))
 def test_every_net_saving_is_proved_and_is_that_of_enumeration(data: EvaPacking):
     result, best = exact(data), best_packing(data)
@@ -74,7 +75,7 @@ def test_a_packing_is_a_point_of_the_program_at_its_net_saving(proof):
     assert float(program.program().value(point)) == check(data, result.solution).objective
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", few(range(24), 8))
 def test_a_tampered_proof_is_refused(seed: int, proof):
     data, _, made = proof
     with pytest.raises((CheckFailed, InputError)):
@@ -117,7 +118,7 @@ def test_a_packing_with_limits_is_a_point_of_the_program_at_its_net_saving(limit
     assert float(program.program().value(point)) == check(data, result.solution).objective
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", few(range(12), 4))
 def test_a_tampered_proof_of_a_net_saving_with_limits_is_refused(seed: int, limited):
     data, _, made = limited
     with pytest.raises((CheckFailed, InputError)):

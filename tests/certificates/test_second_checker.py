@@ -53,7 +53,7 @@ def test_both_see_the_same_proved_and_agree_on_what_is_tampered_with():
         seen = first(case.certificate)
         assert second(case.certificate) == seen is not None
         assert seen == proved or case.instance.problem in OWN_UNITS
-        for number in range(4 * i, 4 * i + sample(2, 40)):
+        for number in range(4 * i, 4 * i + sample(1, 40)):
             text = tampered_vipr(case.certificate, number)
             assert second(text) == first(text), f"{case.instance.name}: {number}"
             outcomes["refused" if first(text) is None else "accepted"] += 1
@@ -119,6 +119,6 @@ def test_the_second_refuses_what_does_not_follow(old: str, new: str):
 
 def test_certificates_of_the_library_that_are_tampered_with_prove_nothing_false():
     seen: list[str] = []
-    total = run(sample(30, 300), 0, seen.append)
+    total = run(sample(12, 300), 0, seen.append)
     assert total["false"] == 0, seen
     assert total["refused"] > 0.8 * total.total()
