@@ -21,6 +21,7 @@ from experiments.harness.run import Run, apply, load_method
 from experiments.harness.user_functions import resolve
 from experiments.papers import METHODS, reference_sets
 from instances import Instance, Options, Result, better, check, gap, parse
+from instances.kubernetes import shrunk_cluster
 from instances.method import ANY, Method
 from instances.options import OPTION_NAMES
 from instances.result import Status, Termination
@@ -40,6 +41,8 @@ SLOW = {  # one CPU second to eleven for each run
     ("aryl-spread-60-60-12-0", "literal"),
     ("eva-round-40-jobs-of-1-0.5h-seed-0", "literal"),
     ("eva-round-40-jobs-of-1-0.5h-seed-1", "literal"),
+    ("shrunk-cluster-eks-12-seed-0", "literal"),
+    ("shrunk-cluster-eks-12-seed-1", "literal"),
 }
 LARGE = 100_000  # characters: of a set of large instances the first one is enough, of the others two are
 ASKED = Options(threads=1, time_limit=30, gap=1e-4, seed=3, effort=50)
@@ -97,9 +100,11 @@ def size(instance: Instance) -> int:
 
 
 ONE_TYPE = CutBins(2, 12, 3).instance((403, 1073))  # for what packs on one type alone
+FEW_PODS = shrunk_cluster(6, 0)  # for the literal model, which takes a second for twelve
 INSTANCES = sorted(
     (
         ONE_TYPE,
+        FEW_PODS,
         *(i for s in reference_sets(quick=True) for i in s.instances[: 1 if size(s.instances[0]) > LARGE else 2]),
     ),
     key=size,

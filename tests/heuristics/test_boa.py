@@ -28,6 +28,7 @@ from instances.boa import figure_1, least_budget, merged_segments, newtrace, ran
 from models.boa import exact
 from models.boa.convex.convex_dual import ConvexDual, solve_convex
 from models.boa.convex.curves import curves
+from tests.sampling import few
 
 
 @pytest.mark.parametrize(
@@ -175,7 +176,7 @@ def corners(speed: np.ndarray) -> list[int]:
         at.append(-max(steps)[1])
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", few(range(5), 2))
 def test_the_released_width_calculator_is_a_linear_program_whose_budget_is_cut_by_one_gpu(seed: int):
     """Ten epochs a class leave no glue: one linear program over the corners for each budget."""
     data = random_allocation(3, 10, 32, rescale=0.3, seed=seed, budget_over_least=3).data

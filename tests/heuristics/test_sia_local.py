@@ -12,6 +12,7 @@ from instances import InputError
 from instances.online import RuleBroken
 from instances.sia import Job, Pool, SiaOracle
 from instances.sia.local_oracle import SIZES, Buddies, Cell
+from tests.sampling import sample
 
 POLICIES = {
     "fcfs": lambda data: LocalFcfs(),
@@ -19,7 +20,7 @@ POLICIES = {
     "sia-perfect": lambda data: LocalSia(Perfect(data.jobs), (3, 12)),
     "sia-sliding": lambda data: LocalSia(SlidingMaximum(), (3, 12)),
 }
-slow = settings(suppress_health_check=list(HealthCheck), max_examples=120)
+slow = settings(suppress_health_check=list(HealthCheck), max_examples=sample(40, 120))
 
 
 @st.composite

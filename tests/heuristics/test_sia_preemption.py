@@ -13,9 +13,10 @@ from heuristics.sia.sia_scheduler import PreemptiveSia, Sia, share_of_jobs
 from instances.online import RuleBroken
 from instances.sia import SiaOracle
 from instances.sia.online import Start
+from tests.sampling import sample
 from tests.sia_cases import made, oracles
 
-slow = settings(suppress_health_check=list(HealthCheck), max_examples=80)
+slow = settings(suppress_health_check=list(HealthCheck), max_examples=sample(26, 80))
 WINDOWS = (2, 5, 12)
 
 

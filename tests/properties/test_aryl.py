@@ -13,12 +13,13 @@ from instances.aryl import ArylElastic, ArylReclaim
 from models.aryl import exact, literal
 from tests.aryl_cases import best_mean_jct, best_reduction, elastic, fewest_preemptions, reclaims
 from tests.rows import heuristics_of
+from tests.sampling import sample
 
 RULES = heuristics_of("aryl-elastic")
 ORDERS = heuristics_of("aryl-reclaim")
 
 
-@settings(max_examples=60)
+@settings(max_examples=sample(20, 60))
 @given(reclaims())
 def test_reclaiming_is_exact_and_no_order_beats_it(data: ArylReclaim):
     best = exact(data)
@@ -28,7 +29,7 @@ def test_reclaiming_is_exact_and_no_order_beats_it(data: ArylReclaim):
         assert order(data).objective >= best.objective
 
 
-@settings(max_examples=40)
+@settings(max_examples=sample(13, 40))
 @given(reclaims(), st.randoms(use_true_random=False))
 def test_reclaiming_more_removing_a_job_and_reordering(data: ArylReclaim, rng: random.Random):
     objective = exact(data).objective
@@ -43,7 +44,7 @@ def test_reclaiming_more_removing_a_job_and_reordering(data: ArylReclaim, rng: r
     assert exact(data.model_copy(update={"jobs": tuple(jobs), "servers": tuple(servers)})).objective == objective
 
 
-@settings(max_examples=60)
+@settings(max_examples=sample(20, 60))
 @given(elastic("jct-reduction", most_jobs=4))
 def test_the_knapsack_is_exact_and_no_rule_beats_it(data: ArylElastic):
     best = exact(data)
@@ -54,7 +55,7 @@ def test_the_knapsack_is_exact_and_no_rule_beats_it(data: ArylElastic):
         assert rule(data).objective <= best.objective + 1e-9
 
 
-@settings(max_examples=30)
+@settings(max_examples=sample(10, 30))
 @given(elastic("mean-jct"))
 def test_mean_jct_is_exact_and_no_rule_beats_it(data: ArylElastic):
     best = exact(data)

@@ -24,10 +24,11 @@ from models.boa.rescaling.micp import prepare, solve_micp
 from models.boa.rescaling.path_dual import build_network, compute_reduced_costs
 from tests.boa_cases import allocations, exact_mean_jct, policies
 from tests.boa_optima import best_paths
+from tests.sampling import sample
 
 CLOSE = {"rel": 2e-6, "abs": 1e-9}
-relaxed = settings(max_examples=50)
-few = settings(max_examples=20)
+relaxed = settings(max_examples=sample(16, 50))
+few = settings(max_examples=sample(10, 20))
 HEURISTICS = (
     heuristics.width_calculator,
     heuristics.width_calculator_whole_job,

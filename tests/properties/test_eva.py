@@ -14,9 +14,10 @@ from models import eva as models
 from models.eva.columns import solve_columns
 from models.eva.parameters import EvaExactParameters
 from tests.eva_cases import best_packing, packings
+from tests.sampling import sample
 
 CLOSE = {"rel": 1e-6, "abs": 1e-7}
-relaxed = settings(max_examples=60)
+relaxed = settings(max_examples=sample(20, 60))
 HEURISTICS = (heuristics.no_packing, heuristics.full_reconfiguration, heuristics.full_reconfiguration_first)
 
 
@@ -44,7 +45,7 @@ def test_generated_net_saving_is_the_optimum_by_enumeration(data: EvaPacking) ->
     assert result.objective == pytest.approx(best_packing(data), **CLOSE)
 
 
-@settings(max_examples=30)
+@settings(max_examples=sample(10, 30))
 @given(packings())
 def test_column_generation_is_the_optimum_by_enumeration(data: EvaPacking) -> None:
     answer = solve_columns(packing_arrays(data), Options(gap=0.0))
@@ -52,7 +53,7 @@ def test_column_generation_is_the_optimum_by_enumeration(data: EvaPacking) -> No
     assert check(data, answer.solution).objective == pytest.approx(answer.bound, **CLOSE)
 
 
-@settings(max_examples=25)
+@settings(max_examples=sample(10, 25))
 @given(packings(most_tasks=4))
 def test_the_literal_model_agrees(data: EvaPacking) -> None:
     literal, exact = models.literal(data), models.exact(data)

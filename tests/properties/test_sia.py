@@ -25,7 +25,7 @@ def test_theorem_1(data):
         assert method(data).status == "feasible"
 
 
-@settings(slow, max_examples=60)
+@settings(slow, max_examples=sample(20, 60))
 @given(oracles(most_jobs=6))
 def test_exact_equals_enumeration(data):
     assume(schedules(data) <= 3000)
@@ -34,13 +34,13 @@ def test_exact_equals_enumeration(data):
     assert result.objective == best_oracle(data)
 
 
-@settings(slow, max_examples=25)
+@settings(slow, max_examples=sample(10, 25))
 @given(oracles(most_jobs=6, most_pools=2, late=3))
 def test_literal_equals_exact(data):
     assert literal(data).objective == exact(data).objective
 
 
-@settings(slow, max_examples=25)
+@settings(slow, max_examples=sample(10, 25))
 @given(oracles(most_jobs=6))
 def test_fairness_equals_enumeration(data):
     assume(schedules(data) <= 500)
@@ -59,7 +59,7 @@ def test_policies_in_the_simulator_as_by_themselves(data):
         assert dict(zip(jobs["job"], jobs["start"], strict=True)) == replay(data, make(data, 3)), name
 
 
-@settings(slow, max_examples=30)
+@settings(slow, max_examples=sample(10, 30))
 @given(oracles(most_jobs=8))
 def test_a_schedule_replayed_has_the_objective_to_the_slot(data):
     result = exact(data)

@@ -24,7 +24,7 @@ from models.eva import exact as least_packing
 
 COUNT = int(os.environ.get("GAPWISE_VARIANTS", "1"))
 SEED = int(os.environ.get("GAPWISE_VARIANTS_SEED", "0"))
-BRIEF = Options(time_limit=1.0)
+BRIEF = Options(time_limit=0.5)
 Content = dict[str, Any]
 Change = Callable[[Content, random.Random], float]
 """Change an instance's content; what the objective is multiplied with."""

@@ -15,13 +15,14 @@ from models.aryl import exact, literal, pareto_front
 from models.aryl.loss import MAX_INTEGER_LOSS, Losses, compute_loss, solve_loss
 from models.aryl.reclaim import solve_reclaim
 from tests.aryl_cases import fewest_preemptions, losses, reclaims
+from tests.sampling import sample
 
 
 def told(solution: object, bound: object) -> None:
     """Nobody listens."""
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=sample(26, 80), deadline=None)
 @given(losses())
 def test_losses_are_exact_and_no_order_beats_them(data: ArylReclaim):
     best = exact(data)
@@ -40,7 +41,7 @@ def test_the_literal_model_of_losses_agrees(data: ArylReclaim):
     assert literal(data).objective == pytest.approx(exact(data).objective, rel=1e-6)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=sample(10, 30), deadline=None)
 @given(reclaims())
 def test_the_program_of_losses_agrees_with_the_tree_where_nothing_differs(data: ArylReclaim):
     general, tree = solve_loss(data, Options(), told), solve_reclaim(data, Options(), told)
@@ -48,7 +49,7 @@ def test_the_program_of_losses_agrees_with_the_tree_where_nothing_differs(data: 
     assert compute_loss(data, general.solution["servers"]) == compute_loss(data, tree.solution["servers"])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sample(13, 40), deadline=None)
 @given(losses(6, 5))
 def test_the_front_is_that_of_enumeration(data: ArylReclaim):
     if any(job.gpu_hours in (1e-9, 1e9) for job in data.jobs):

@@ -13,6 +13,7 @@ from models.boa import exact
 from models.boa.frontier import fastest_budget, frontier
 from models.boa.real_widths.runs import enumerate_runs, evaluate_runs
 from tests.boa_cases import real_widths
+from tests.sampling import few
 
 
 def neighbours(data: BoaAllocation, widths: dict[str, list[float]], rng: np.random.Generator) -> dict[str, list[float]]:
@@ -30,7 +31,7 @@ def neighbours(data: BoaAllocation, widths: dict[str, list[float]], rng: np.rand
     return made
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", few(range(16), 5))
 def test_no_fractional_plan_beats_the_bound(seed: int):
     data, rng = real_widths(seed), np.random.default_rng(seed)
     result = exact(data)
@@ -59,7 +60,7 @@ def test_exact_is_no_worse_than_any_path_on_a_grid_and_not_much_better(seed: int
     assert result.objective >= best * 0.75
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", few(range(6), 3))
 @pytest.mark.parametrize("types", [1, 2])
 def test_whole_widths_are_no_better(seed: int, types: int):
     data = real_widths(seed + 30, types).model_copy(update={"max_width": 8})

@@ -15,7 +15,7 @@ from models.boa.convex.linear_program import literal_lp
 from tests.sampling import sample
 
 WIDE = 400  # entries of the table
-CASES = sample(60, 200)
+CASES = sample(15, 200)
 
 
 def drawn(seed: int, types: int, rescale: bool) -> tuple[BoaAllocation, BoaAllocation]:

@@ -48,7 +48,7 @@ def test_200_tasks_are_proven_at_no_gap(seed):
     assert (result.status, result.gap) == ("optimal", 0.0)
 
 
-@pytest.mark.parametrize(("n", "seed"), few([(8, 0), (8000, 0), (60, 1), (1000, 0), (200, 0)], 3))
+@pytest.mark.parametrize(("n", "seed"), few([(8, 0), (8000, 0), (1000, 0), (200, 0), (60, 1)], 2))
 def test_patterns_and_column_generation_agree(n, seed):
     """Two methods that share no code but the arrays; the second one's bound is exact."""
     arrays = packing_arrays(table_7(n, seed).data)

@@ -25,6 +25,7 @@ from models.eva.saving.parameters import SavingParameters
 from models.eva.saving.pricing import SavingPricer
 from models.eva.saving.search import Generation
 from models.highs import SolveFailed, reoptimize
+from tests.sampling import few
 
 GENERATED = EvaExactParameters(saving_patterns=0)
 LISTED = EvaExactParameters(first_saving_patterns=10**7, saving_patterns=10**7)
@@ -64,7 +65,7 @@ def of_tasks(duals: FloatArray) -> SavingDuals:
     return SavingDuals(duals, np.zeros(0), np.zeros(0))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", few(range(12), 3))
 def test_generated_columns_and_listed_patterns_agree(seed: int):
     data = small(seed)
     generated, listed = exact(data, TIGHT, parameters=GENERATED), exact(data, TIGHT, parameters=LISTED)
@@ -75,7 +76,7 @@ def test_generated_columns_and_listed_patterns_agree(seed: int):
     assert generated.bound >= listed.objective - 1e-9
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", few(range(6), 3))
 def test_a_search_finds_every_pattern_above_its_threshold(seed: int):
     master, pricer = prepared(small(seed))
     arrays, draw = master.arrays.packing, np.random.default_rng(seed)

@@ -21,6 +21,7 @@ from instances.eva.online import CloudView, Configuration, Hosting
 from instances.eva.packing import demand_on
 from models.eva.work_bound import Lots, WorkBoundParameters, lots_of, work_bound
 from tests.eva_cloud_cases import random_cloud
+from tests.sampling import few, sample
 
 EXACT = WorkBoundParameters(gap=1e-7)
 
@@ -100,7 +101,7 @@ def least(data: EvaCloud, lots: Lots) -> float:
     return float(found.fun)
 
 
-@settings(max_examples=25)
+@settings(max_examples=sample(10, 25))
 @given(tiny_clouds())
 def test_the_bound_is_the_optimum_over_all_patterns(data: EvaCloud):
     found, optimum = work_bound(data, EXACT), least(data, work_bound(data, EXACT).lots)
@@ -112,7 +113,7 @@ def test_the_bound_is_the_optimum_over_all_patterns(data: EvaCloud):
     assert paid == pytest.approx(found.relaxed, rel=1e-6)
 
 
-@settings(max_examples=25)
+@settings(max_examples=sample(10, 25))
 @given(tiny_clouds())
 def test_lots_of_jobs_prove_no_less_than_a_lot_for_each_class(data: EvaCloud):
     """Lots of jobs that are about as long or equally long divide the lots of the classes, but not one another."""
@@ -122,7 +123,7 @@ def test_lots_of_jobs_prove_no_less_than_a_lot_for_each_class(data: EvaCloud):
         assert classes.usd <= lots.usd * (1 + 1e-6)
 
 
-@settings(max_examples=25)
+@settings(max_examples=sample(10, 25))
 @given(tiny_clouds(), st.sampled_from([0.0, 0.3, 0.5, 1.0]))
 def test_every_task_is_in_one_lot(data: EvaCloud, alike: float):
     lots = lots_of(data, cloud_arrays(data), alike)
@@ -142,7 +143,7 @@ def test_a_long_job_is_one_task_and_no_two_at_once():
     assert work_bound(data, WorkBoundParameters(alike=0.0)).usd == pytest.approx(5.5, rel=1e-6)
 
 
-@settings(max_examples=40)
+@settings(max_examples=sample(13, 40))
 @given(tiny_clouds(), st.integers(1, 4))
 def test_no_pattern_is_worth_more_than_it_costs_however_early_it_ends(data: EvaCloud, rounds: int):
     found = work_bound(data, WorkBoundParameters(rounds=rounds, nodes=3, most_nodes=3))
@@ -198,7 +199,7 @@ class Whim:
         return Configuration(instances=tuple(Hosting(types[k], tuple(there), i) for k, i, there, _ in bins if there))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", few(range(12), 3))
 def test_nor_does_any_of_many_policies_by_chance(seed: int):
     """On clouds of a few jobs of very different lengths, with and without the interference of larger sets."""
     data = random_cloud(seed, jobs=4, delay_factor=0.1, dealt=seed % 3 == 2)

@@ -15,6 +15,7 @@ from instances.sia import LocalJob, Pool, SiaLocalOracle, SiaOracle, six_jobs, s
 from instances.sia.reservations import ServerJobs
 from models.sia import exact, local_exact, local_literal
 from models.sia.local_exact import LocalParameters, assign_servers
+from tests.sampling import few
 from tests.sia_local_cases import crowded
 from tests.sia_optima import best_local
 
@@ -42,7 +43,7 @@ def test_exact_literal_and_enumeration_agree(seed: int):
         assert (result.status, result.objective, result.bound) == ("optimal", best, best)
 
 
-@pytest.mark.parametrize("seed", [107, 116, 117, 118, 141, 154, 183, 215])
+@pytest.mark.parametrize("seed", few([107, 116, 117, 118, 141, 154, 183, 215], 3))
 def test_where_locality_costs_time_exact_with_and_without_search_and_the_literal_model_agree(seed: int):
     """The bound without locality is not the optimum, so that the last model decides."""
     data = crowded(seed, 8)

@@ -16,6 +16,7 @@ from models.eva.configuration import Column, holds, missing, price
 from models.eva.covering import Patterns, solve_covering
 from tests.branch_and_price_cases import check_proof, every_pattern, linear_prices
 from tests.eva_cases import literal_optimum, random_packing
+from tests.sampling import few
 
 EXACT = Options(gap=0.0)
 USUAL = BranchAndPriceParameters()
@@ -37,7 +38,7 @@ def solve(arrays, options=EXACT, parameters=USUAL, **more):
     return outcome
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", few(range(30), 8))
 def test_small_packings_end_at_the_literal_optimum(seed):
     arrays = random_packing(seed)
     if arrays.count.sum() > 7:
@@ -47,7 +48,7 @@ def test_small_packings_end_at_the_literal_optimum(seed):
     check_proof(arrays, outcome.proof)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", few(range(12), 3))
 @pytest.mark.parametrize("parameters", [USUAL, ONE_TRY], ids=["usual", "one try"])
 def test_the_tree_agrees_with_an_integer_program_over_all_patterns(seed, parameters):
     arrays = linear_prices(seed)
@@ -131,7 +132,7 @@ class EveryPattern:
         return Priced(tuple(bound), columns)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", few(range(12), 3))
 def test_a_pricer_that_keeps_pairs_leads_to_the_same_optimum(seed):
     arrays = linear_prices(seed, classes=7, tasks=1)
     outcome = branch_and_price(arrays, EveryPattern(arrays), EXACT, parameters=ONE_TRY)

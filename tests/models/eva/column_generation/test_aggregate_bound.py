@@ -11,13 +11,14 @@ from models.eva.column_generation import ColumnGenerationParameters
 from models.eva.column_generation.greedy import resource_cut, resource_prices
 from models.eva.column_generation.pricing import TablePricer
 from tests.eva_cases import literal_optimum_of_seed, packing_by_numbers, random_packing
+from tests.sampling import few
 
 
 def three_types():
     return packing_by_numbers([4, 4], [7, 11, 26], [[2, 2], [3, 4], [8, 9]], [0, 1, 2], np.ones((3, 2, 2)))
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", few(range(30), 8))
 def test_bound_is_the_cheapest_whole_spend(seed):
     random = np.random.default_rng(seed)
     packing = three_types()
@@ -37,7 +38,7 @@ def test_bound_is_the_cheapest_whole_spend(seed):
     assert not any(bound.violates(spend, cut) for cut in cuts)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", few(range(30), 8))
 def test_bound_does_not_need_a_proposed_spend(seed):
     random = np.random.default_rng(seed)
     packing = three_types()
@@ -48,7 +49,7 @@ def test_bound_does_not_need_a_proposed_spend(seed):
     assert bound.solve(10_000, 10_000, 0.0) == with_proposal
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", few(range(30), 8))
 def test_cuts_of_resource_prices_are_bounds(seed):
     packing = random_packing(seed)
     if packing.count.sum() > 7:
@@ -68,7 +69,7 @@ def test_cuts_of_resource_prices_are_bounds(seed):
 
 @pytest.mark.parametrize("fits", [False, True], ids=["values beyond the table", "values within it"])
 @pytest.mark.parametrize("tables", [(10_000_000, 0), (40, 0), (40, 10_000_000)])
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", few(range(40), 12))
 def test_cuts_of_any_duals_are_bounds(seed, tables, fits):
     packing = random_packing(seed)
     if packing.count.sum() > 7:

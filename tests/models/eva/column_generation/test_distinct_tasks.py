@@ -16,6 +16,7 @@ from models.eva.column_generation.pricing import TablePricer
 from models.eva.configuration import missing, price, single_class_columns
 from models.highs import LinearModel, solve_arrays
 from tests.eva_cases import random_packing
+from tests.sampling import few
 
 
 def distinct_tasks(n: int, seed: int) -> EvaPacking:
@@ -60,7 +61,7 @@ def test_sixty_distinct_tasks_come_closer_than_the_textbook_method(seed: int):
     assert outcome.cost - outcome.bound <= 1e-3 * outcome.cost
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", few(range(20), 5))
 def test_a_dive_returns_a_cover_within_its_goal_and_its_limits(seed: int):
     arrays = random_packing(seed)
     program = NodeProgram(arrays, Options(), int(arrays.price.max()), Stopwatch())

@@ -8,7 +8,7 @@ from tests.models.eva.column_generation.test_column_generation import gapped_pac
 
 
 def test_a_limit_of_effort_is_told_and_leaves_a_valid_answer():
-    arrays = medium_packing(6)
+    arrays = medium_packing(6, classes=12, most=29)
     answer = solve_columns(arrays, Options(gap=0.0, effort=1))
     verdict = check(arrays.data, answer.solution)
     assert (answer.termination, answer.reason) == ("effort_limit", "effort limit")

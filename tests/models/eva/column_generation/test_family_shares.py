@@ -15,6 +15,7 @@ from models.eva.branch_and_price import branch_and_price, list_patterns
 from models.eva.branch_and_price.pricer import DEFAULTS
 from models.eva.family_shares import FINE, FamilyShares, ShareSearch, families
 from tests.eva_cases import packing_by_numbers
+from tests.sampling import few
 
 PLAIN = Options()
 
@@ -47,7 +48,7 @@ def best_of(arrays: PackingArrays) -> int:
     return cost
 
 
-@pytest.mark.parametrize("seed", range(80))
+@pytest.mark.parametrize("seed", few(range(80), 20))
 def test_no_packing_costs_less_than_the_bound(seed: int):
     arrays = some_families(seed)
     best = best_of(arrays)
@@ -56,7 +57,7 @@ def test_no_packing_costs_less_than_the_bound(seed: int):
     assert bounds[-1] <= best
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", few(range(40), 10))
 def test_no_weights_prove_more_than_a_packing_costs(seed: int):
     arrays = some_families(seed)
     best, pools, draw = best_of(arrays), families(arrays), np.random.default_rng(seed)

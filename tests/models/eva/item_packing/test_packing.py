@@ -20,6 +20,7 @@ from models.eva.item_packing.pricing import ItemPricer
 from models.eva.item_packing.search import pack_items
 from models.eva.item_packing.single_tasks import SingleTasks
 from tests.eva_cases import literal_optimum, packing_by_numbers, random_packing
+from tests.sampling import few
 
 SMALL = [seed for seed in range(50) if random_packing(seed).count.sum() <= 6]
 TREE_ONLY = ItemParameters(columns=ColumnGenerationParameters(dive_steps=0))
@@ -96,7 +97,7 @@ def obeys(blocks, decisions):
     return all((where[d.of[0]] == where[d.of[1]]) == (d.kind == "together") for d in decisions)
 
 
-@pytest.mark.parametrize("seed", SMALL)
+@pytest.mark.parametrize("seed", few(SMALL, 10))
 def test_the_literal_program_agrees_on_small_instances(seed):
     """Families with demands of their own, one to three resources, several types, equal tasks."""
     arrays = random_packing(seed)
@@ -108,7 +109,7 @@ def test_the_literal_program_agrees_on_small_instances(seed):
 
 
 @pytest.mark.parametrize("parameters", [ItemParameters(), TREE_ONLY])
-@pytest.mark.parametrize(("seed", "kinds"), [(seed, 1 + seed % 3) for seed in range(24)])
+@pytest.mark.parametrize(("seed", "kinds"), few([(seed, 1 + seed % 3) for seed in range(24)], 8))
 def test_all_partitions_agree(seed, kinds, parameters):
     arrays = tight(seed, kinds=kinds)
     outcome = pack_items(arrays, parameters=parameters)
@@ -149,7 +150,7 @@ def test_the_leaves_leave_no_packing_out_and_their_duals_prove_the_bound(sizes, 
         assert any(obeys(blocks, leaf.decisions) for leaf in proof.leaves)
 
 
-@pytest.mark.parametrize("number", range(1, 11))
+@pytest.mark.parametrize("number", few(range(1, 11), 3))
 def test_random_packings_never_beat_the_bound(number):
     """First fit of tasks in random orders, 200 times."""
     arrays = packing_arrays(caprara_toth(number, paper_sizes(number)[0], 5).data)

@@ -12,6 +12,7 @@ from models.eva.configuration import Column
 from models.eva.item_packing.parameters import ItemParameters
 from models.eva.item_packing.pricing import ItemPricer
 from tests.eva_cases import packing_by_numbers
+from tests.sampling import few
 
 
 def drawn(seed):
@@ -50,7 +51,7 @@ def worths(arrays, prices, kind):
     return found
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", few(range(40), 10))
 def test_the_bound_is_the_best_worth_and_the_best_pattern_is_found(seed):
     arrays, prices = drawn(seed)
     priced = ItemPricer(arrays).price(prices, 5)
@@ -68,7 +69,7 @@ def test_the_bound_is_the_best_worth_and_the_best_pattern_is_found(seed):
             assert not found
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", few(range(20), 5))
 def test_a_search_cut_short_still_bounds(seed):
     arrays, prices = drawn(seed)
     pricer = ItemPricer(arrays, ItemParameters(proof_nodes=3, quick_nodes=2, levels=8))
@@ -77,7 +78,7 @@ def test_a_search_cut_short_still_bounds(seed):
         assert all(bound[k] >= max(worths(arrays, prices, k).values()) for k in range(3))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", few(range(20), 5))
 def test_every_pattern_above_a_worth_is_listed(seed):
     arrays, prices = drawn(seed)
     least = tuple(t // 2 for t in prices.target)
