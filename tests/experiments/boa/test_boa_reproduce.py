@@ -75,7 +75,7 @@ DONE: dict[str, Any] = {}
 """Outcomes of the runs of all experiments: many are shared."""
 
 
-@pytest.mark.parametrize("experiment", few(EXPERIMENTS, 4), ids=lambda one: one.name)
+@pytest.mark.parametrize("experiment", few(EXPERIMENTS, 3), ids=lambda one: one.name)
 def test_every_figure_ends_in_claims_and_a_picture(experiment, traces, tmp_path):
     context = Context(traces=traces, quick=True)
     tasks, digests = experiment.tasks(context), Digests()

@@ -179,7 +179,7 @@ def test_a_file_with_a_job_wider_than_its_pool(tmp_path):
     )
     data = SiaOracle(slot_minutes=1.0, pools=(Pool(name="a", gpus=2), Pool(name="b", gpus=4)), jobs=jobs)
     save(Instance.of(data, "wide"), tmp_path / "wide.json")
-    run = simulate(tmp_path / "wide.json", "--format", "json", "--quiet", "--out", tmp_path / "out")
+    run = simulate(tmp_path / "wide.json", "--format", "json", "--quiet")
     assert run.returncode == 1
     rows = {row["policy"]: row for row in map(json.loads, run.stdout.splitlines())}
     refused = {name for name, row in rows.items() if "wider than its pool" in row.get("error", "")}

@@ -16,6 +16,7 @@ from experiments.judging.judge import ProgramJudge
 from experiments.judging.problems import task_of
 from instances import InputError, Options, check
 from instances.eva import price_list, table_3, table_7
+from tests.sampling import sample
 
 
 def test_its_weights_are_those_that_were_found():
@@ -24,7 +25,7 @@ def test_its_weights_are_those_that_were_found():
     assert [record.value(f"weight {i}").mean for i in range(len(evolved.WEIGHTS))] == list(evolved.WEIGHTS)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=sample(10, 25), deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 60), st.tuples(*(st.floats(*ends) for ends in RANGES)))
 def test_whatever_the_weights_all_tasks_are_placed(seed: int, tasks: int, weights: tuple[float, ...]):
     for data in (table_7(tasks, seed).data, price_list(min(tasks, 8), seed, cloud="gke").data):
@@ -52,6 +53,7 @@ def test_the_judge_takes_its_file_as_it_is():
 def test_a_short_search_is_the_same_twice(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("experiments.eva.evolution.GENERATIONS", 1)
     monkeypatch.setattr("experiments.eva.evolution.POPULATION", 2)
+    monkeypatch.setattr("experiments.eva.evolution.table_7", lambda tasks, seed: table_7(tasks // 8, seed))
     first = evolved_weights(0, 1, Options(seed=3))
     assert first == evolved_weights(0, 1, Options(seed=3))
     assert first["tried"] > 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections import Counter
+from collections.abc import Iterator
 from functools import partial
 
 import pytest
@@ -26,6 +27,7 @@ from instances.kubernetes import two_halves
 from instances.sia import synthetic
 from models.eva.exact import suits
 from models.eva.parameters import DEFAULTS
+from tests.commands import workers_copied
 
 ITEMS = MethodPart(
     "task by task", ("models.eva.exact:suits",), say_no, entered=("models.eva.item_packing.search:pack_items",)
@@ -36,6 +38,12 @@ DIVES = MethodPart("dives", constants={f"{TREE}.dive_steps": 0}, entered=("model
 NEVER = MethodPart(
     "never", ("models.eva.exact:_exceeds_total_capacity",), entered=("models.eva.net_saving:solve_net_saving",)
 )
+
+
+@pytest.fixture(autouse=True)
+def copied() -> Iterator[None]:
+    with workers_copied():
+        yield
 
 
 def outcomes_of(study):

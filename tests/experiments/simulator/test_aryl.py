@@ -13,6 +13,7 @@ from instances import Options
 from instances.aryl import ArylLoaning, InferenceLoad, LoaningJob, loaning_days
 from instances.aryl.online import Allocation, LoaningView
 from instances.online import RuleBroken
+from tests.sampling import few
 
 SEVERAL = (
     "fifo",
@@ -82,8 +83,11 @@ WIDE = {"loaned_workers": "wide", "placement": "plain", "orchestrator_period_sec
 
 @pytest.mark.parametrize(
     ("name", "more"),
-    [(name, {}) for name in SEVERAL]
-    + [(name, more) for name in ("sjf", "aryl-weighted", "aryl-threshold", "aryl") for more in (EVENTS, WIDE)],
+    few(
+        [(name, {}) for name in SEVERAL]
+        + [(name, more) for name in ("sjf", "aryl-weighted", "aryl-threshold", "aryl") for more in (EVENTS, WIDE)],
+        12,
+    ),
 )
 def test_every_worker_is_where_it_may_be_and_every_law_holds(name: str, more: dict[str, Any]):
     data = busy(SEVERAL.index(name), **more)

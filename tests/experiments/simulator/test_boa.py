@@ -148,7 +148,7 @@ def test_a_policy_that_breaks_a_rule_is_stopped(widths, message: str):
 
 
 @pytest.mark.parametrize(
-    "policy", few([*(name for name in ONLINE if not name.endswith(("genetic", "0.5", "0.8"))), "exact"], 14)
+    "policy", few([*(name for name in ONLINE if not name.endswith(("genetic", "0.5", "0.8"))), "exact"], 7)
 )
 def test_every_policy_obeys_the_laws_and_every_run_is_the_same(policy: str):
     drawn = poisson_renting(1.5, 3, c2=3.0)

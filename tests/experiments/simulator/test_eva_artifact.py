@@ -12,6 +12,7 @@ from heuristics.eva.online import ONLINE
 from instances import InputError
 from instances.eva import trace_cloud
 from tests.eva_cloud_cases import SLICES, TRACE
+from tests.sampling import few
 
 
 def outcome(name: str, trace=TRACE, **drawn) -> tuple[float, float, int, int]:
@@ -56,7 +57,7 @@ def test_the_bill_of_the_artifact_to_the_cent(name: str, drawn, cost: float, jct
         (3000, "no-packing", 15201.36, 14.231406, 150, 0),
         (3000, "synergy", 12001.30, 14.905998, 37, 0),
         (3000, "stratus", 12652.04, 15.053382, 39, 11),
-        (3000, "eva", 9647.42, 15.491776, 160, 651),
+        pytest.param(3000, "eva", 9647.42, 15.491776, 160, 651, marks=pytest.mark.long),
     ],
 )
 def test_other_slices_of_the_trace(first: int, name: str, cost: float, jct: float, instances: int, moves: int):
@@ -66,7 +67,7 @@ def test_other_slices_of_the_trace(first: int, name: str, cost: float, jct: floa
     assert found[1] == pytest.approx(jct, abs=3e-6)  # h; a second of a job is 1.9e-6
 
 
-@pytest.mark.parametrize(("first", "won", "rounds"), [(1000, 197, 1876), (3000, 126, 2562)])
+@pytest.mark.parametrize(("first", "won", "rounds"), few([(1000, 197, 1876), (3000, 126, 2562)], 1))
 def test_full_reconfiguration_wins_the_artifact_s_rounds(first: int, won: int, rounds: int):
     data = trace_cloud(SLICES[first]).data
     world, policy = CloudWorld(data), ONLINE["eva"](data)

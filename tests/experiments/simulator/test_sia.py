@@ -132,7 +132,7 @@ def erlang_c_wait(rate, servers):
 
 @pytest.mark.parametrize(("rate", "servers"), [(0.7, 1), (3.2, 4)])
 def test_m_m_c_waits_as_erlang_says(rate, servers):
-    world = poisson(5, 40_000, rate, servers)
+    world = poisson(5, 20_000, rate, servers)
     simulate(world, Fcfs())
     waited = world.jobs_table()["delay"][2_000:]
     batches = waited.to_numpy()[: len(waited) // 20 * 20].reshape(20, -1).mean(axis=1)
@@ -143,7 +143,7 @@ def test_m_m_c_waits_as_erlang_says(rate, servers):
 
 def test_littles_law_on_a_long_run():
     """Mean number of jobs in the system = rate of arrival × mean time in it, from empty to empty exactly."""
-    world = poisson(9, 20_000, 1.5, 2)
+    world = poisson(9, 5_000, 1.5, 2)
     simulate(world, Fcfs())
     jobs, timeline = world.jobs_table(), world.timeline_table()
     spans = np.diff(timeline["time"])
