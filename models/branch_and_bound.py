@@ -280,8 +280,8 @@ class BranchAndBound:
     def _candidates(self, node: Node, x: FloatArray) -> list[int]:
         """Return the variables to branch on.
 
-        Fractional variables come first: those in `ahead`, otherwise those with a cost, otherwise any. If none is
-        fractional, return a free variable.
+        Fractional variables come first: those in `ahead`, otherwise those with a cost, otherwise any. Without
+        fractional variables, return a free variable.
         """
         low, high = self.box(node.decisions)
         free = [i for i in sorted(self.program.integers) if low.get(i, self.low[i]) < high.get(i, self.high[i])]

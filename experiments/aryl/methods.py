@@ -34,21 +34,21 @@ def _costly_elastic_literal(data: Any) -> bool:
 
 
 def _unfit_two_phase(data: Any) -> str | None:
-    from heuristics.aryl.allocation import too_many_cells
+    from heuristics.aryl.allocation import explain_large_table
 
-    return too_many_cells(data)
+    return explain_large_table(data)
 
 
 def _unfit_afs(data: Any) -> str | None:
-    from heuristics.aryl.allocation import too_many_steps
+    from heuristics.aryl.allocation import explain_many_steps
 
-    return too_many_steps(data) if data.scaling_loss else None
+    return explain_many_steps(data) if data.scaling_loss else None
 
 
 def _unfit_equal_split(data: Any) -> str | None:
-    from heuristics.aryl.allocation import too_many_steps
+    from heuristics.aryl.allocation import explain_many_steps
 
-    return too_many_steps(data)
+    return explain_many_steps(data)
 
 
 def _unfit_placement_exact(data: Any) -> str | None:

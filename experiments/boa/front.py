@@ -25,7 +25,7 @@ from instances import InputError, Instance, Options, Result, agree
 from instances.boa import BoaAllocation, affords, from_trace, least_budget
 from instances.files import write_whole
 from instances.text import shown
-from models.boa.frontier import fastest_budget, frontier, with_budget
+from models.boa.frontier import fastest_budget, frontier, replace_budget
 
 Choose = Callable[[Instance, Sequence[str]], list[Entry]]
 DEFAULT_METHODS = ("exact", "randomised", "width-calculator", "one-width")
@@ -122,7 +122,7 @@ def budgets_of(data: BoaAllocation, points: int, low: float | None, high: float 
     start = least if low is None else low
     end = high
     if end is None:
-        end = max(min(SPAN * least, fastest_budget(with_budget(data, max(SPAN * least, data.budget)))), 1.1 * start)
+        end = max(min(SPAN * least, fastest_budget(replace_budget(data, max(SPAN * least, data.budget)))), 1.1 * start)
     if not (math.isfinite(end) and end > start):
         raise InputError(f"--to: must be > {start:.6g}, the first budget, got {end:g}")
     return [float(b) for b in np.linspace(start, end, points)]
@@ -131,7 +131,11 @@ def budgets_of(data: BoaAllocation, points: int, low: float | None, high: float 
 def at_budget(instance: Instance, budget: float) -> Instance:
     """The instance with another budget, which becomes part of the name."""
     assert isinstance(instance.data, BoaAllocation)
-    update = {"data": with_budget(instance.data, budget), "reference": None, "name": f"{instance.name}@{budget:.10g}"}
+    update = {
+        "data": replace_budget(instance.data, budget),
+        "reference": None,
+        "name": f"{instance.name}@{budget:.10g}",
+    }
     return instance.model_copy(update=update)
 
 
@@ -187,6 +191,6 @@ def wanted_line(data: BoaAllocation, budget: float, mean_jct: float, options: Op
     """
     if not (math.isfinite(mean_jct) and mean_jct > 0):
         raise InputError(f"--mean-jct: must be > 0 hours, got {mean_jct:g}")
-    exact = frontier(with_budget(data, max(budget, data.budget)))
+    exact = frontier(replace_budget(data, max(budget, data.budget)))
     needed, result = exact.least_budget_for(mean_jct, options)
     return f"mean JCT {mean_jct:g} h needs budget {needed:.8g} (mean JCT there {result.objective:.8g} h)"

@@ -115,7 +115,7 @@ def class_accuracy(jobs: pd.DataFrame, days: tuple[float, float]) -> dict[str, d
                 predictor.learn(pools[i], widths[i], minutes[i], tag)
             elif first <= time < last:
                 true = bisect_left(WINDOWS_MINUTES, minutes[i])
-                said = predictor.predicted(pools[i], widths[i], WINDOWS_MINUTES, tag)
+                said = predictor.predict(pools[i], widths[i], WINDOWS_MINUTES, tag)
                 right, short, count = right + (said == true), short + (said < true), count + 1
         name = ("mode" if quantile is None else f"quantile {quantile:g}") + (" of the tag" if tags else "")
         found[name] = {"right": right / max(count, 1), "too short": short / max(count, 1)}
@@ -133,7 +133,7 @@ def _rows(
 ) -> list[tuple[float, str, str, float, float, float, float, int]]:
     rows = []
     for k, one in new.items():
-        predicted = models.predicted(k, one.features)
+        predicted = models.predict(k, one.features)
         rows.append(_row(k, name, "all", one.arrived, predicted))
         kinds = np.array([groups[pool] for pool in one.pools])
         for group in BY_DURATION[1:]:

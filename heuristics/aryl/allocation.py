@@ -111,7 +111,7 @@ def two_phase(data: ArylElastic, *, weights: Weights = "extra") -> Solution:
     """
     if weights not in ("extra", "whole"):
         raise InputError(f"weights: must be extra or whole, got {weights!r}")
-    reject_jobs(too_many_cells(data, weights))
+    reject_jobs(explain_large_table(data, weights))
     fastest = data.fastest_workers()
 
     def rule(moment: Moment) -> dict[str, int]:
@@ -126,7 +126,7 @@ def two_phase(data: ArylElastic, *, weights: Weights = "extra") -> Solution:
     return allocate(data, rule)
 
 
-def too_many_cells(data: ArylElastic, weights: Weights = "extra") -> str | None:
+def explain_large_table(data: ArylElastic, weights: Weights = "extra") -> str | None:
     """Return why the table of the two-phase rule's knapsack is too large, `None` if it is not."""
     if weights == "extra" and data.has_room_for(data.fastest_workers()):
         return None
@@ -263,7 +263,7 @@ def favour(data: ArylElastic, *, order: Sequence[str]) -> Solution:
     return allocate(data, rule)
 
 
-def too_many_steps(data: ArylElastic) -> str | None:
+def explain_many_steps(data: ArylElastic) -> str | None:
     """Return why workers cannot be given one at a time, `None` if they can."""
     fastest = data.fastest_workers()
     wanted = sum(fastest[job.id] - job.min_workers for job in data.jobs)
@@ -280,7 +280,7 @@ def _relative_gain(moment: Moment, name: str, w: int) -> Fraction:
 
 def _afs(data: ArylElastic, gain: Gain) -> Solution:
     if data.scaling_loss:
-        reject_jobs(too_many_steps(data))
+        reject_jobs(explain_many_steps(data))
     jobs = {job.id: job for job in data.jobs}
 
     def alike(name: str, w: int) -> int:
@@ -295,7 +295,7 @@ def _equal_split(data: ArylElastic, queue: Queue) -> Solution:
         faster = moment.speed(name, w + 1) > moment.speed(name, w)
         return (Fraction(int(faster)), -Fraction(w * moment.jobs[name].gpus_per_worker))
 
-    reject_jobs(too_many_steps(data))
+    reject_jobs(explain_many_steps(data))
     return allocate(data, lambda moment: _give_one_at_a_time(moment, gain, lambda name, w: 1, queue))
 
 

@@ -34,15 +34,17 @@ Allocator = Callable[[IntArray, IntArray, IntArray, FloatArray, float, int], Int
 
 
 def _relative_gain(
-    least: IntArray, most: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int
+    min_workers: IntArray, max_workers: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int
 ) -> IntArray:
-    found: IntArray = largest_gain(least, most, gpus, left, loss, capacity, True)
-    return found
+    workers: IntArray = largest_gain(min_workers, max_workers, gpus, left, loss, capacity, True)
+    return workers
 
 
-def _gain(least: IntArray, most: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int) -> IntArray:
-    found: IntArray = largest_gain(least, most, gpus, left, loss, capacity, False)
-    return found
+def _gain(
+    min_workers: IntArray, max_workers: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int
+) -> IntArray:
+    workers: IntArray = largest_gain(min_workers, max_workers, gpus, left, loss, capacity, False)
+    return workers
 
 
 ALLOCATORS: dict[str, Allocator] = {
@@ -134,8 +136,8 @@ class Loaning:
             spare = live.free_gpus[pool] + live.flexible_gpus[pool] - int(taken[kinds == pool].sum())
             if len(in_pool):
                 gpus = demands.gpus[pool, in_pool]
-                least, most, left = demands.min_workers[in_pool], demands.max_workers[in_pool], live.left(in_pool)
-                workers = self.allocator(least, most, gpus, left, self._loss, max(0, spare))
+                low, high, left = demands.min_workers[in_pool], demands.max_workers[in_pool], live.left(in_pool)
+                workers = self.allocator(low, high, gpus, left, self._loss, max(0, spare))
                 order = np.argsort(-gpus, kind="stable")
                 widths |= dict(zip(in_pool[order].tolist(), np.asarray(workers)[order].tolist(), strict=True))
         return widths

@@ -11,7 +11,7 @@ from instances.compiled import compiled
 @compiled
 def admit(
     order: IntArray,
-    least: IntArray,
+    base_workers: IntArray,
     gpus: IntArray,
     any_gpu: BoolArray,
     mixed: BoolArray,
@@ -23,7 +23,7 @@ def admit(
     """Return the waiting jobs whose base demand fits, and for each the kind of servers that is reserved.
 
     - `order`: waiting jobs by priority.
-    - `least`, `gpus`: base workers, and GPUs per worker on each kind of servers.
+    - `base_workers`, `gpus`: base workers, and GPUs per worker on each kind of servers.
     - `any_gpu`, `mixed`: whether a job may run on loaned servers, and on both kinds at once.
     - `prefers_loaned`: whether loaned servers are tried first.
     - `room`: GPUs of training and of loaned servers for base workers; it is reduced in place.
@@ -37,16 +37,16 @@ def admit(
         kind = -1
         for attempt in range(2):
             k = 1 - attempt if prefers_loaned[j] else attempt
-            if (k == 0 or any_gpu[j]) and gpus[k, j] <= widest[k] and least[j] * gpus[k, j] <= room[k]:
+            if (k == 0 or any_gpu[j]) and gpus[k, j] <= widest[k] and base_workers[j] * gpus[k, j] <= room[k]:
                 kind = k
-                room[k] -= least[j] * gpus[k, j]
+                room[k] -= base_workers[j] * gpus[k, j]
                 break
         if kind < 0 and mixed[j] and gpus[0, j] <= widest[0] and gpus[1, j] <= widest[1]:
-            on_training = min(least[j], room[0] // gpus[0, j])
-            if (least[j] - on_training) * gpus[1, j] <= room[1]:
+            on_training = min(base_workers[j], room[0] // gpus[0, j])
+            if (base_workers[j] - on_training) * gpus[1, j] <= room[1]:
                 kind = 0
                 room[0] -= on_training * gpus[0, j]
-                room[1] -= (least[j] - on_training) * gpus[1, j]
+                room[1] -= (base_workers[j] - on_training) * gpus[1, j]
         if kind >= 0:
             admitted[n] = j
             kinds[n] = kind
@@ -65,30 +65,32 @@ def speed(workers: int, midpoint: int, loss: float) -> float:
 
 
 @compiled
-def knapsack(least: IntArray, most: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int) -> IntArray:
+def knapsack(
+    min_workers: IntArray, max_workers: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int
+) -> IntArray:
     """Return the workers of each job that save the most running time compared with the base demands (section 5.2).
 
     - `capacity`: GPUs beyond the base demands.
 
     The method is dynamic programming over GPUs.
     """
-    n = len(least)
+    n = len(min_workers)
     wanted = 0
     for j in range(n):
-        wanted += (most[j] - least[j]) * gpus[j]
-    workers = most.copy()
+        wanted += (max_workers[j] - min_workers[j]) * gpus[j]
+    workers = max_workers.copy()
     if wanted <= capacity and loss == 0.0:
         return workers
     room = min(capacity, wanted)
     best = np.zeros(room + 1)
     choice = np.zeros((n, room + 1), dtype=np.int32)
     for j in range(n):
-        middle = (least[j] + most[j]) // 2
-        alone = left[j] / speed(least[j], middle, loss)
-        steps = most[j] - least[j]
+        middle = (min_workers[j] + max_workers[j]) // 2
+        alone = left[j] / speed(min_workers[j], middle, loss)
+        steps = max_workers[j] - min_workers[j]
         saved = np.zeros(steps + 1)
         for k in range(1, steps + 1):
-            fast = speed(least[j] + k, middle, loss)
+            fast = speed(min_workers[j] + k, middle, loss)
             saved[k] = alone - left[j] / fast if fast > 0.0 else -1.0
         for g in range(room, gpus[j] - 1, -1):
             top, pick = best[g], 0
@@ -99,27 +101,33 @@ def knapsack(least: IntArray, most: IntArray, gpus: IntArray, left: FloatArray, 
             best[g], choice[j, g] = top, pick
     g = room
     for j in range(n - 1, -1, -1):
-        workers[j] = least[j] + choice[j, g]
+        workers[j] = min_workers[j] + choice[j, g]
         g -= choice[j, g] * gpus[j]
     return workers
 
 
 @compiled
 def largest_gain(
-    least: IntArray, most: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int, relative: bool
+    min_workers: IntArray,
+    max_workers: IntArray,
+    gpus: IntArray,
+    left: FloatArray,
+    loss: float,
+    capacity: int,
+    relative: bool,
 ) -> IntArray:
     """Run AFS: one worker at a time to the job whose throughput gains most per GPU; ties go to the first job.
 
     - `relative`: whether throughput is relative to that on the base demand, instead of in workers.
     """
-    workers = least.copy()
+    workers = min_workers.copy()
     while True:
         best, top = -1, 0.0
-        for j in range(len(least)):
-            if workers[j] < most[j] and gpus[j] <= capacity:
-                middle = (least[j] + most[j]) // 2
+        for j in range(len(min_workers)):
+            if workers[j] < max_workers[j] and gpus[j] <= capacity:
+                middle = (min_workers[j] + max_workers[j]) // 2
                 gain = speed(workers[j] + 1, middle, loss) - speed(workers[j], middle, loss)
-                gain /= gpus[j] * (speed(least[j], middle, loss) if relative else 1.0)
+                gain /= gpus[j] * (speed(min_workers[j], middle, loss) if relative else 1.0)
                 if gain > top:
                     best, top = j, gain
         if best < 0:
@@ -129,12 +137,14 @@ def largest_gain(
 
 
 @compiled
-def grow(least: IntArray, most: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int) -> IntArray:
+def grow(
+    min_workers: IntArray, max_workers: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int
+) -> IntArray:
     """Run Gandiva: jobs in order take all free GPUs that make them faster."""
-    workers = least.copy()
-    for j in range(len(least)):
-        middle = (least[j] + most[j]) // 2
-        while workers[j] < most[j] and gpus[j] <= capacity:
+    workers = min_workers.copy()
+    for j in range(len(min_workers)):
+        middle = (min_workers[j] + max_workers[j]) // 2
+        while workers[j] < max_workers[j] and gpus[j] <= capacity:
             if speed(workers[j] + 1, middle, loss) <= speed(workers[j], middle, loss):
                 break
             workers[j] += 1

@@ -10,17 +10,17 @@ from instances.compiled import compiled
 
 
 @compiled
-def splits(gain: Float, most: int) -> Int:
-    """Return the choices (n, most + 1) of a dynamic program over jobs and GPUs, from which `split` reads widths.
+def splits(gain: Float, max_gpus: int) -> Int:
+    """Return the choices (n, max_gpus + 1) of a dynamic program over jobs and GPUs, from which `split` reads widths.
 
     - `gain` (n, K + 1): gain of each job at each width, including 0; the sum is maximised.
-    - `most`: maximum number of GPUs.
+    - `max_gpus`: maximum number of GPUs.
 
     A width is never chosen if a narrower one gains as much. A tie goes to the narrower width.
     """
     jobs, last = gain.shape
-    value = np.zeros(most + 1)
-    choice = np.zeros((jobs, most + 1), dtype=np.int64)
+    value = np.zeros(max_gpus + 1)
+    choice = np.zeros((jobs, max_gpus + 1), dtype=np.int64)
     widths = np.empty(last, dtype=np.int64)
     for j in range(jobs):
         count, best = 0, -np.inf
@@ -29,8 +29,8 @@ def splits(gain: Float, most: int) -> Int:
                 best = gain[j, k]
                 widths[count] = k
                 count += 1
-        new = np.empty(most + 1)
-        for gpus in range(most + 1):
+        new = np.empty(max_gpus + 1)
+        for gpus in range(max_gpus + 1):
             top, at = -np.inf, 0
             for i in range(count):
                 k = widths[i]

@@ -49,12 +49,12 @@ class Option:
 Expander = Callable[[Cluster, Sequence[Option]], list[Option]]
 
 
-def least_waste(cluster: Cluster, options: Sequence[Option]) -> list[Option]:
+def choose_least_waste(cluster: Cluster, options: Sequence[Option]) -> list[Option]:
     """Return the options with the minimum sum of idle fractions of CPU and memory."""
     return _best(options, lambda option: -_idle(cluster, option))
 
 
-def most_pods(cluster: Cluster, options: Sequence[Option]) -> list[Option]:
+def choose_most_pods(cluster: Cluster, options: Sequence[Option]) -> list[Option]:
     """Return the options with the maximum number of pods."""
     return _best(options, lambda option: Fraction(len(option.pods)))
 
@@ -62,13 +62,13 @@ def most_pods(cluster: Cluster, options: Sequence[Option]) -> list[Option]:
 @method("heuristic", honours=SEEDED)
 def ca_least_waste(data: NodeConsolidation, options: Options) -> Answer:
     """Scale up by the option of least waste, the default; scale down by utilisation."""
-    return Autoscaler(data, options.seed, least_waste).answer()
+    return Autoscaler(data, options.seed, choose_least_waste).answer()
 
 
 @method("heuristic", honours=SEEDED)
 def ca_most_pods(data: NodeConsolidation, options: Options) -> Answer:
     """Scale up by the option for most pods; scale down by utilisation."""
-    return Autoscaler(data, options.seed, most_pods).answer()
+    return Autoscaler(data, options.seed, choose_most_pods).answer()
 
 
 class Autoscaler:

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from heuristics.kubernetes.scores import Score, balance_score, least_allocated_score, most_allocated_score
+from heuristics.kubernetes.scores import Score, score_balance, score_least_allocated, score_most_allocated
 from instances.arrays import IntArray
 from instances.fields import steps
 from instances.kubernetes import ClusterArrays, NodeConsolidation, cluster_arrays
 from instances.options import Solution
 from instances.result import Answer
 
-SCORES: Mapping[str, Score] = {"least": least_allocated_score, "most": most_allocated_score}
+SCORES: Mapping[str, Score] = {"least": score_least_allocated, "most": score_most_allocated}
 
 
 @dataclass
@@ -156,7 +156,7 @@ class Cluster:
         asks, best, ties = self.asks[e], -1, list[RuledNode]()
         for node in self.find_fitting(self.need[e]):
             taken = [(int(node.taken[r] + asks[r]), int(node.size[r])) for r in (self.cpu, self.memory) if node.size[r]]
-            score = self.score(taken) + balance_score(taken)
+            score = self.score(taken) + score_balance(taken)
             if score > best:
                 best, ties = score, []
             if score == best:

@@ -24,32 +24,32 @@ Score = Callable[[Sequence[tuple[int, int]]], int]
 @method("heuristic", honours=ANY)
 def least_allocated(data: NodePlacement) -> Solution:
     """Place each pod on the node that then has the most free resources: NodeResourcesFit, LeastAllocated."""
-    return _place(data, least_allocated_score)
+    return _place(data, score_least_allocated)
 
 
 @method("heuristic", honours=ANY)
 def most_allocated(data: NodePlacement) -> Solution:
     """Place each pod on the node that then has the fewest free resources: NodeResourcesFit, MostAllocated."""
-    return _place(data, most_allocated_score)
+    return _place(data, score_most_allocated)
 
 
 @method("heuristic", honours=ANY)
 def balanced_allocation(data: NodePlacement) -> Solution:
     """Place each pod on the node with the smallest standard deviation of use: NodeResourcesBalancedAllocation."""
-    return _place(data, balance_score)
+    return _place(data, score_balance)
 
 
-def least_allocated_score(taken: Sequence[tuple[int, int]]) -> int:
+def score_least_allocated(taken: Sequence[tuple[int, int]]) -> int:
     """Return the mean free fraction, in hundredths; a resource that is exceeded counts 0."""
     return sum((q - min(a, q)) * MAX_SCORE // q for a, q in taken) // max(1, len(taken))
 
 
-def most_allocated_score(taken: Sequence[tuple[int, int]]) -> int:
+def score_most_allocated(taken: Sequence[tuple[int, int]]) -> int:
     """Return the mean used fraction, in hundredths; a resource that is exceeded counts as full."""
     return sum(min(a, q) * MAX_SCORE // q for a, q in taken) // max(1, len(taken))
 
 
-def balance_score(taken: Sequence[tuple[int, int]]) -> int:
+def score_balance(taken: Sequence[tuple[int, int]]) -> int:
     """Return 1 minus the standard deviation of the used fractions, at most 1 each, in hundredths."""
     fine = 10**12  # units of 1 in which fractions are counted
     shares = [min(a, q) * fine // q for a, q in taken]

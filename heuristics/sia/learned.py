@@ -196,7 +196,7 @@ class ArrivalModels:
         found: FloatArray = booster.predict(features[:, : self.width], num_threads=1)
         return found
 
-    def predicted(self, quantum: float, features: FloatArray) -> FloatArray:
+    def predict(self, quantum: float, features: FloatArray) -> FloatArray:
         """Return 1 for rows in which jobs are predicted to arrive, and 0 otherwise (n,)."""
         likely: FloatArray = (self.probability(quantum, features) >= self.parameters.threshold).astype(float)
         return likely
@@ -286,7 +286,7 @@ class LearnedArrivals:
         if cached is None or cached[0] != tick:
             quantum = self._windows[window]
             rows = [history.features(now * self.unit, quantum) for history in self._pools.values()]
-            likely = self.models.predicted(quantum, np.array(rows))
+            likely = self.models.predict(quantum, np.array(rows))
             cached = self._tick[window] = tick, dict(zip(self._pools, (likely > 0).tolist(), strict=True))
         return cached[1][pool]
 
@@ -321,7 +321,7 @@ class LearnsFirst:
         self._learned.observe(view)
         today = view.now * self.unit / 1440.0
         self._since = today if self._since is None else self._since
-        if self.trained:
+        if self.is_trained:
             return
         if today - self._since >= self.days:
             jobs = pd.DataFrame(self._seen, columns=["pool", "submit_s", "duration_s"])
@@ -333,12 +333,12 @@ class LearnsFirst:
         self._seen += [(job.pool, job.submit * minute, job.duration * minute) for job in view.arrived]
 
     @property
-    def trained(self) -> bool:
+    def is_trained(self) -> bool:
         """Return whether the models are trained."""
         return bool(self._learned.models.boosters)
 
     def will_arrive(self, pool: str, now: float, window: float) -> bool:
-        return not self.trained or self._learned.will_arrive(pool, now, window)
+        return not self.is_trained or self._learned.will_arrive(pool, now, window)
 
 
 class Persistence:
@@ -380,9 +380,9 @@ class FinishedAlike:
             self._seen.setdefault(key, deque(maxlen=self.last)).append(duration)
 
     def duration_class(self, job: PendingJob, windows: Sequence[float]) -> int:
-        return self.predicted(job.pool, job.gpus, windows)
+        return self.predict(job.pool, job.gpus, windows)
 
-    def predicted(self, pool: str, gpus: int, windows: Sequence[float], tag: str | None = None) -> int:
+    def predict(self, pool: str, gpus: int, windows: Sequence[float], tag: str | None = None) -> int:
         """Return the class of a job of a pool, a width and a tag."""
         for key in _similar_keys(pool, gpus, tag):
             seen = self._seen.get(key, ())

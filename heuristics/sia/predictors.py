@@ -59,7 +59,7 @@ class Arrivals:
         self.times.append(time)
         self.total.append(self.total[-1] + gpus)
 
-    def between(self, after: float, until: float) -> float:
+    def sum_between(self, after: float, until: float) -> float:
         """Return the GPUs submitted in (after, until]."""
         return self.total[bisect_right(self.times, until)] - self.total[bisect_right(self.times, after)]
 
@@ -81,7 +81,7 @@ class Perfect:
 
     def new_load(self, pool: str, now: float, window: float) -> float:
         arrivals = self._arrivals.get(pool)
-        return arrivals.between(now, now + window) if arrivals else 0.0
+        return arrivals.sum_between(now, now + window) if arrivals else 0.0
 
     def will_arrive(self, pool: str, now: float, window: float) -> bool:
         return self.new_load(pool, now, window) > 0
@@ -116,7 +116,7 @@ class SlidingMaximum:
         if arrivals is None:
             return 0.0
         return self.coverage * max(
-            arrivals.between(now - (k + 1) * window, now - k * window) for k in range(self.recent)
+            arrivals.sum_between(now - (k + 1) * window, now - k * window) for k in range(self.recent)
         )
 
     def duration_class(self, job: PendingJob, windows: Sequence[float]) -> int:

@@ -102,7 +102,7 @@ class Sia:
                 for pool, queue in self._queues.items():
                     if queue.shortest > k:
                         continue
-                    more = self._released_by(view, pool, future[pool], kept[pool]) if self.apart else None
+                    more = self._count_released(view, pool, future[pool], kept[pool]) if self.apart else None
                     if usable > 0 or more is not None:
                         job = queue.first(k, usable, more)  # lines 7 and 8
                         if job is not None:
@@ -132,7 +132,7 @@ class Sia:
         unused = view.quota[pool] - self._dedicated.get(pool, 0)
         return needed if needed < unused else unused
 
-    def _released_by(self, view: PoolsView, pool: str, future: float, kept: float) -> Callable[[int], float]:
+    def _count_released(self, view: PoolsView, pool: str, future: float, kept: float) -> Callable[[int], float]:
         """Return a function from the width of a starting job to the GPUs of `kept` that it makes unnecessary."""
         return lambda gpus: kept - self._reserve(view, pool, future, gpus)
 

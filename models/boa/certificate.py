@@ -78,11 +78,11 @@ def _prove_units(data: BoaAllocation, latest: float) -> Certificate:
     network = _build_network(data, latest, price)
     units = network.units
     length = shortest(network)
-    found = None
+    optimum = None
     with suppress(NoCertificate, CheckFailed):
-        found = fastest(network, math.ceil(latest * (1 + 1e-12) * 2.0**units.time))
-    closed = found is not None
-    value = found if found is not None else max(0, -(-(length - units.price * network.budget) // units.scale))
+        optimum = fastest(network, math.ceil(latest * (1 + 1e-12) * 2.0**units.time))
+    is_closed = optimum is not None
+    value = optimum if optimum is not None else max(0, -(-(length - units.price * network.budget) // units.scale))
     content = {
         "kind": "units",
         "time_bits": units.time,
@@ -91,9 +91,9 @@ def _prove_units(data: BoaAllocation, latest: float) -> Certificate:
         "price": units.price,
         "shortest": length,
         "bound": value,
-        "closed": closed,
+        "closed": is_closed,
     }
-    how = "optimum in whole units" if closed else "Lagrangian in whole units"
+    how = "optimum in whole units" if is_closed else "Lagrangian in whole units"
     return _write(data, content, Fraction(value) / 2**units.time, how)
 
 

@@ -46,7 +46,7 @@ class Frontier:
 
         Raises InputError if it is below the minimum budget or above the instance's own.
         """
-        data = with_budget(self.data, budget, self.least)
+        data = replace_budget(self.data, budget, self.least)
         if data.budget > self.data.budget:
             raise InputError(f"budget: must be <= {self.data.budget:g}, got {budget:g}")
         return conclude(data, "exact", self.solve(data.budget, options), options, kind="exact")
@@ -83,7 +83,7 @@ def frontier(data: BoaAllocation) -> Frontier:
         runs = RunDual(data)
 
         def solve_runs(budget: float, options: Options) -> Answer:
-            return solve_real(with_budget(data, budget), runs, options)
+            return solve_real(replace_budget(data, budget), runs, options)
 
         return Frontier(data, solve_runs, runs.fastest_cost)
     if data.convex:
@@ -91,7 +91,7 @@ def frontier(data: BoaAllocation) -> Frontier:
         dual.check_bounded()
 
         def solve_convex(budget: float, options: Options) -> Answer:
-            return convex_answer(with_budget(data, budget), dual, options)
+            return convex_answer(replace_budget(data, budget), dual, options)
 
         return Frontier(data, solve_convex, dual.evaluate(0.0).cost)
     prepared = prepare(data)
@@ -102,7 +102,7 @@ def frontier(data: BoaAllocation) -> Frontier:
     return Frontier(data, solve, prepared.dual.fastest.cost)
 
 
-def with_budget(data: BoaAllocation, budget: float, least: float | None = None) -> BoaAllocation:
+def replace_budget(data: BoaAllocation, budget: float, least: float | None = None) -> BoaAllocation:
     """Return `data` with another budget, rounded to the grid of budgets.
 
     - `least`: the minimum budget, if known.
@@ -130,4 +130,4 @@ def fastest_budget(data: BoaAllocation) -> float:
         cost = prepare(widened).dual.fastest.cost
         if cost <= widened.budget or widened.budget >= MAX_BUDGET:
             return cost
-        widened = with_budget(data, min(MAX_BUDGET, max(cost, 2 * widened.budget)))
+        widened = replace_budget(data, min(MAX_BUDGET, max(cost, 2 * widened.budget)))

@@ -107,7 +107,7 @@ def test_predictions_that_jobs_always_come_are_the_sliding_maximum():
     class Always:
         quanta = WINDOWS_MINUTES
 
-        def predicted(self, quantum, features):
+        def predict(self, quantum, features):
             return np.ones(len(features))
 
     data = synthetic("base", 3, days=1).data
@@ -118,7 +118,7 @@ def alike(quantile, *durations, least=5):
     predictor = FinishedAlike(quantile, least=least)
     for duration in durations:
         predictor.learn("p", 1, duration)
-    return predictor.predicted("p", 1, (5, 60, 720))
+    return predictor.predict("p", 1, (5, 60, 720))
 
 
 def test_a_duration_is_the_mode_or_a_quantile_of_finished_jobs_alike():
@@ -132,7 +132,7 @@ def test_a_width_that_few_jobs_had_is_predicted_from_the_pool():
     predictor = FinishedAlike(None, least=2)
     for gpus, duration in ((1, 3), (1, 3), (8, 30), (8, 30), (8, 30)):
         predictor.learn("p", gpus, duration)
-    assert [predictor.predicted("p", gpus, (5, 60)) for gpus in (1, 8, 4)] == [0, 1, 1]
+    assert [predictor.predict("p", gpus, (5, 60)) for gpus in (1, 8, 4)] == [0, 1, 1]
 
 
 def test_persistence_predicts_what_the_last_window_had():
@@ -163,7 +163,7 @@ def test_sia_learns_from_the_first_days_of_a_workload_and_from_nothing_after(job
     seen = jobs[(jobs["submit_s"] >= 28 * 86_400) & (jobs["submit_s"] < 35 * 86_400)]
     first = LearnsFirst(SlidingMaximum(), data.slot_minutes, days=4.0)
     starts = replay(data, sia(data, Decomposed(first, SlidingMaximum(), SlidingMaximum())))
-    assert first.trained
+    assert first.is_trained
     early = [job.id for job in data.jobs if job.submit < 3 * 1440]
     sliding = replay(data, sia(data, SlidingMaximum()))
     assert [starts[name] for name in early] == [sliding[name] for name in early]
@@ -187,4 +187,4 @@ def test_what_has_never_been_otherwise_is_predicted_to_stay_so(label):
     pytest.importorskip("lightgbm")
     rows = np.random.default_rng(0).random((200, 14))
     known = {60.0: Examples(rows, np.full(200, label), ["p"] * 200, np.arange(200.0))}
-    assert set(fit(known).predicted(60.0, rows)) == {label}
+    assert set(fit(known).predict(60.0, rows)) == {label}

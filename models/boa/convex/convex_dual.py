@@ -202,7 +202,7 @@ MAX_REPAIRS = 60  # then the cheapest policy is taken; each repair closes 101% o
 SMALLEST_SHARE = 1e-9  # smaller fractions are noise of a solver, and are set to 0
 
 
-def mixed_widths(c: Curves, mix: Mix, limit: float) -> FloatArray:
+def mix_widths(c: Curves, mix: Mix, limit: float) -> FloatArray:
     """Return the widths (n,) of a mix on a single GPU type.
 
     If the two choices of an epoch differ, its width is the one with the mixed time. A width that is computed from a
@@ -223,7 +223,7 @@ def mixed_widths(c: Curves, mix: Mix, limit: float) -> FloatArray:
     return mix.within.width.copy()
 
 
-def _mixed_options(mix: Mix) -> Iterator[list[Option]]:
+def _mix_options(mix: Mix) -> Iterator[list[Option]]:
     """Yield the options of each epoch: those of the two choices, equal ones together."""
     for n in range(len(mix.within.width)):
         parts: dict[tuple[int, float], float] = {}
@@ -341,9 +341,9 @@ def convex_answer(data: BoaAllocation, dual: ConvexDual, options: Options) -> An
     with Stopwatch(options.time_limit) as clock:
         mix = solve_convex(dual, data.budget, clock)
         if data.heterogeneous:
-            solution = build_solution(data, _mixed_options(mix))
+            solution = build_solution(data, _mix_options(mix))
         else:
-            width = mixed_widths(dual.c, mix, planned(data.budget))
+            width = mix_widths(dual.c, mix, planned(data.budget))
             solution = write_policy(data, np.ones(len(width)), width)
     return Answer(
         solution=solution,

@@ -82,12 +82,12 @@ class GapClosing:
     @property
     def gap(self) -> float:
         """Return the fastest policy minus L(μ), including rounding errors: no larger δ is needed."""
-        return self.fastest - self.r.least + 2 * self.r.margin
+        return self.fastest - self.r.lagrangian + 2 * self.r.margin
 
     @property
     def bound(self) -> float:
         """Return the bound proven so far, units."""
-        return min(float(self.fastest), self.r.least - self.r.margin + self.proven)
+        return min(float(self.fastest), self.r.lagrangian - self.r.margin + self.proven)
 
     @property
     def is_closed(self) -> bool:
@@ -101,7 +101,7 @@ class GapClosing:
         So the search looks for incumbents at every δ before it enumerates a large δ completely.
         """
         constants, room = self.parameters, 1
-        first = max(self.r.margin, abs(self.r.least) * constants.first * (10 / len(self.r.epochs)) ** 2)
+        first = max(self.r.margin, abs(self.r.lagrangian) * constants.first * (10 / len(self.r.epochs)) ** 2)
         while not self.is_closed and self.proven < self.gap:
             delta = max(first, self.proven * constants.growth)
             self._enumerate(delta, room)

@@ -70,7 +70,7 @@ def extend_labels(
     limit: float,
     budget: int,
     latest: int,
-    most: int,
+    max_labels: int,
 ) -> tuple[int, Live, Array, Array, IntArray, bool]:
     """Extend the labels epoch by epoch from epoch `j`, until `AT_ONCE` operations are done.
 
@@ -78,7 +78,7 @@ def extend_labels(
     - `run_cost`, `run_time` (L, S), `change_cost` (S,), `change_time`: units of the class.
     - `live`: the labels before epoch `j`.
     - `limit`, `budget`, `latest`: maximum reduced cost, cost and time.
-    - `most`: number of labels to which the set is truncated after every epoch.
+    - `max_labels`: number of labels to which the set is truncated after every epoch.
 
     Return the next epoch, its labels, the predecessor and the choice of every label of the epochs in between, the
     number of labels after each of these epochs, and whether no label was truncated.
@@ -89,9 +89,9 @@ def extend_labels(
     reduced_cost = _resize(reduced_cost, room)
     new_choice, new_cost, new_time = np.empty_like(choice), np.empty_like(cost), np.empty_like(time)
     new_reduced, new_before = np.empty_like(reduced_cost), np.empty_like(choice)
-    leaves, spare = np.empty_like(choice), (np.empty_like(choice), np.empty_like(choice))
+    leaver_order, spare = np.empty_like(choice), (np.empty_like(choice), np.empty_like(choice))
     starts = np.empty(enter.shape[1] + 1, dtype=np.int64)
-    left, left_cost, left_time = np.empty_like(reduced_cost), np.empty_like(cost), np.empty_like(time)
+    leaver_reduced, leaver_cost, leaver_time = np.empty_like(reduced_cost), np.empty_like(cost), np.empty_like(time)
     trail_before, trail_choice = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
     counts = np.empty(epochs - j, dtype=np.int64)
     trail_length, work, is_whole, epochs_done = 0, 0, True, 0
@@ -99,18 +99,22 @@ def extend_labels(
         out = runs = 0
         for p in range(old):
             if reduced_cost[p] + leave[j, choice[p]] <= limit:
-                if out == 0 or choice[p] != choice[leaves[out - 1]]:
+                if out == 0 or choice[p] != choice[leaver_order[out - 1]]:
                     starts[runs] = out
                     runs += 1
-                leaves[out] = p
+                leaver_order[out] = p
                 out += 1
         starts[runs] = out
-        leaving = _merge_sorted_runs(leaves, starts, runs, cost, time, spare)
+        leaving = _merge_sorted_runs(leaver_order, starts, runs, cost, time, spare)
         out, min_left = len(leaving), np.inf
         for q in range(out):
             p = leaving[q]
-            left[q], left_cost[q], left_time[q] = reduced_cost[p] + leave[j, choice[p]], cost[p], time[p] + change_time
-            min_left = min(min_left, left[q])
+            leaver_reduced[q], leaver_cost[q], leaver_time[q] = (
+                reduced_cost[p] + leave[j, choice[p]],
+                cost[p],
+                time[p] + change_time,
+            )
+            min_left = min(min_left, leaver_reduced[q])
         n, p = 0, 0
         for k in range(enter.shape[1]):
             first = p
@@ -130,32 +134,36 @@ def extend_labels(
                 new_choice, new_reduced = _resize(new_choice, room), _resize(new_reduced, room)
                 new_cost, new_time = _resize(new_cost, room), _resize(new_time, room)
                 new_before = _resize(new_before, room)
-                left, left_cost, left_time = _resize(left, room), _resize(left_cost, room), _resize(left_time, room)
-                leaves, spare = np.empty_like(choice), (np.empty_like(choice), np.empty_like(choice))
+                leaver_reduced, leaver_cost, leaver_time = (
+                    _resize(leaver_reduced, room),
+                    _resize(leaver_cost, room),
+                    _resize(leaver_time, room),
+                )
+                leaver_order, spare = np.empty_like(choice), (np.empty_like(choice), np.empty_like(choice))
             last_cost, last_time = -1, latest + 1
             while True:
                 while s < p and reduced_cost[s] + stay_k > limit:
                     s += 1
-                while q < out and left[q] + enter_k > limit:
+                while q < out and leaver_reduced[q] + enter_k > limit:
                     q += 1
                 if s == p and q == out:
                     break
-                if q == out or (s < p and cost[s] <= left_cost[q] + change_k):
-                    source, at, c, t = s, reduced_cost[s] + stay_k, cost[s] + cost_k, time[s] + time_k
+                if q == out or (s < p and cost[s] <= leaver_cost[q] + change_k):
+                    source, reduced, c, t = s, reduced_cost[s] + stay_k, cost[s] + cost_k, time[s] + time_k
                     s += 1
                 else:
-                    source, at = leaving[q], left[q] + enter_k
-                    c, t = left_cost[q] + change_k + cost_k, left_time[q] + time_k
+                    source, reduced = leaving[q], leaver_reduced[q] + enter_k
+                    c, t = leaver_cost[q] + change_k + cost_k, leaver_time[q] + time_k
                     q += 1
                 if c > budget:
                     break
                 if t < last_time:
                     n -= c == last_cost
-                    new_choice[n], new_before[n], new_reduced[n], new_cost[n], new_time[n] = k, source, at, c, t
+                    new_choice[n], new_before[n], new_reduced[n], new_cost[n], new_time[n] = k, source, reduced, c, t
                     n += 1
                     last_cost, last_time = c, t
-        if n > most:
-            n, is_whole = _truncate(new_reduced, n, most, new_choice, new_before, new_cost, new_time), False
+        if n > max_labels:
+            n, is_whole = _truncate(new_reduced, n, max_labels, new_choice, new_before, new_cost, new_time), False
         if trail_length + n > len(trail_before):
             trail_before = _resize(trail_before, 2 * (trail_length + n))
             trail_choice = _resize(trail_choice, 2 * (trail_length + n))
@@ -186,21 +194,27 @@ def _resize(values: Array, room: int) -> Array:
 
 @compiled
 def _truncate(
-    reduced_cost: FloatArray, n: int, most: int, choice: IntArray, before: IntArray, cost: IntArray, time: IntArray
+    reduced_cost: FloatArray,
+    n: int,
+    max_labels: int,
+    choice: IntArray,
+    before: IntArray,
+    cost: IntArray,
+    time: IntArray,
 ) -> int:
-    """Move about `most` of the first `n` labels to the front: half with minimum reduced cost, half evenly spread."""
-    half = most // 2
+    """Keep about `max_labels` of the first `n` labels, half of minimum reduced cost, half evenly spread, in front."""
+    half = max_labels // 2
     threshold = _select(reduced_cost[:n].copy(), half - 1)
-    kept = near = even = 0
+    count = near = even = 0
     for p in range(n):
         at_even = p == even * (n - 1) // max(1, half - 1)
         at_near = reduced_cost[p] <= threshold and near < half
         even, near = even + at_even, near + at_near
         if at_even or at_near:
-            choice[kept], before[kept], reduced_cost[kept] = choice[p], before[p], reduced_cost[p]
-            cost[kept], time[kept] = cost[p], time[p]
-            kept += 1
-    return kept
+            choice[count], before[count], reduced_cost[count] = choice[p], before[p], reduced_cost[p]
+            cost[count], time[count] = cost[p], time[p]
+            count += 1
+    return count
 
 
 @compiled

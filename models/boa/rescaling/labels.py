@@ -55,7 +55,7 @@ class ParetoSet:
         return len(self.cost)
 
     def thin(self, max_count: int) -> ParetoSet:
-        """Return at most `most` policies: half of them with minimum reduced cost, half evenly spread over the costs."""
+        """Return at most `max_count` policies: half of minimum reduced cost, half evenly spread over the costs."""
         half = max_count // 2
         shortest = np.argpartition(self.reduced_cost, half)[:half]
         chosen = np.union1d(shortest, np.linspace(0, len(self) - 1, max_count - half).astype(np.int64))
@@ -162,14 +162,14 @@ class ClassPaths:
         return np.array(path[::-1], dtype=np.int64)
 
 
-def class_paths(r: ReducedCosts, i: int, limit: float, latest: int, most: int, limits: Limits) -> ClassPaths:
+def class_paths(r: ReducedCosts, i: int, limit: float, latest: int, max_labels: int, limits: Limits) -> ClassPaths:
     """Enumerate the paths of a class with reduced cost <= `limit`, time <= `latest` and cost within the budget.
 
     - `r`: the network in integer units.
     - `i`: index of the class.
     - `limit`: maximum reduced cost, units of time.
     - `latest`: maximum time, units.
-    - `most`: number of labels to which the set is truncated after every epoch.
+    - `max_labels`: number of labels to which the set is truncated after every epoch.
     - `limits`: checked from time to time; their exceptions propagate.
     """
     from models.boa.rescaling.label_kernels import extend_labels  # compiled at first use
@@ -190,7 +190,7 @@ def class_paths(r: ReducedCosts, i: int, limit: float, latest: int, most: int, l
     change_time = int(r.change_time[i, 0])
     while j < epochs:
         j_next, live, before, taken, counts, is_whole = extend_labels(
-            *arcs, change_time, j, epochs, live, limit, r.budget, latest, most
+            *arcs, change_time, j, epochs, live, limit, r.budget, latest, max_labels
         )
         trail.append((before, taken, counts.tolist()))
         count, complete, j = count + len(before), complete and is_whole, j_next

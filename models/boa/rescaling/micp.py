@@ -52,7 +52,7 @@ def prepare(data: BoaAllocation, last: int | None = None) -> Prepared:
 
     Raises InputError if the arrays are too large.
     """
-    tables, formulas = _last_widths(data)
+    tables, formulas = _max_table_width(data)
     arrays = width_arrays(data, tables if last is None and not formulas else last)
     net = build_network(data, arrays)
     return Prepared(data, arrays, net, PathDual(net))
@@ -138,7 +138,7 @@ class _GapSearch:
         limits, most_labels = Limits(self.clock, self.parameters.most_labels), self.parameters.most_labels
         if not self.clock.expired:
             self.reduced = compute_reduced_costs(self.p.net, self.line, proven(self.budget), self.time)
-            self.lagrangian = max(0.0, self._to_hours(self.reduced.least - self.reduced.margin))
+            self.lagrangian = max(0.0, self._to_hours(self.reduced.lagrangian - self.reduced.margin))
         self.incumbent.raise_bound(self.lagrangian)
         try:
             limits.check(0)
@@ -229,7 +229,7 @@ def prepare_mixed(data: BoaAllocation) -> Prepared:
     The instance has a single GPU type. Raises InputError if the arrays are too large, or no width limits a linear
     speedup.
     """
-    tables, formulas = _last_widths(data)
+    tables, formulas = _max_table_width(data)
     end = max(tables, data.max_width or math.inf) if formulas else tables
     last = int(min(end, max(tables, FIRST_WIDTHS)))
     while True:
@@ -247,7 +247,7 @@ def prepare_mixed(data: BoaAllocation) -> Prepared:
             raise InputError(too_many)
 
 
-def _last_widths(data: BoaAllocation) -> tuple[int, bool]:
+def _max_table_width(data: BoaAllocation) -> tuple[int, bool]:
     """Return the last width of all tables, and whether there are formulas, which have no last width."""
     speedups = [e.speedup.on(t.name) for c in data.classes for e in c.epochs for t in data.gpu_types]
     last = max((len(s.table.hull(data.max_width).speedup) for s in speedups if s.table is not None), default=1)

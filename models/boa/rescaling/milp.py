@@ -54,7 +54,7 @@ def build_milp(data: BoaAllocation) -> ConcreteModel:
     model.change = Var(model.RUNS, domain=NonNegativeReals, bounds=(0, 1))
     model.mean_jct = Objective(expr=_mean_jct(model, a), sense=minimize)
     model.budget = Constraint(expr=_cost(model, a, data.budget) <= granted(data.budget) / data.budget)
-    model.one_width = Constraint(model.EPOCHS, rule=_one_width_rule)
+    model.one_width = Constraint(model.EPOCHS, rule=_width_rule)
     model.changed = Constraint(model.RUNS, rule=_change_rule)
     return model
 
@@ -77,7 +77,7 @@ def _cost(model: Any, a: WidthArrays, budget: float) -> Any:
     )
 
 
-def _one_width_rule(model: Any, i: int, j: int) -> Any:
+def _width_rule(model: Any, i: int, j: int) -> Any:
     """State that every epoch has exactly one width (Definition 4.4)."""
     return quicksum(model.width[i, j, s] for s in model.CHOICES if (i, j, s) in model.RUNS) == 1
 

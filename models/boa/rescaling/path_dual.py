@@ -299,7 +299,7 @@ class ReducedCosts:
     - `unit`: hours per unit of time.
     - `mu`: the multiplier, units of time per unit of cost.
     - `potentials`: distances to the end, units.
-    - `least`: L(μ) in units.
+    - `lagrangian`: L(μ) in units.
     - `margin`: bound on all floating-point rounding errors together, units.
     """
 
@@ -312,7 +312,7 @@ class ReducedCosts:
     unit: float
     mu: float
     potentials: Potentials
-    least: float
+    lagrangian: float
     margin: float
 
     @property
@@ -362,7 +362,7 @@ def compute_reduced_costs(net: Network, line: Line, budget: float, incumbent: fl
         unit=unit,
         mu=mu,
         potentials=p,
-        least=float(p.switch[0].sum() - mu * 2.0**bits),
+        lagrangian=float(p.switch[0].sum() - mu * 2.0**bits),
         margin=relative_rounding(net) * (1 + mu) * 2.0**bits,
     )
 

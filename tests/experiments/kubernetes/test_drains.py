@@ -16,7 +16,7 @@ import pytest
 from experiments.kubernetes.directed import Director
 from experiments.kubernetes.drains import DrainPlan, Orders, carry_out, plan_of, scored
 from experiments.kubernetes.reach import RentalLimits, reachable, state_of
-from heuristics.kubernetes.scores import balance_score, least_allocated_score
+from heuristics.kubernetes.scores import score_balance, score_least_allocated
 from instances import Options, Stopwatch
 from instances.kubernetes import (
     ConsolidatedPod,
@@ -214,7 +214,7 @@ def test_the_compiled_scores_are_those_of_the_rules():
         cpu, memory = draw.randint(0, cpus), draw.randint(0, memories)
         taken = [(cpu, cpus), (memory, memories)]
         exact = 100 - 50 * abs(Fraction(cpu, cpus) - Fraction(memory, memories))
-        apart = scored(cpu, cpus, memory, memories) - least_allocated_score(taken) - balance_score(taken)
+        apart = scored(cpu, cpus, memory, memories) - score_least_allocated(taken) - score_balance(taken)
         assert apart == 0 or (abs(apart) == 1 and abs(exact - round(exact)) < 1e-9)
 
 

@@ -8,7 +8,7 @@ import pytest
 from instances import Options, Stopwatch
 from instances.boa import least_budget, random_allocation
 from models.boa import exact
-from models.boa.frontier import frontier, with_budget
+from models.boa.frontier import frontier, replace_budget
 from models.boa.rescaling.labels import ClassPaths, Limits, OutOfMemory, class_paths
 from models.boa.rescaling.micp import prepare
 from models.boa.rescaling.path_dual import ReducedCosts, compute_reduced_costs, find_affordable_paths
@@ -88,17 +88,17 @@ def test_labels_are_the_nondominated_paths(share: float):
     for seed in range(8):
         r, latest = reduced(seed)
         for i in range(len(r.epochs)):
-            found = class_paths(r, i, share * r.least, latest, ALL, FREE)
+            found = class_paths(r, i, share * r.lagrangian, latest, ALL, FREE)
             assert found.complete
-            assert corners(found) == plain(r, i, share * r.least, latest)
+            assert corners(found) == plain(r, i, share * r.lagrangian, latest)
             adds_up(r, i, found)
 
 
 def test_truncated_labels_are_paths_and_said_to_be_truncated():
     r, latest = reduced(1)
     for i in range(len(r.epochs)):
-        whole = class_paths(r, i, 0.3 * r.least, latest, ALL, FREE)
-        found = class_paths(r, i, 0.3 * r.least, latest, 10, FREE)
+        whole = class_paths(r, i, 0.3 * r.lagrangian, latest, ALL, FREE)
+        found = class_paths(r, i, 0.3 * r.lagrangian, latest, 10, FREE)
         assert not found.complete
         assert len(found.paths) <= 10
         assert found.labels < whole.labels
@@ -108,7 +108,7 @@ def test_truncated_labels_are_paths_and_said_to_be_truncated():
 def test_labels_keep_the_limit_of_memory():
     r, latest = reduced(1)
     with pytest.raises(OutOfMemory):
-        class_paths(r, 0, 0.3 * r.least, latest, ALL, Limits(Stopwatch(), 100))
+        class_paths(r, 0, 0.3 * r.lagrangian, latest, ALL, Limits(Stopwatch(), 100))
 
 
 def test_every_point_of_a_frontier_is_the_optimum_of_its_budget():
@@ -116,6 +116,6 @@ def test_every_point_of_a_frontier_is_the_optimum_of_its_budget():
     shared = frontier(data)
     for budget in np.linspace(least_budget(data), data.budget, 7):
         point = shared.at(float(budget), Options(gap=1e-9))
-        alone = exact(with_budget(data, float(budget)), Options(gap=1e-9))
+        alone = exact(replace_budget(data, float(budget)), Options(gap=1e-9))
         assert point.status == alone.status == "optimal"
         assert point.objective == pytest.approx(alone.objective, rel=3e-9)
