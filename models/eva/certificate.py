@@ -1,13 +1,13 @@
-"""Certificates of Eva's packing: a tree over linear programs of patterns, each leaf with its duals in whole numbers.
+"""Certificates of Eva's packing: a tree over linear programs of patterns, with integer duals at each leaf.
 
-That of a net saving is of the program of all patterns that save, in VIPR; the following is on the cost.
+For the net saving, the certificate is a VIPR proof of the program over all patterns with a positive saving. All that
+follows is about the cost.
 
-The tree is that of the method that solves, grown once more towards a bound that is known: where tasks are packed one by
-one it is their linear program that proves most; where patterns are listed it is the tree of branch-and-price, with
-nothing left out of its list. Neither looks for packings. What comes of it are decisions and duals, which nobody
-believes: each leaf is priced anew, by the exact search that whoever verifies the tree uses as well. Where that falls
-short, or where there is no such tree, the program of the totals of all instances is tried, which needs no patterns, and
-then a tree that prices by this search is grown.
+The tree of the solving method is grown again, towards a known bound. If tasks are packed one by one, the linear program
+of the single tasks proves most. If patterns are listed, the tree is that of branch-and-price, and no pattern is removed
+from its list. Neither searches for packings. The resulting decisions and duals are untrusted: each leaf is priced
+again, by the same exact search as in `verify`. If this proves too little, or there is no such tree, the surrogate
+relaxation is tried, because it needs no patterns. Finally, a tree is grown that prices by the exact search.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ from models.eva.totals import proof_by_totals
 from models.highs import SolveFailed
 from models.incumbent import Incumbent
 
-LARGEST = 1 << 60  # what all tasks are worth, in the units of the exact search, and every dual by itself
-FINE = 1 << 20  # a scale up to this is not raised, which would cost too much: the duals are lowered
-SHARE = 0.6  # of the time limit is for the tree of the method that solves, the rest for pricing it and for another
-WHOLE = Fraction(1, 10**6)  # a dual this near to a whole number counts as one
+LARGEST = 1 << 60  # limit on the dual value of all tasks, in units of the exact search, and on each dual
+FINE = 1 << 20  # raising a scale up to this by one may prove far less, so lowered duals are tried as well
+SHARE = 0.6  # share of the time for the tree of the solving method; the rest is for pricing it and for another tree
+WHOLE = Fraction(1, 10**6)  # a dual at most this far below an integer is rounded up to it
 PROVING = BranchAndPriceParameters(proving=True, restart_nodes=50, program_nodes=0)
 ITEMS = ItemParameters()
 
 
 def certificate(data: EvaPacking, solution: Solution | None, bound: float, options: Options) -> Certificate:
-    """A proof of `bound`, or of the best bound that the limits allow. Raises NoCertificate where there is none."""
+    """Return a proof of `bound`, or of the best bound within the limits. Raises NoCertificate if there is none."""
     if data.objective == "net-saving":
         saving = saving_program(data)
         point = None if solution is None else saving.point(solution)
@@ -65,7 +65,7 @@ def certificate(data: EvaPacking, solution: Solution | None, bound: float, optio
     unit = Fraction(Packing(data).unit, STEPS)
     target = math.ceil(Fraction(bound) / unit - Fraction(1, 1000))
     cost = None if solution is None else _cost(data, solution)
-    most = target if cost is None else max(target, math.ceil(cost / unit))  # as HiGHS's bound may be a little less
+    most = target if cost is None else max(target, math.ceil(cost / unit))  # HiGHS's bound may be slightly too low
     trees = [PricedTree(Packing(data), clock)]
     with suppress(NoCertificate):
         if trees[0].bound < target:
@@ -85,7 +85,7 @@ def certificate(data: EvaPacking, solution: Solution | None, bound: float, optio
 
 
 def _left(options: Options, clock: Stopwatch, share: float = 1.0) -> Options:
-    """The options with a share of what is left of the time limit."""
+    """Return the options with a share of the remaining time as their time limit."""
     return options if options.time_limit is None else replace(options, time_limit=max(share * clock.remaining_s, 1e-3))
 
 
@@ -95,7 +95,7 @@ def _cost(data: EvaPacking, solution: Solution) -> Fraction:
 
 
 def certificate_of(data: EvaPacking, arrays: PackingArrays, leaves: Sequence[solved.ProvenLeaf]) -> Certificate:
-    """What the leaves of a tree over the classes of `arrays` prove, whichever pricer it had."""
+    """Return the certificate of the leaves of a tree over the classes of `arrays`, for any pricer."""
     tree = PricedTree(Packing(data), Stopwatch())
     tree.take(Grown(arrays, None, leaves))
     return _written(data, tree)
@@ -125,7 +125,13 @@ def proven_tree(
     grow: Callable[[PackingArrays, Configuration, int, Options], Grown | None],
     options: Options,
 ) -> PricedTree:
-    """The tree that is grown towards a bound, `target` price units, with nothing in it where none can be."""
+    """Grow a tree towards the bound `target`, in price units, and price its leaves exactly.
+
+    If no tree can be grown, the result is a root that proves nothing.
+
+    - `solution`: a known packing; its patterns are the first columns.
+    - `grow`: grows the tree from the classes, the known packing, the goal and the options.
+    """
     packing, arrays, clock = Packing(data), packing_arrays(data), Stopwatch(options.time_limit)
     tree = PricedTree(packing, clock)
     goal = target * int(Fraction(packing.unit, STEPS) / arrays.price_unit)
@@ -138,7 +144,7 @@ def proven_tree(
 
 @dataclass(frozen=True)
 class Grown:
-    """What was grown: the duals of the root, if they are known, and the leaves, over the classes of `arrays`."""
+    """A grown tree: the duals of the root, if known, and the leaves, over the classes of `arrays`."""
 
     arrays: PackingArrays
     root: solved.Duals | None
@@ -146,7 +152,10 @@ class Grown:
 
 
 def grown_by_method(arrays: PackingArrays, known: Configuration, goal: int, options: Options) -> Grown | None:
-    """What the method that suits the instance finds at `goal` price units; `None` where it generates patterns."""
+    """Grow the tree of the method that suits the instance, towards the bound `goal` in price units.
+
+    Return `None` if the patterns cannot be listed, or the root is not solved.
+    """
     if not arrays.limited and suits(arrays, ITEMS):
         return _of_items(arrays, known, goal, options)
     pricer = list_patterns(arrays, PROVING)
@@ -154,7 +163,7 @@ def grown_by_method(arrays: PackingArrays, known: Configuration, goal: int, opti
 
 
 def grown_by_search(arrays: PackingArrays, known: Configuration, goal: int, options: Options) -> Grown | None:
-    """What a tree finds that prices by the exact search, whatever the instance."""
+    """Grow a tree that prices by the exact search, for any instance; return `None` if the root is not solved."""
     clock = Stopwatch(options.time_limit)
     return _of_tree(arrays, SearchPricer(arrays, clock), known, goal, options, clock)
 
@@ -163,10 +172,10 @@ def _of_tree(
     arrays: PackingArrays, pricer: Pricer, columns: Iterable[Column], goal: int, options: Options, clock: Stopwatch
 ) -> Grown | None:
     incumbent: Incumbent[Configuration, int] = Incumbent("minimize", clock, bound=0)
-    incumbent.offer(goal, {})  # what is to be proved is as good as a packing that is to be beaten
+    incumbent.offer(goal, {})  # the bound to prove acts as the cost of an incumbent
     tree = BranchAndPrice(arrays, pricer, replace(options, gap=0.0), incumbent, clock, PROVING)
     tree.program.add(columns)
-    with suppress(SolveFailed):  # the leaves prove what they prove
+    with suppress(SolveFailed):  # the leaves so far still prove a bound
         tree.run()
     return None if tree.root is None else Grown(arrays, tree.root, tree.proof().leaves)
 
@@ -198,7 +207,7 @@ def _of_items(arrays: PackingArrays, known: Configuration, target: int, options:
 
 @dataclass
 class _Duals:
-    """Whole-number duals: `scale`, of the entries' `tasks` and of the `decisions`."""
+    """Integer duals: their `scale`, those of the entries' `tasks`, and those of the `decisions`."""
 
     scale: int
     tasks: tuple[int, ...]
@@ -207,7 +216,7 @@ class _Duals:
 
 @dataclass
 class _Node:
-    """A node with the best duals known, its own or those of its parent, and what they prove."""
+    """A node with its best known duals, its own or those of its parent, and the bound that they prove."""
 
     decisions: tuple[PackingDecision, ...]
     duals: _Duals
@@ -217,7 +226,11 @@ class _Node:
 
 
 class PricedTree:
-    """A tree of decisions whose leaves have whole-number duals that the exact search has priced, the root first."""
+    """A tree of decisions with integer duals that the exact search has priced; the root comes first.
+
+    - `packing`: the problem as a certificate states it.
+    - `clock`: limits the time of pricing.
+    """
 
     def __init__(self, packing: Packing, clock: Stopwatch) -> None:
         self.packing, self.clock = packing, clock
@@ -228,11 +241,11 @@ class PricedTree:
 
     @property
     def bound(self) -> int:
-        """What the leaves prove together."""
+        """Return the bound that the leaves prove together."""
         return min(node.bound for node in self.nodes if node.children is None)
 
     def take(self, found: Grown) -> None:
-        """Price what was grown; below a branch that no certificate can hold its node is a leaf."""
+        """Price a grown tree. A node stays a leaf if a certificate cannot state its branch."""
         arrays, depth = found.arrays, len(self.packing.limits)
         if found.root is not None:
             limits = [solved.BranchDecision("instances", ())] * depth
@@ -246,7 +259,7 @@ class PricedTree:
             sides: dict[solved.BranchDecision, list[solved.ProvenLeaf]] = {}
             for leaf in under:
                 sides.setdefault(leaf.decisions[depth], []).append(leaf)
-            # Of tasks placed, both sides are "at least": one that is on a type or a family names the branch.
+            # Both sides of a branch on placed tasks are "at least". The side on one type or family names the branch.
             named = next(side for side in sides if side.kind != "placed" or self._together(side.of[1:]))
             branch = self._branch(arrays, named)
             if branch is None:
@@ -257,7 +270,7 @@ class PricedTree:
                 left.append((children[int((side is named) == second)], below, depth + 1))
 
     def _split(self, node: _Node, branch: Branch) -> list[_Node]:
-        """Give a node its children, with what it proves."""
+        """Add the two children of a node, with the duals and the bound of the node."""
         node.branch, node.children = branch, (len(self.nodes), len(self.nodes) + 1)
         for side in self.packing.sides(branch):
             duals = replace(node.duals, decisions=(*node.duals.decisions, 0))
@@ -265,11 +278,11 @@ class PricedTree:
         return self.nodes[-2:]
 
     def _unit(self, arrays: PackingArrays) -> int:
-        """How many price units of the arrays, which may be finer, are one."""
+        """Return the number of price units of `arrays` per price unit of the certificate, which may be coarser."""
         return int(Fraction(self.packing.unit, STEPS) / arrays.price_unit)
 
     def _together(self, kinds: Sequence[int]) -> bool:
-        """Whether types are one, or all of a family."""
+        """Return whether `kinds` is a single type, or all types of a family."""
         family = self.packing.family
         return len(kinds) == 1 or [*kinds] == [k for k, f in enumerate(family) if f == family[kinds[0]]]
 
@@ -277,7 +290,7 @@ class PricedTree:
         return sum(map(self.packing.count.__getitem__, entries))
 
     def _branch(self, arrays: PackingArrays, side: solved.BranchDecision) -> Branch | None:
-        """The branch that a decision is a side of; `None` for what none counts."""
+        """Return the branch that has this decision as a side, or `None` if a certificate cannot state it."""
         if side.kind == "placed":
             c, *kinds = side.of
             if arrays.count[c] < self._tasks(arrays, arrays.members[c]):
@@ -294,18 +307,18 @@ class PricedTree:
     def _price(
         self, node: _Node, arrays: PackingArrays, duals: solved.Duals, decisions: Sequence[solved.BranchDecision]
     ) -> None:
-        """Make duals whole and feasible for the exact search, and keep them where they prove more."""
+        """Make duals integral and feasible by the exact search, and keep them if they prove more."""
         packing, unit = self.packing, self._unit(arrays)
         cover = [Fraction(0)] * len(packing.count)
         for entries, n, y in zip(arrays.members, arrays.count.tolist(), duals.cover, strict=True):
-            for entry in entries:  # of the tasks of one the mean is as good
+            for entry in entries:  # the mean over the tasks of an entry proves as much
                 cover[entry] += Fraction(n * y, self._tasks(arrays, entries) * duals.scale * unit)
-        dear = [1 if d.kind == "spend" else unit for d in decisions]  # a price unit spent has its own price
+        dear = [1 if d.kind == "spend" else unit for d in decisions]  # duals of spending have no unit of price
         decided = [Fraction(y, duals.scale * unit) for y, unit in zip(duals.decisions, dear, strict=True)]
-        start = duals.scale * unit  # as they are, where they are small enough
+        start = duals.scale * unit  # the duals stay as they are if they are small enough
         if start.bit_length() + max(packing.price).bit_length() > BITS + 3:
             start = self.start
-        with suppress(NoCertificate):  # of these duals
+        with suppress(NoCertificate):  # the node then keeps the duals that it has
             self._keep(node, start, cover, decided)
 
     def _keep(self, node: _Node, start: int, duals: Sequence[Fraction], decided: Sequence[Fraction]) -> None:
@@ -319,26 +332,27 @@ class PricedTree:
                 return
             if price:
                 share = max(share, Fraction(best.worth + mu[k], scale * price))
-            elif best.worth + mu[k] > 0:  # no more than the limit of the type alone are worth too much
+            elif best.worth + mu[k] > 0:  # the limit of a free type pays for the excess value
                 i = next(i for i, (limit, _) in enumerate(weighed) if limit.of == (k,))
                 weighed[i] = weighed[i][0], weighed[i][1] + best.worth + mu[k]
         raised = math.ceil(share * scale)
         ways = [(raised, tasks, weighed)]
-        if raised > scale and scale <= FINE:  # a coarse scale that is raised by one may prove far less
+        if raised > scale and scale <= FINE:  # raising a coarse scale by one may prove far less
             lowered = [math.floor(y / share / unit) * unit for y in tasks]
             ways.append((scale, lowered, [(d, _less(d, y / share, unit)) for d, y in weighed]))
         for scale, tasks, weighed in ways:
             value = packing.value(tasks, weighed)
-            if value > scale * node.bound:  # or else no sum of prices above the bound is proven
+            if value > scale * node.bound:  # otherwise no sum of prices above the bound is proved
                 node.bound = packing.bound(scale, value)
                 node.duals = _Duals(scale, tuple(tasks), tuple(y for _, y in weighed))
 
     def _whole(
         self, node: _Node, scale: int, duals: Sequence[Fraction], decided: Sequence[Fraction]
     ) -> tuple[int, int, list[int], list[tuple[PackingDecision, int]], list[list[int]], list[int]]:
-        """Duals as whole numbers: scale and unit, of the tasks and of the decisions, and what follows for each type.
+        """Round duals to integers that the exact search can handle.
 
-        What a task is worth is rounded down to a multiple of a unit that is as coarse as the exact search needs.
+        Return the scale, the unit, the duals of the tasks and of the decisions, and for each type the values of the
+        tasks and the change of its price. Values are rounded down to multiples of the unit.
         """
         packing, unit = self.packing, 1
         largest = float(max([Fraction(1), *duals, *decided]))
@@ -361,12 +375,12 @@ class PricedTree:
             unit *= 2
 
     def written(self) -> list[dict[str, object]]:
-        """The nodes in JSON form, the root first.
+        """Return the nodes in JSON form, the root first.
 
-        A branch that the leaves on one of its sides make no use of is left out: they prove as much without it.
+        A branch is omitted if the leaves on one side do not use its decision: they prove the same bound without it.
         """
-        kept: dict[int, int | None] = {}  # of each node the child that stands for it, if one does
-        used: dict[int, set[int]] = {}  # decisions, by depth, that the leaves under a node use
+        kept: dict[int, int | None] = {}  # for each node, the child that replaces it, if any
+        used: dict[int, set[int]] = {}  # for each node, the depths of the decisions that its leaves use
         for place in range(len(self.nodes) - 1, -1, -1):
             node = self.nodes[place]
             if node.children is None:
@@ -378,7 +392,7 @@ class PricedTree:
             used[place] = used[spare[0]] if spare else set().union(*(used[child] for child in node.children))
         found: list[dict[str, object]] = [{}]
         limits = tuple(range(len(self.packing.limits)))
-        left = [(0, 0, limits)]  # place, where it goes, depths of its decisions
+        left = [(0, 0, limits)]  # index of the node, index in `found`, depths of the decisions
         while left:
             place, to, depths = left.pop()
             node = self.nodes[place]
@@ -407,7 +421,7 @@ class PricedTree:
 
 
 def _less(decision: PackingDecision, dual: Fraction, unit: int) -> int:
-    """A whole dual of a decision that makes no pattern worth more than this one does."""
+    """Round the dual of a decision to an integer that increases the reduced value of no pattern."""
     if decision.kind == "placed":
         return math.floor(dual / unit) * unit
     return math.floor(dual) if decision.least else math.ceil(dual)

@@ -1,4 +1,4 @@
-"""Column generation at the nodes of a search: their linear program, and what its duals prove."""
+"""Column generation at the nodes of a search: their linear program, and the bound that its duals prove."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from models.eva.branch_and_price.pricer import BranchDecision, Pricer, ProvenLea
 from models.eva.configuration import Column, Configuration, missing, price
 from models.highs import OutOfTime
 
-TOO_DEAR = 1e-6  # what is left out, in a linear program below the ceiling, before its price is raised
-SLACK = 1e-6  # A value of the linear program is compared with a whole number with so much room.
+TOO_DEAR = 1e-6  # a larger sum of artificial columns, in a linear program below the goal, raises their cost
+SLACK = 1e-6  # tolerance of comparisons between a value of the linear program and an integer
 POOLED_AT_ONCE = 300  # most columns of the pool that enter before the linear program is solved again
-PAYS = 1e-7  # of its price is what a column of other duals must save at those of the linear program
+PAYS = 1e-7  # share of its price that a column priced at other duals must save at the duals of the linear program
 
 
 @dataclass(frozen=True)
 class Goal:
-    """When column generation at a node ends.
+    """The stopping rule of column generation at a node.
 
-    - `bound`: at a bound that is so high; without one, at the value of the linear program rounded up.
-    - `reach`: where the linear program is worth less than that bound.
+    - `bound`: stop at this lower bound; without it, at the value of the linear program rounded up.
+    - `reach`: stop as well if the linear program costs at most `bound` - 1.
     """
 
     bound: int | None = None
@@ -38,22 +38,23 @@ class Goal:
 
 
 def most_pricings(options: Options) -> float:
-    """Return the most pricings at a node: 100 for each unit of the effort."""
+    """Return the limit on pricings at a node: 100 for each unit of effort."""
     return inf if options.effort is None else 100 * options.effort
 
 
 class NodeRelaxation:
     """Column generation for the nodes of a search, with all columns in one linear program.
 
-    `pricings` so far; `cuts`: what duals without pairs prove of any numbers of instances.
+    `pricings` counts the pricings so far. `cuts` are valid inequalities on the numbers of instances, from the duals of
+    nodes with decisions on instances and spending alone.
 
     - `program`, `pricer`: the linear program, and exact pricing.
-    - `each_type`, `each_round`: most columns that one pricing adds.
+    - `each_type`, `each_round`: most columns that one pricing finds for a type, and adds in total.
     - `most`: most pricings at a node.
-    - `pool`: columns that enter the linear program when they pay, without pricing.
-    - `round_up`: the least cost that a packing can have from a bound on.
-    - `lifts`: whether exact pricing looks only for patterns that leave the bound below the goal. That is less work, and
-      what is proven is above the goal by a hair, which a certificate may lose when it rounds the duals.
+    - `pool`: columns that enter the linear program without pricing if their reduced cost is negative.
+    - `round_up`: returns the smallest possible cost of a packing at or above a bound.
+    - `lifts`: whether exact pricing searches only for patterns that keep the bound below the goal. This saves time, but
+      the proved bound exceeds the goal only slightly. A certificate may lose the excess when it rounds the duals.
     """
 
     def __init__(
@@ -81,17 +82,19 @@ class NodeRelaxation:
         start: FloatArray | None = None,
         taken: Configuration | None = None,
     ) -> Bounded:
-        """Generate columns at a node until the goal is met, none is left, or a limit ends it after one pricing.
+        """Generate columns at a node until the goal is met, no column is left, or a limit is reached.
 
-        - `decisions`: of the node.
-        - `tries`, `start`: see `ColumnGeneration`.
-        - `taken`: instances that are in use already.
+        - `decisions`: the decisions of the node.
+        - `goal`: the stopping rule.
+        - `clock`: limits the time; at least one pricing is made.
+        - `tries`, `start`: see `ColumnGeneration`; `start` are its first duals (N,).
+        - `taken`: instances that are fixed already.
 
-        Raises OutOfTime where there is no time for a linear program and a pricing.
+        Raises OutOfTime if there is no time for a linear program and a pricing.
         """
         self.program.clock = clock
         node = Bounded(self, decisions, goal, clock, taken or {})
-        # Duals to start from are priced first: what they prove is what others have to beat.
+        # The start duals are priced first: they stay the center until other duals prove more.
         loop = ColumnGeneration(node, tries, start, () if start is None else ((1.0, False), tries[-1]))
         try:
             loop.run()
@@ -103,11 +106,11 @@ class NodeRelaxation:
 
 
 class Bounded:
-    """A node and what column generation finds there.
+    """A node and the result of column generation there.
 
-    - `relaxed`: the last optimum of the linear program over the columns at hand.
-    - `bound`: a lower bound on the cost of every packing at the node, in price units, by the duals `proven`.
-    - `center`: the duals that proved most.
+    - `relaxed`: the last optimum of the linear program over the present columns.
+    - `bound`: a lower bound on the cost of every packing at the node, in price units. The duals `proven` prove it.
+    - `center`: the duals that gave the largest bound.
     - `reached`: whether the linear program reaches the goal.
     """
 
@@ -135,12 +138,12 @@ class Bounded:
 
     @property
     def leaf(self) -> ProvenLeaf | None:
-        """What was proven as a leaf, at a node where nothing is taken."""
+        """Return the proof of the node as a leaf, for a node without fixed instances; `None` before a pricing."""
         return None if self.proven is None else ProvenLeaf(self._own, self.bound, self.proven.duals)
 
     @property
     def settled(self) -> bool:
-        """Whether no more columns are needed: the goal is reached, or proven out of reach."""
+        """Return whether no more columns are needed: the goal is reached, or the bound excludes it."""
         return self.reached or (self.relaxed is not None and self.bound >= self._needed(self.relaxed))
 
     def solve(self) -> Relaxed:
@@ -165,7 +168,7 @@ class Bounded:
         aim = self._needed(relaxed) - 1 - self._spent
         proven, new = self._priced(relaxed, duals, exact, aim if self._relaxation.lifts else 0.0)
         if proven.lifted and not new and not self._taken and not self.enough(relaxed, priced=True):
-            # Rounded duals fall short of the aim by a hair: now the patterns are looked for that leave it.
+            # The rounded duals miss the aim narrowly. A second pricing searches for all improving patterns.
             again, new = self._priced(relaxed, duals, exact, 0.0)
             proven = max(proven, again, key=_value)
         dear = exact and not new and relaxed.short > TOO_DEAR
@@ -174,7 +177,7 @@ class Bounded:
         return _value(proven), new
 
     def _priced(self, relaxed: Relaxed, duals: FloatArray, exact: bool, aim: float) -> tuple[ProvenDuals, int]:
-        """One pricing, as in `price`."""
+        """Price once, as in `price`; return the proof and the number of new columns."""
         to = self._relaxation
         to.pricings += 1
         proven = prove(
@@ -197,25 +200,25 @@ class Bounded:
             to.cuts.append(TypeCut(proven.priced.bound, worth))
         columns, own = proven.priced.columns, duals is relaxed.cover and not self._taken
         if plain or not own:
-            # Columns that save no more than rounding would only delay the next step. A bound may need them in the end.
+            # Columns that save less than the rounding only delay the next step, but the final bound may need them.
             paying, close = self._paying(relaxed, columns), bound * (1 + PAYS) >= self._needed(relaxed)
             if paying or not own or (close and self._goal.bound is None):
                 columns = paying
         return proven, to.program.add(columns[: to.each_round])
 
     def _needed(self, relaxed: Relaxed) -> int:
-        """The bound at which no more columns are needed."""
+        """Return the bound at which no more columns are needed."""
         if self._goal.bound is not None:
             return self._goal.bound
         return ceil(self._spent + relaxed.value - SLACK)
 
     def _paying(self, relaxed: Relaxed, columns: Sequence[Column]) -> list[Column]:
-        """Return the columns that save something at the duals of the linear program and that meet the pairs."""
+        """Return the columns of negative reduced cost at the duals of the linear program."""
         prices = self._relaxation.program.prices(relaxed)
         worth = (sum(q * relaxed.cover[c] for c, q in column.pattern) for column in columns)
         return [c for c, w in zip(columns, worth, strict=True) if prices[c.type] - w < -PAYS * abs(prices[c.type])]
 
 
 def _value(proven: ProvenDuals) -> float:
-    """The bound that the duals are worth, as a number of floats."""
+    """Return the bound that the duals prove, as a float."""
     return proven.duals.value / proven.duals.scale

@@ -53,22 +53,22 @@ from models.eva.covering import Patterns, solve_covering
 from models.highs import OutOfTime, SolveFailed
 from models.incumbent import Incumbent
 
-RESTART_GROWTH = 3  # each tree after a restart may have so many times the nodes
+RESTART_GROWTH = 3  # factor on the node limit after each restart
 
 
 PatternNode = Node[int, BranchDecision, Duals, Bounded]
-"""A node: `bound` is what the duals `proof` prove, its own or those of its parent."""
+"""A node: the duals `proof`, its own or those of its parent, prove its `bound`."""
 
 
 def leaf(node: PatternNode, classes: int) -> ProvenLeaf:
-    """A node as a leaf, by what it or its parent proves."""
+    """Return a node as a leaf, with its own duals or those of its parent."""
     duals = node.proof or Duals(1, 0, (0,) * classes)
     rest = (0,) * (len(node.decisions) - len(duals.decisions))
     return ProvenLeaf(node.decisions, node.bound, replace(duals, decisions=(*duals.decisions, *rest)))
 
 
 class BranchAndPrice:
-    """The state of a solve: incumbent, linear program, and the tree from the root, which may begin anew."""
+    """The state of a solve: the incumbent, the linear program, and the tree, which may restart at the root."""
 
     def __init__(
         self,
@@ -101,42 +101,42 @@ class BranchAndPrice:
         self.lp_value: float | None = None
         self._branching = parameters
         self._root: ProvenDuals | None = None
-        self._earlier: TreeProof | None = None  # what the trees before the present one prove, the best of them
+        self._earlier: TreeProof | None = None  # the largest bound of the trees before a restart
         self._restarts, self._limit = parameters.restarts, parameters.restart_nodes
         self._first: PatternNode = Node(0, self.standing)
         self._tree: Tree[int, BranchDecision, Duals, Bounded] = Tree(self, self._first, eager=False)
 
     @property
     def ceiling(self) -> int:
-        """The cost to beat; without a packing more than any costs."""
+        """Return the cost of the incumbent; without one, more than the cost of any packing."""
         return self._dearest + 1 if self.incumbent.objective is None else self.incumbent.objective
 
     @property
     def enough(self) -> int:
-        """The least bound at which a node needs no more work."""
+        """Return the smallest bound at which a node needs no more work."""
         return self.ceiling - (0 if self.incumbent.objective is None else int(self.options.gap * self.ceiling))
 
     @property
     def over(self) -> bool:
-        """Whether the gap is closed or a limit reached."""
+        """Return whether the gap is closed or a limit is reached."""
         return self.incumbent.closed or self.clock.expired or self.counted_out
 
     @property
     def counted_out(self) -> bool:
-        """Whether the limit on nodes is reached."""
+        """Return whether the limit on nodes is reached."""
         return self.options.effort is not None and self.nodes >= self.options.effort
 
     def limit(self, clock: Stopwatch) -> None:
-        """Go by another clock from now on."""
+        """Use another clock from now on."""
         self.clock = clock
 
     @property
     def root(self) -> Duals | None:
-        """The duals of the root, once it is solved."""
+        """Return the duals of the root, or `None` before it is solved."""
         return None if self._root is None else self._root.duals
 
     def offer(self, cover: Configuration) -> bool:
-        """Offer a trimmed cover; whether it is the best packing so far."""
+        """Offer a trimmed cover as incumbent; return whether it is the best packing so far."""
         packing = trim(self.arrays, cover)
         if not within_limits(self.arrays, packing):
             return False
@@ -144,11 +144,11 @@ class BranchAndPrice:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing is left to branch on."""
+        """Return whether no open node needs more work."""
         return self._tree.done
 
     def run(self, nodes: float = inf) -> None:
-        """Solve the root and branch until the gap is closed, a limit reached, or there are so many nodes."""
+        """Solve the root and branch until the gap is closed, or a limit or a number of `nodes` is reached."""
         if self.incumbent.closed:  # a start of cost 0 leaves no goal for the root
             return
         if self._root is None:
@@ -180,7 +180,10 @@ class BranchAndPrice:
         self._shrink()
 
     def _begin_anew(self) -> None:
-        """Begin the tree again: search trees have heavy tails, and most are small (Gomes, Selman and Kautz, 1998)."""
+        """Restart the tree at the root.
+
+        The sizes of search trees have heavy tails, and most trees are small (Gomes, Selman and Kautz, 1998).
+        """
         self._earlier = self.proof()
         self._first = replace(self._first, state=None, children=())
         self._tree = Tree(self, self._first, eager=False)
@@ -192,7 +195,7 @@ class BranchAndPrice:
         )
 
     def bound(self, node: PatternNode) -> None:
-        """See `Problem`."""
+        """See `BranchingProblem`."""
         self.nodes += 1
         node.state = self.relaxation.run(node.decisions, Goal(self.enough), self.clock)
         bound, proven = self.sums.at_least(node.state.bound), node.state.proven
@@ -202,7 +205,7 @@ class BranchAndPrice:
             node.state = None
 
     def branch(self, node: PatternNode) -> Sequence[PatternNode]:
-        """See `Problem`: a dive now and then, then the candidates of the first level that has some."""
+        """See `BranchingProblem`: dive at some nodes, then branch on the first level that has candidates."""
         assert node.state is not None
         proven, relaxed, node.state = node.state.proven, node.state.relaxed, None
         assert proven is not None
@@ -228,7 +231,7 @@ class BranchAndPrice:
         if not candidates and self.pricer.pairs:
             candidates = pairs(self.arrays, columns)
         if not candidates:
-            if isinstance(self.pricer, SearchPricer):  # for an integer program over the columns
+            if isinstance(self.pricer, SearchPricer):  # gives patterns to the integer program
                 kept = np.floor(columns.x + TOO_DEAR).astype(np.int64)
                 left = np.maximum(self.arrays.count - kept @ columns.on_it.astype(np.int64), 0)
                 self.program.add(self.pricer.finishing(proven.prices, left.tolist()))
@@ -241,7 +244,7 @@ class BranchAndPrice:
         return [node.child(decision, guess=value) for decision, value in sides]
 
     def _relax(self, decisions: tuple[BranchDecision, ...]) -> tuple[ProvenDuals, Relaxed]:
-        """Solve the linear program under these decisions by column generation, until it is solved or proves enough."""
+        """Solve the linear program under these decisions by column generation, at most until the bound suffices."""
         found = self.relaxation.run(decisions, Goal(self.enough), self.clock)
         assert found.proven is not None
         assert found.relaxed is not None
@@ -258,7 +261,7 @@ class BranchAndPrice:
             self._shrink()
 
     def _shrink(self) -> None:
-        """Leave out listed patterns that the duals of the root rule out."""
+        """Remove dominated patterns from the list, and those that the duals of the root exclude."""
         if self.parameters.proving or not isinstance(self.pricer, ListedPricer) or self._root is None:
             return
         duals, price = self._root.duals, self.arrays.price.tolist()
@@ -277,7 +280,7 @@ class BranchAndPrice:
         self.program.forbid(lambda column: column in staying)
 
     def proof(self) -> TreeProof:
-        """What proves the bound so far: the leaves of the present tree, or of an earlier one that proves more."""
+        """Return the proof of the bound so far: the leaves of the present tree, or of an earlier, better one."""
         leaves = tuple(leaf(node, self.arrays.classes) for node in self._tree.leaves)
         present = TreeProof(self.ceiling, self.pricer.dominated, tuple(self.fixings), leaves)
         earlier = self._earlier
@@ -288,11 +291,11 @@ class BranchAndPrice:
         self.incumbent.raise_bound(self.ceiling if bound is None else min(self.ceiling, bound))
 
 
-PART = 0.6  # of the time left has a tree before an integer program over its columns, and that, where it is needed
-PROBE_SHARE = 0.1  # of it has one that may be followed by another
-PROBE_NODES = 100  # most nodes of such a one
-MORE_NODES = 4  # times as many nodes has the tree before the next one
-LEAST_S = 1e-3  # seconds that one has in any case
+PART = 0.6  # share of the remaining time for the tree, and then for a last or first needed integer program
+PROBE_SHARE = 0.1  # share of the remaining time for an integer program that another one may follow
+PROBE_NODES = 100  # most nodes of such an integer program
+MORE_NODES = 4  # factor on the nodes of the tree before the next integer program
+LEAST_S = 1e-3  # smallest time limit of an integer program in seconds
 Report = Callable[[Configuration | None, int | None], None]
 
 
@@ -305,18 +308,17 @@ def branch_and_price(
     bound: int = 0,
     parameters: BranchAndPriceParameters = DEFAULTS,
 ) -> Outcome[Configuration, TreeProof]:
-    """Branch-and-price (Barnhart et al., 1998) for the least price of instances that hold all tasks.
+    """Minimise the price of instances that hold all tasks by branch-and-price (Barnhart et al., 1998).
 
     - `arrays`: the instance.
     - `pricer`: exact pricing of its patterns.
     - `options`: limits, threads and the gap; the effort is a number of nodes.
     - `report`: called with each new packing and each better bound, in price units.
     - `start`: a packing to begin from; the outcome is never worse.
-    - `bound`: a bound that is proven already.
+    - `bound`: a bound that is proved already. If it is larger than the bound of the best tree, the outcome has it.
     - `parameters`: the constants of the method.
 
-    No packing is found in time, or there is none, only where types have limits. What the best tree proves is less than
-    the bound where a bound given was more.
+    The outcome lacks a packing only if types have limits: then none may exist, or none may be found in time.
     """
     clock = Stopwatch(options.time_limit)
     incumbent: Incumbent[Configuration, int] = Incumbent("minimize", clock, report, gap=options.gap, bound=bound)
@@ -366,7 +368,7 @@ def branch_and_price(
 
 
 def _solve_over_columns(tree: BranchAndPrice, options: Options, clock: Stopwatch, last: bool) -> None:
-    """Offer the best packing of an integer program over the columns of a tree: a short one, unless it is the last."""
+    """Solve an integer program over the columns of a tree and offer its packing; only the `last` one runs long."""
     known, program = tree.incumbent.solution, tree.program
     share = PART if last or known is None else PROBE_SHARE
     limits = replace(
