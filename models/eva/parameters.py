@@ -12,21 +12,25 @@ from models.eva.saving.parameters import SavingParameters
 
 @dataclass(frozen=True)
 class TotalsParameters:
-    """The constants of packing by totals.
+    """The constants of the surrogate relaxation.
 
-    - `steps`: of one search for multisets.
-    - `first`: the share of its price by which the first search goes beyond the bound, the next ones twice as far each.
-    - `farthest`: the share of its price beyond which nothing is searched.
-    - `ejections`: steps of repair of one packing.
-    - `parts`: parts of a packing that are packed anew, each by a small integer program, of the `repaired` cheapest.
-    - `multisets`: most multisets that are looked at, while there is no more time for it than for others.
-    - `most_found`: multisets that one search may find.
-    - `cuts`: most covers that refute a multiset, likewise.
-    - `nodes`: of the integer program that has the last word on a multiset.
-    - `turns`: how often those that are open have their turn, likewise, each time with so much more of both.
-    - `many`: tasks on an instance of the linear program from which on nothing but totals is thought to count.
-    - `look`: where there are fewer, steps of the search for a first packing, which looks at `tried` multisets at most.
-    - `share`: of the time limit is for this method, where something else counts as well.
+    `multisets`, `cuts` and `turns` are limits only after this method has used its share of a time limit.
+
+    - `steps`: most steps of one search for instance mixes.
+    - `first`: width of the first search above the bound, as a share of the bound; each next one is twice as wide.
+    - `farthest`: largest width of a search, as a share of the bound.
+    - `ejections`: ejection moves for one packing.
+    - `parts`: small integer programs of fix-and-optimise for one packing.
+    - `repaired`: number of cheapest open mixes that fix-and-optimise packs.
+    - `multisets`: most mixes that are packed.
+    - `most_found`: most mixes that one search finds.
+    - `cuts`: most inequalities that exclude an infeasible mix.
+    - `nodes`: node limit of the integer program over all instances of a mix.
+    - `turns`: most rounds over the open mixes, each with larger limits on `parts` and `nodes`.
+    - `many`: tasks per instance of the linear program from which on the totals alone are taken to decide the cost.
+    - `look`: with fewer tasks per instance, steps of the search for a first packing.
+    - `tried`: most mixes in this search.
+    - `share`: share of the time limit for this method if other methods follow.
     """
 
     steps: int = 20_000_000
@@ -48,18 +52,19 @@ class TotalsParameters:
 
 @dataclass(frozen=True)
 class EvaExactParameters:
-    """The constants of the exact method, which change how fast a proof is found, never whether a bound is valid.
+    """The constants of the exact method. They change the time to a proof, never the validity of a bound.
 
-    - `few_classes`: classes up to which the patterns of distinct tasks are listed, and a tree that prices its patterns
-      follows column generation. The tree has at most `unlisted_nodes` nodes.
+    - `few_classes`: most classes for which the patterns of distinct tasks are listed, and for which a tree with pricing
+      by search follows column generation. The tree has at most `unlisted_nodes` nodes.
     - `first_share`: share of the time for a method that another method follows.
-    - `first_saving_patterns`: feasible patterns of one type up to which `net-saving` is first solved over all patterns.
-    - `saving_patterns`: the same for where column generation has ended without a proof.
+    - `first_saving_patterns`: most feasible patterns of one type for which `net-saving` is first solved over all
+      patterns.
+    - `saving_patterns`: the same limit after column generation without a proof.
     - `entering_columns`: most columns that a round of sifting adds to the linear program.
-    - `first_columns`: columns of the first integer program, which only has to find a good incumbent.
+    - `first_columns`: columns of the first integer program, which only finds a good incumbent.
     - `branch_and_price`, `column_generation`, `item_packing`: the constants of these methods for the cost.
     - `saving`: the constants of column generation for the net saving.
-    - `totals`: the constants of the method that goes by totals.
+    - `totals`: the constants of the surrogate relaxation.
     """
 
     few_classes: int = 60

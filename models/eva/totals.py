@@ -1,7 +1,7 @@
-"""The cheapest multiset of instance types whose rooms cover the totals of all tasks, and packing into it.
+"""The surrogate relaxation: find the cheapest instance mix with enough total capacity, and pack the tasks into it.
 
-What proves is a table in whole numbers (`instances.proofs.eva.totals`) and, between it and the incumbent, every
-multiset that is cheaper: each is packed, or shown to hold not all tasks.
+The proof is a table in integers (`instances.proofs.eva.totals`), which gives a lower bound. Every mix with a cost
+between this bound and the incumbent is packed, or proved infeasible.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from models.incumbent import Incumbent
 BY_TOTALS, BY_PROGRAM = "totals", "totals and HiGHS"
 LARGEST = 2.0**62  # sums of demands are 64-bit integers
 COARSE, FINE = 1 << 15, 1 << 19  # entries of a table, for a first look and for the search
-SHARES = 32  # a further table has one of so many shares of the room that is left for them
-WEIGHT = 1 << 40  # the sum of the weights of a mix, by totals
-TILTS = (0.5, 2.0)  # what one total is multiplied with, for further mixes
-MOST_SHARED = 40_000  # shares of tasks among types in one linear program
-LOOK = 20_000  # steps that a linear program and a table are worth
-PROPOSALS, PROPOSAL_NODES = 4, 1_000  # multisets that HiGHS proposes where a search finds none; nodes for each
-EFFORT, MOST_TURNS = 4, 12  # times as much in each turn, of so many
-SLICE = 0.25  # the share of what is left of the time that one integer program may take
-SHORT = 1e-7  # the share of all tasks that may seem to be left over
-CLOSE = 1e-3  # duals nearer to one another than this make one mix
+SHARES = 32  # each further table gets one of SHARES parts of the remaining entries
+WEIGHT = 1 << 40  # weights are scaled so that the weighted demand of all tasks is about this
+TILTS = (0.5, 2.0)  # factors on the total of one resource, which give further weights
+MOST_SHARED = 40_000  # most pairs of a type and a class in one linear program
+LOOK = 20_000  # a linear program and a table count as this number of steps
+PROPOSALS, PROPOSAL_NODES = 4, 1_000  # instance mixes that HiGHS proposes if a search finds none; nodes for each
+EFFORT, MOST_TURNS = 4, 12  # factor on the limits of each round, and the rounds in which they grow
+SLICE = 0.25  # share of the remaining time that one integer program may take
+SHORT = 1e-7  # a smaller unassigned share of all tasks is a rounding error
+CLOSE = 1e-3  # duals closer to each other than this count as equal
 
 
 DEFAULTS = TotalsParameters()
@@ -55,7 +55,12 @@ DEFAULTS = TotalsParameters()
 
 @dataclass(frozen=True)
 class SharedOut:
-    """Tasks shared out among types: the `objective`, `weight` (K, R) by the duals, and the `share` (K, N) of tasks."""
+    """A fractional assignment of the tasks to types, by a linear program.
+
+    - `objective`: its value.
+    - `weight` (K, R): weights of a surrogate inequality, from the duals.
+    - `share` (K, N): fractional number of tasks of each class on each type.
+    """
 
     objective: float
     weight: FloatArray
@@ -63,7 +68,10 @@ class SharedOut:
 
 
 class TypeTotals:
-    """What instances of each type can hold, and what the tasks ask of them, over the classes of `arrays`."""
+    """The usable capacity of each type and the total demand of the tasks, over the classes of `arrays`.
+
+    Raises NoCertificate if all prices are 0, or the demands are too large.
+    """
 
     def __init__(self, arrays: PackingArrays) -> None:
         if not arrays.price.any():
@@ -78,7 +86,10 @@ class TypeTotals:
         self.room = np.array(self.totals.room, dtype=np.int64)
 
     def weights(self, most: Sequence[int | None]) -> list[list[list[int]]]:
-        """Weights worth a table: each resource, and duals of linear programs."""
+        """Return the weights of the first surrogate inequalities: each resource alone, and duals of linear programs.
+
+        `most` (K,): largest number of instances of each type, or `None`.
+        """
         kinds, resources = self.room.shape
         unit = [[int(r == s) for s in range(resources)] for r in range(resources)]
         amount = [self.cover([weights] * kinds).amount for weights in unit]
@@ -93,7 +104,7 @@ class TypeTotals:
         return found
 
     def whole(self, weight: FloatArray) -> list[list[int]]:
-        """Weights (K, R) in whole numbers."""
+        """Scale weights (K, R) and round them down to integers."""
         total = float((self.arrays.count @ np.abs(self.arrays.demand.min(axis=0) @ weight.T)).max())
         scale = WEIGHT / total if total > 0 else 0.0
         whole = [[max(0, int(w * scale)) for w in row] for row in weight.tolist()]
@@ -101,11 +112,11 @@ class TypeTotals:
         return [[w // common for w in row] for row in whole]
 
     def cover(self, weights: Sequence[Sequence[int]]) -> Cover:
-        """The cover of weights."""
+        """Return the surrogate inequality of weights (K, R)."""
         return self.totals.cover(weights, self.totals.values(weights), {})
 
     def instances(self, most: Sequence[int | None]) -> float:
-        """How many instances have room for all totals at the least price, in parts of one."""
+        """Return the fractional number of instances with enough capacity for all totals at the minimum price."""
         resources = self.room.shape[1]
         unit = np.eye(resources, dtype=np.int64).tolist()
         total = np.array([self.cover([weights] * len(self.price)).amount for weights in unit], dtype=float)
@@ -118,16 +129,16 @@ class TypeTotals:
         )
         try:
             solved = solve_arrays(model, Options())
-        except ValueError as error:  # HiGHS refuses numbers that are too far apart
+        except ValueError as error:  # HiGHS rejects numbers of very different size
             raise NoCertificate(str(error)) from error
         return math.inf if solved.x is None else float(solved.x.sum())
 
     def holds_many(self, most: Sequence[int | None], parameters: TotalsParameters) -> bool:
-        """Whether an instance holds so many tasks that hardly anything but totals counts."""
+        """Return whether instances hold many tasks on average, so that the total capacity decides the cost."""
         return self.instances(most) * parameters.many <= self.arrays.count.sum()
 
     def _duals(self, asked: Sequence[int], amount: Sequence[int], most: Sequence[int | None]) -> list[FloatArray]:
-        """Duals, by totals, of the linear program over the totals, and of those with one total more or less."""
+        """Return duals of the linear program over the totals, and of variants with one larger or smaller total."""
         total = np.array([amount[r] for r in asked], dtype=float)
         rows = (self.room[:, asked] / total).T
         found: list[FloatArray] = []
@@ -149,20 +160,25 @@ class TypeTotals:
         return found
 
     def _shared(self, most: Sequence[int | None]) -> FloatArray:
-        """Weights (K, R): duals of the linear program in which the tasks are shared out among types."""
+        """Return weights (K, R): duals of the linear program that assigns fractions of tasks to types."""
         upper = np.array([np.inf if m is None else m for m in most])
         return self._of_program(np.arange(len(self.price)), None, upper).weight
 
     def shared(self, number: IntArray, options: Options = Options()) -> SharedOut:
-        """Solve the program in which tasks are shared out among the types of a multiset, so that least is left over.
+        """Assign fractions of the tasks to the types of an instance mix, with a minimum share of unassigned tasks.
 
-        If a limit ends the program, nothing is left over as far as it knows.
+        - `number` (K,): instances of each type.
+        - `options`: limits. If a limit ends the program, the objective is 0.
         """
         used = np.flatnonzero(number)
         return self._of_program(used, number[used].astype(float), np.zeros(0), options)
 
     def refuted(self, number: IntArray, shared: SharedOut) -> list[list[int]] | None:
-        """Weights whose cover a multiset is short of, where tasks cannot even be shared out among its types."""
+        """Return weights of a surrogate inequality that an instance mix violates, or `None`.
+
+        - `number` (K,): instances of each type.
+        - `shared`: the fractional assignment, which must leave tasks unassigned.
+        """
         if shared.objective <= SHORT:
             return None
         weights = self.whole(shared.weight)
@@ -173,9 +189,10 @@ class TypeTotals:
     def _of_program(
         self, kinds: IntArray, number: FloatArray | None, upper: FloatArray, options: Options = Options()
     ) -> SharedOut:
-        """The program in which tasks are shared out among `kinds` (k,) of types.
+        """Solve the linear program that assigns fractions of the tasks to the types `kinds` (k,).
 
-        With a `number` of each the least share of all tasks that is left over; without one the least price.
+        With a `number` (k,) of instances of each type, minimise the share of unassigned tasks. Without it, minimise the
+        price of at most `upper` (k,) instances of each type.
         """
         arrays, scale = self.arrays, np.maximum(1, self.room.max(axis=0)).astype(float)
         fits = arrays.fits[kinds]
@@ -209,7 +226,7 @@ class TypeTotals:
             return SharedOut(0.0, weight, share)
         weight[kinds] = np.maximum(0.0, solved.duals[n:]).reshape(r, k).T / scale
         others = np.setdiff1d(np.arange(len(weight)), kinds)
-        weight[others] = weight[kinds].max(axis=0)  # no task is worth less there
+        weight[others] = weight[kinds].max(axis=0)  # then no task has a smaller value there
         share[kinds[place], task] = solved.x[: len(place)]
         return SharedOut(float(solved.objective), weight, share)
 
@@ -221,7 +238,7 @@ def solve_totals(
     start: Sequence[Group] | None = None,
     parameters: TotalsParameters = DEFAULTS,
 ) -> Answer | None:
-    """Solve by totals; `None` where they say nothing: no table is short enough, or their bound is far from any packing.
+    """Solve by the surrogate relaxation; return `None` if no table is short enough, or no packing is near the bound.
 
     - `arrays`: the instance.
     - `options`: limits, gap, threads and seed.
@@ -229,7 +246,7 @@ def solve_totals(
     - `start`: instances to begin from; the answer is never worse.
     - `parameters`: the constants of the method.
     """
-    if len(arrays.price) == 1:  # the least number of instances is as quick for others to see
+    if len(arrays.price) == 1:  # other methods find the minimum number of instances as fast
         return None
     with Stopwatch(options.time_limit) as clock:
         try:
@@ -240,7 +257,7 @@ def solve_totals(
                     return None
                 start = search.incumbent.solution
             search = _MultisetSearch(arrays, options, report, start, parameters, clock, FINE)
-        except (NoCertificate, ValueError):  # HiGHS refuses numbers that are too far apart
+        except (NoCertificate, ValueError):  # HiGHS rejects numbers of very different size
             return None
         if not small and options.time_limit is not None:
             search.clock = Stopwatch(parameters.share * clock.remaining_s)
@@ -266,7 +283,7 @@ def solve_totals(
 
 
 def many_on_each(arrays: PackingArrays, parameters: TotalsParameters = DEFAULTS) -> bool:
-    """Whether an instance holds so many tasks that hardly anything but totals counts."""
+    """Return whether there are several types and instances hold many tasks, so that totals decide the cost."""
     with suppress(NoCertificate):
         return len(arrays.price) > 1 and TypeTotals(arrays).holds_many(arrays.most, parameters)
     return False
@@ -275,10 +292,11 @@ def many_on_each(arrays: PackingArrays, parameters: TotalsParameters = DEFAULTS)
 def proof_by_totals(
     data: EvaPacking, solution: Solution | None, target: int, most: int, options: Options
 ) -> TotalsLeaf | None:
-    """The leaf of totals that proves most, in price units up to `most`, `None` where there is none.
+    """Return the leaf of surrogate inequalities with the largest bound, or `None` if there is none.
 
-    - `solution`: the packing whose bound is to be proved, with which the search ends at once.
-    - `target`: what is enough.
+    - `solution`: the packing that belongs to the bound; the search starts from it.
+    - `target`: the bound that suffices, in price units.
+    - `most`: the largest bound of interest, in price units.
     - `options`: limits and seed.
     """
     packing, arrays, clock = Packing(data), packing_arrays(data), Stopwatch(options.time_limit)
@@ -292,7 +310,7 @@ def proof_by_totals(
         if best.bound < target and search.kinds.holds_many(arrays.most, DEFAULTS):
             if options.time_limit is not None:
                 search.clock = Stopwatch(DEFAULTS.share * clock.remaining_s)
-            search.run()  # which finds covers on its way
+            search.run()  # this finds further inequalities
             search.clock = clock
             best = _leaf(packing, [*search.written, *search.refuting(packing)], most)
         return best if best.bound > 0 else None
@@ -300,18 +318,18 @@ def proof_by_totals(
 
 
 def _leaf(packing: Packing, covers: Sequence[WrittenCover], most: int) -> TotalsLeaf:
-    """The leaf of covers, and what they prove, together or else one by one."""
+    """Return the leaf of all inequalities with their bound; if that takes too many steps, of one inequality."""
     for some in (covers, *([cover] for cover in covers)):
         with suppress(NoCertificate):
             bound, below = most + 1, most
-            while below < bound:  # until nothing is found below it, as whoever verifies it finds nothing
+            while below < bound:  # until no cheaper mix is found, as in verification
                 bound, below = below, packing.below_by_totals(some, below)
             return TotalsLeaf(covers=tuple(some), bound=bound)
     raise NoCertificate("the totals prove nothing in so many steps")
 
 
 class _MultisetSearch:
-    """The search over multisets: those that are open, by price, and what is proven of the others."""
+    """The search over instance mixes: the open mixes, and the bound that is proved for the others."""
 
     def __init__(
         self,
@@ -334,7 +352,7 @@ class _MultisetSearch:
         self.proposals = 0
         first = self.kinds.weights(self.most)
         for weights in first:
-            if self.written and clock.expired:  # fewer covers prove less, and nothing false
+            if self.written and clock.expired:  # fewer inequalities prove less, but are valid
                 break
             self._add(weights, min(entries, MOST_ENTRIES // 2 // len(first)))
 
@@ -348,14 +366,14 @@ class _MultisetSearch:
             self.incumbent.offer(arrays.cost(start), list(start))
         self.incumbent.raise_bound(self.bound)
         self.programs = self.tried = 0
-        self.packed = False  # whether any multiset was
+        self.packed = False  # whether any mix holds all tasks
         self.open: dict[bytes, _OpenMultiset] = {}
-        self.left: dict[bytes, _OpenMultiset] = {}  # those that are packed by direction and no more
-        self.refused: list[_OpenMultiset] = []  # by HiGHS alone
+        self.left: dict[bytes, _OpenMultiset] = {}  # packed by the dot-product heuristic only
+        self.refused: list[_OpenMultiset] = []  # infeasible according to HiGHS alone
         self.seen: set[bytes] = set()
 
     def look(self) -> bool:
-        """Whether a few steps find a packing near the bound, from which a search is worth its time."""
+        """Return whether a few steps find a packing near the bound, so that a longer search is worthwhile."""
         step, steps = self.parameters.first * self.bound, self.parameters.look
         while step <= self.parameters.farthest * self.bound and steps > 0 and self.tried < self.parameters.tried:
             found = self.covers.up_to(int(self.bound + step), steps)
@@ -371,7 +389,7 @@ class _MultisetSearch:
         return self.packed
 
     def run(self) -> None:
-        """Search farther and farther beyond the bound, up to the incumbent; then close what is open."""
+        """Search mixes at increasing cost above the bound, up to the incumbent; then decide the open ones."""
         first = max(1, int(self.parameters.first * self.bound))
         proven, width, steps, many, cuts = self.bound, first, self.parameters.steps, MOST_FOUND, 0
         while not (self.incumbent.closed or self.clock.expired):
@@ -383,14 +401,14 @@ class _MultisetSearch:
             cut = self._look(found)
             if cut is not None:
                 if self._at_length(cuts, self.parameters.cuts) or self.entries == 0:
-                    break  # what comes after the one that was refuted has not been looked at
+                    break  # the mixes after the infeasible one are untested
                 self._add(cut, min(FINE, self.entries))
                 cuts += 1
                 continue
             if self.clock.expired or self._at_length(self.tried, self.parameters.multisets):
                 break
             if found.complete:
-                every = found.least is None  # no multiset costs more than the limit: limits on types end the search
+                every = found.least is None  # no mix costs more, because types have limits
                 beyond = self.incumbent.objective if every else found.least
                 proven = max(proven, limit + 1 if beyond is None else beyond)
                 self.incumbent.raise_bound(self._proven(proven))
@@ -402,7 +420,7 @@ class _MultisetSearch:
                 width *= 2
             elif self.incumbent.objective == best and self._at_length(1, 1):
                 break
-            elif width > 1:  # too many: nearer the bound
+            elif width > 1:  # too many mixes: search closer to the bound
                 width = max(1, min(width, limit - proven) // 2)
             elif many < self.parameters.most_found:
                 steps, many = 4 * steps, 4 * many
@@ -423,9 +441,9 @@ class _MultisetSearch:
                 break
 
     def _proposed(self, found: Multisets) -> Multisets:
-        """What a search that found nothing `found`, with a cheapest multiset by HiGHS, each time with more room spare.
+        """Return the result of an empty search, `found`, with a cheapest mix by HiGHS, which proves nothing.
 
-        A proposal proves nothing.
+        Each proposal has more spare capacity than the one before.
         """
         if self.proposals == PROPOSALS or not self.arrays.price.all():
             return found
@@ -443,12 +461,12 @@ class _MultisetSearch:
         return replace(found, found=np.array([number]), price=np.array([spends.cost(number)]))
 
     def _at_length(self, done: int, most: int) -> bool:
-        """Whether so much is done that other methods have a turn: until then, or most of a limit of time is over."""
+        """Return whether other methods should follow: `done` reaches `most`, and most of a time limit is over."""
         limit = self.clock.limit_s
         return done >= most and (limit is None or self.clock.cpu_s >= self.parameters.share * limit)
 
     def refuting(self, packing: Packing) -> list[WrittenCover]:
-        """Covers of what HiGHS says cannot be packed, as far as patterns refute it."""
+        """Return inequalities that exclude the mixes that HiGHS reports as infeasible, if patterns prove them so."""
         found: list[WrittenCover] = []
         left = MOST_ENTRIES - len(self.covers.tables)
         for one in self.refused:
@@ -465,7 +483,7 @@ class _MultisetSearch:
         return min([beyond, *(one.price for one in self.open.values() if not self._dear(one.price))])
 
     def _add(self, weights: list[list[int]], entries: int) -> None:
-        """Add the cover of weights, with so many entries in its table."""
+        """Add the surrogate inequality of weights, with about `entries` entries in its table."""
         cover = self.kinds.cover(weights)
         if cover.amount == 0:
             return
@@ -477,17 +495,20 @@ class _MultisetSearch:
 
     @property
     def entries(self) -> int:
-        """Of a further table."""
+        """Return the number of entries of a further table."""
         return (MOST_ENTRIES - len(self.covers.tables)) // SHARES
 
     def _look(self, found: Multisets, most: int | None = None) -> list[list[int]] | None:
-        """Pack the new ones of what was found, the cheapest first, until one is; or else weights that refute one."""
+        """Pack the new mixes, the cheapest first, until one holds all tasks.
+
+        Return weights of an inequality that excludes a mix, if one is proved infeasible; otherwise `None`.
+        """
         new = [
             (price, number)
             for price, number in zip(found.price.tolist(), found.found, strict=True)
             if number.tobytes() not in self.seen and self.arrays.allows(number.tolist())
         ]
-        for price, number in new[:most]:  # by direction, which is quick
+        for price, number in new[:most]:  # the dot-product heuristic is fast
             if self._dear(price) or self.clock.expired:
                 break
             if number.tobytes() not in self.left:
@@ -518,21 +539,21 @@ class _MultisetSearch:
         return None
 
     def _enough(self, most: int | None) -> bool:
-        """Whether so many multisets have been tried; by default as many as there is time for."""
+        """Return whether `most` mixes were tried; by default, as many as the time allows."""
         return self._at_length(self.tried, self.parameters.multisets) if most is None else self.tried >= most
 
     def _dear(self, price: int) -> bool:
-        """Whether there is a packing that costs no more."""
+        """Return whether the incumbent costs no more than `price`."""
         return self.incumbent.objective is not None and price >= self.incumbent.objective
 
     def _repair(self, one: _OpenMultiset, effort: int) -> None:
-        """Pack a multiset anew, part by part."""
+        """Improve the packing of a mix by fix-and-optimise."""
         packed = one.rooms.fix_and_optimise(one.packed, self.options, self.clock, effort * self.parameters.parts)
         self.open[one.number.tobytes()] = replace(one, packed=packed)
         self._offer(one.number, packed)
 
     def _decide(self, one: _OpenMultiset, effort: int) -> None:
-        """Pack a multiset by an integer program of all, or hear that it cannot be packed."""
+        """Pack a mix by an integer program over all its instances, or remove it if HiGHS reports infeasibility."""
         self.programs += 1
         answer = one.rooms.solve_program(self.options, SLICE * self.clock.remaining_s, effort * self.parameters.nodes)
         if isinstance(answer, PartialPacking):
@@ -541,13 +562,17 @@ class _MultisetSearch:
             self.refused.append(self.open.pop(one.number.tobytes()))
 
     def _directed(self, price: int, number: IntArray) -> _OpenMultiset:
-        """A multiset packed by direction."""
+        """Return a mix packed by the dot-product heuristic.
+
+        - `price`: cost of the mix in price units.
+        - `number` (K,): instances of each type.
+        """
         kinds = np.repeat(np.arange(len(number)), number)
         rooms = FixedBins(self.kinds.room[kinds], self.arrays.family[kinds], self.arrays.demand, self.arrays.count)
         return _OpenMultiset(price, number, kinds, rooms, rooms.pack_by_dot_product())
 
     def _offer(self, number: IntArray, packed: PartialPacking) -> None:
-        """Offer a packing; what it has left over goes to further instances, where there may be any number of them."""
+        """Offer a packing. If types have no limits, unassigned tasks go to additional instances."""
         kinds = np.repeat(np.arange(len(number)), number).tolist()
         rows = [{c: int(n) for c, n in enumerate(row) if n} for row in packed.placed]
         groups: list[Group] = [(k, on_it, 1) for k, on_it in zip(kinds, rows, strict=True) if on_it]
@@ -559,7 +584,7 @@ class _MultisetSearch:
         self.incumbent.offer(self.arrays.cost(groups), groups)
 
     def _further(self, left: IntArray) -> list[Group]:
-        """The cheaper of one instance for all tasks `left` (N,) and instances that are filled one after another."""
+        """Return the cheaper of one instance for all tasks `left` (N,) and several instances, filled greedily."""
         arrays, some = self.arrays, np.flatnonzero(left)
         alone = replace(arrays.only(some, left[some]), pair=np.ones((len(some), len(some))))
         found: list[Group] = [
@@ -576,10 +601,10 @@ class _MultisetSearch:
 
 @dataclass(frozen=True)
 class _OpenMultiset:
-    """A multiset that nothing has packed yet, and how far it was packed."""
+    """An instance mix that does not hold all tasks yet, with its best packing."""
 
     price: int
     number: IntArray
-    kinds: IntArray  # the type of each room
+    kinds: IntArray  # the type of each instance
     rooms: FixedBins
     packed: PartialPacking

@@ -1,4 +1,4 @@
-"""The linear program of a node over the columns at hand, and the exact bound that its duals prove."""
+"""The linear program of a node over the present columns, and the exact bound that its duals prove."""
 
 from __future__ import annotations
 
@@ -24,24 +24,30 @@ from models.highs import LinearModel, SolveFailed
 
 BITS = 30  # The unit of costs is so large that the ceiling has at most 30 bits,
 FEW_BITS = 16  # and 16 bits if no price is below the unit: HiGHS may cycle if its duals have more digits.
-LONG, SHORT = 30, 28  # bits of a price in a row of spending: from the first on it is given the second, for HiGHS fails
-ROOM = 20  # bits by which a type whose price is out of all proportion to the ceiling is dearer than that
-SHARE = 10**6  # an aim is missed by one part in so many at most
+LONG, SHORT = 30, 28  # longer prices in a row of spending are scaled to SHORT bits, because HiGHS fails at them
+ROOM = 20  # prices are capped at the ceiling times 2**ROOM
+SHARE = 10**6  # an aim is exceeded by one part in SHARE, for a later rounding of the duals
 WHOLE = 1e-6  # an amount this far past a decision still meets it
-DEAR = 10.0  # A task, or a unit of a decision, that is left out costs so many times the ceiling at first.
-DEARER = 1e2  # and so many times that where a linear program leaves something out all the same
+DEAR = 10.0  # first cost of an artificial column, as a multiple of the ceiling
+DEARER = 1e2  # factor on this cost if a linear program still uses artificial columns
 PAIRS = ("together", "apart")
 Aggregate = tuple[Kind, tuple[int, ...]]
-"""What a decision is about: its kind and what it is of."""
+"""The subject of a decision: its `kind` and its `of`."""
 
 
 class NodeProgram:
-    """The linear program, kept in one HiGHS for all nodes; a row for an aggregate is added when it is first asked for.
+    """The linear program of all nodes, kept in one HiGHS object; an aggregate's row is added at its first use.
 
-    minimise `sum_p C_p x_p` subject to `sum_p a_cp x_p >= n_c`, and for each aggregate `low <= sum_p g_p x_p <= high`,
-    where `g_p` is 1 for "instances", the price for "spend" in the greatest unit of its prices, `a_cp` for "placed".
-    Each row that asks for something has a column of its own that gives it at a high price, so that the program is
-    always feasible. Where the clock stops one, it raises OutOfTime; where it is to be `sure`, never the first.
+    Minimise `sum_p C_p x_p` subject to `sum_p a_cp x_p >= n_c`, and for each aggregate `low <= sum_p g_p x_p <= high`.
+    The entry `g_p` is 1 for "instances" and "holding", and `a_cp` for "placed". For "spend" it is the price in units of
+    the greatest common divisor of the prices. Each row with a demand has an artificial column of high cost, so the
+    program is always feasible.
+
+    - `arrays`: the instance.
+    - `options`: threads.
+    - `ceiling`: cost of the best packing, which sets the unit of costs.
+    - `clock`: if it stops a solve, the solve raises OutOfTime.
+    - `sure`: whether the first solve ignores the clock.
     """
 
     def __init__(
@@ -49,29 +55,29 @@ class NodeProgram:
     ) -> None:
         self.arrays, self.clock = arrays, clock
         self.columns: list[Column] = []
-        self.known: dict[Column, int] = {}  # their places in `columns`
+        self.known: dict[Column, int] = {}  # indices in `columns`
         self.rows: dict[Aggregate, int] = {}
         self._units: dict[tuple[int, ...], int] = {}
         self.kind = np.zeros(0, dtype=np.int64)  # of `columns`
         self._on_it, self._new = np.zeros((0, arrays.classes)), list[Column]()
-        self._forbidden = np.zeros(0, dtype=bool)  # which columns may not be used, for good
-        self._broken = np.zeros(0, dtype=bool)  # and which by what is set
+        self._forbidden = np.zeros(0, dtype=bool)  # columns excluded until they are added again
+        self._broken = np.zeros(0, dtype=bool)  # columns excluded by the present decisions
         bits, cheapest = ceiling.bit_length(), float(arrays.price[arrays.price > 0].min(initial=2**62))
         self._unit = max(1.0, 2.0 ** (bits - BITS), min(2.0 ** (bits - FEW_BITS), cheapest))  # of costs
-        dearest = min(max(1, ceiling) << ROOM, 2**62)  # floats would not tell the prices of the others apart
+        dearest = min(max(1, ceiling) << ROOM, 2**62)  # floats would not distinguish the other prices
         self._cost = np.minimum(arrays.price, dearest) / self._unit
         self._dear, self._raised = DEAR * max(1, ceiling) / self._unit, False
-        self._sure = sure  # The first one has columns of single classes alone and is solved whatever the time.
+        self._sure = sure  # the first program is small: it has only columns of single classes
         self._bounds: dict[Aggregate, tuple[float, float]] = {}
         self._left = arrays.count
-        # Primal simplex where the last basis is still primal feasible, as it is when columns were added.
+        # HiGHS chooses primal simplex if the last basis is primal feasible, as after new columns.
         extra = {"simplex_strategy": 0, "simplex_scale_strategy": 0}
         n = arrays.classes
         model = LinearModel(np.full(n, self._dear), sparse.eye_array(n), row_lower=arrays.count, row_upper=inf)
         self._lp = LinearProgram(model, Options(threads=options.threads), extra, short=n)
 
     def add(self, columns: Iterable[Column]) -> int:
-        """Add the columns that are new, allow those that were forbidden, and give the number of both."""
+        """Add the new columns, allow the forbidden ones again, and return the number of both."""
         columns = list(dict.fromkeys(columns))
         old = [self.known[c] for c in columns if c in self.known]
         allowed = [i for i in old if self._forbidden[i]]
@@ -98,18 +104,18 @@ class NodeProgram:
 
     @property
     def on_it(self) -> FloatArray:
-        """The number of tasks (m, N) of each class on each of `columns`, a large matrix that is built at first use."""
+        """Return the number of tasks (m, N) of each class in each of `columns`; the matrix is built at first use."""
         if self._new:
             self._on_it = np.vstack([self._on_it, pattern_rows(self._new, self.arrays.classes).toarray()])
             self._new = []
         return self._on_it
 
     def used(self, chosen: IntArray) -> FloatArray:
-        """Return the number of tasks (len(chosen), N) of each class on some of `columns`, given by their places."""
+        """Return the number of tasks (len(chosen), N) of each class in some of `columns`, given by their indices."""
         return pattern_rows([self.columns[i] for i in chosen.tolist()], self.arrays.classes).toarray()
 
     def entries(self, aggregate: Aggregate, kind: IntArray, on_it: FloatArray) -> FloatArray:
-        """The entries (m,) in the row of an aggregate of columns of types `kind` (m,) that hold `on_it` (m, N)."""
+        """Return the entries (m,) in an aggregate's row, for columns of types `kind` (m,) with tasks `on_it` (m, N)."""
         what, of = aggregate
         if what == "instances":
             return np.isin(kind, of).astype(float)
@@ -122,23 +128,23 @@ class NodeProgram:
         return np.asarray((kind == of[0]) & (on_it[:, list(of[1::2])] >= of[2::2]).all(axis=1), dtype=float)
 
     def forbid(self, stays: Callable[[Column], bool]) -> None:
-        """Let only columns that stay be used from now on."""
+        """Forbid from now on all columns for which `stays` is false."""
         self._forbidden |= [not stays(column) for column in self.columns]
         self._lp.bound(np.flatnonzero(self._forbidden), 0.0, 0.0)
 
     @cached_property
     def spends(self) -> list[tuple[tuple[int, int], IntArray, int]]:
-        """What is spent on a family from some price up, of more than one type: its types, and the unit of its row."""
+        """Return the aggregates of spending on several types: family and lowest price, types, and unit of the row."""
         price, found = self.arrays.price, []
         for f in range(len(self.arrays.demand)):
             for least in np.unique(price[self.arrays.family == f]).tolist():
                 kinds = np.flatnonzero(spent_on(self.arrays, (f, least)))
-                if len(kinds) > 1:  # of one type the number says as much
+                if len(kinds) > 1:  # for one type, the number of instances is equivalent
                     found.append(((f, least), kinds, self.per_unit(("spend", (f, least)))))
         return found
 
     def per_unit(self, aggregate: Aggregate) -> int:
-        """What one unit of an aggregate's row is in a decision: price units of spending, otherwise 1."""
+        """Return the amount of a decision per unit of the aggregate's row: price units for spending, otherwise 1."""
         if aggregate[0] != "spend":
             return 1
         of = aggregate[1]
@@ -147,7 +153,7 @@ class NodeProgram:
         return self._units[of]
 
     def _fine(self, aggregate: Aggregate) -> float:
-        """What the numbers in the row of an aggregate are multiplied by: HiGHS errs at large ones."""
+        """Return the factor on the numbers in an aggregate's row: HiGHS errs at large numbers."""
         if aggregate[0] != "spend":
             return 1.0
         most = self.arrays.price[spent_on(self.arrays, aggregate[1])].max() // self.per_unit(aggregate)
@@ -157,10 +163,10 @@ class NodeProgram:
     def set(
         self, decisions: Sequence[BranchDecision], left: IntArray | None = None, barred: BoolArray | None = None
     ) -> None:
-        """Set the bounds of the rows, and the columns that may be used, to these decisions, and to these alone.
+        """Replace the decisions: set the bounds of the rows and the columns that may be used.
 
-        - `left` (N,): how many tasks of each class are to be held, all where none are named.
-        - `barred`: columns that may not be used besides.
+        - `left` (N,): number of tasks of each class to cover; by default all.
+        - `barred` (m,): columns that are excluded as well.
         """
         left = self.arrays.count if left is None else left
         for c in np.flatnonzero(left != self._left).tolist():
@@ -185,12 +191,12 @@ class NodeProgram:
             self._bounds[aggregate] = bounds
 
     def meets(self, aggregate: Aggregate, amount: float) -> bool:
-        """Whether an amount keeps the decisions that are set: a linear solution that leaves something out may not."""
+        """Return whether an amount meets the present decisions. Artificial columns may let a solution violate them."""
         low, high = self._bounds.get(aggregate, (-inf, inf))
         return low - WHOLE <= amount <= high + WHOLE
 
     def _bar(self, decisions: Sequence[BranchDecision], barred: BoolArray | None) -> None:
-        """Let no column be used that is barred, holds one of a pair kept together, or both of a pair kept apart."""
+        """Exclude a column that is barred, holds one class of a pair kept together, or both of a pair kept apart."""
         broken = np.zeros(len(self.columns), dtype=bool) if barred is None else barred.copy()
         for d in (d for d in decisions if d.kind in PAIRS):
             one, other = (self.on_it[:, c] > 0 for c in d.of)
@@ -200,7 +206,7 @@ class NodeProgram:
         self._broken = broken
 
     def row(self, aggregate: Aggregate) -> int:
-        """The row of an aggregate, made when it is first asked for."""
+        """Return the row of an aggregate, which is added at its first use."""
         if aggregate not in self.rows:
             on_it = self.on_it if aggregate[0] in ("placed", "holding") else self._on_it
             entries = self._fine(aggregate) * self.entries(aggregate, self.kind, on_it)
@@ -209,19 +215,22 @@ class NodeProgram:
         return self.rows[aggregate]
 
     def basis(self) -> Basis:
-        """The present basis."""
+        """Return the present basis."""
         return self._lp.basis()
 
     def restore(self, basis: Basis) -> None:
-        """Go back to a basis."""
+        """Restore a basis."""
         self._lp.restore(basis)
 
     def value(self) -> float:
-        """Solve the linear program from the last basis and give its value alone."""
+        """Solve the linear program from the last basis and return its value alone."""
         return self._unit * self._lp.value(self.clock.remaining_s)
 
     def solve(self) -> Relaxed:
-        """Solve the linear program from the last basis. Raises SolveFailed where HiGHS cannot."""
+        """Solve the linear program from the last basis.
+
+        Raises OutOfTime if the clock stops it, and SolveFailed if HiGHS cannot solve it.
+        """
         found = self._lp.solve(inf if self._sure else self.clock.remaining_s)
         self._sure = False
         duals = self._unit * found.duals
@@ -245,7 +254,7 @@ class NodeProgram:
         return prices
 
     def dearer(self) -> bool:
-        """Raise the price of what is left out, once; whether it was."""
+        """Raise the cost of the artificial columns, only once; return whether it was raised."""
         if self._raised:
             return False
         self._raised, self._dear = True, DEARER * self._dear
@@ -254,19 +263,19 @@ class NodeProgram:
 
 
 def spent_on(arrays: PackingArrays, of: Sequence[int]) -> BoolArray:
-    """Whether a decision on spending is about each type (K,): those of family `of[0]`, from the price `of[1]` up."""
+    """Return the types (K,) that a decision on spending counts: of family `of[0]`, with a price of at least `of[1]`."""
     return np.asarray((arrays.family == of[0]) & (arrays.price >= of[1]))
 
 
 def holding(of: Sequence[int]) -> Holding:
-    """The holding of a decision."""
+    """Return the holding of a decision."""
     return Holding(of[0], tuple(zip(of[1::2], of[2::2], strict=True)))
 
 
 def shifted(
     program: NodeProgram, decisions: Sequence[BranchDecision], taken: Configuration
 ) -> tuple[BranchDecision, ...]:
-    """Decisions on what comes beside the instances that are taken."""
+    """Return the decisions on the remaining instances, if the instances `taken` are fixed."""
     kind = np.array([column.type for column in taken], dtype=np.int64)
     on_it, copies = pattern_rows(list(taken), program.arrays.classes).toarray(), list(taken.values())
     found = []
@@ -279,15 +288,17 @@ def shifted(
     return tuple(found)
 
 
-FINE = 2**20  # a scale up to this is not raised, which would cost too much: the duals are lowered
+FINE = 2**20  # raising a scale up to this by one may prove far less, so lowered duals are tried as well
 
 
 @dataclass(frozen=True)
 class ProvenDuals:
-    """What the duals of a node prove. `prices`: what patterns were priced at, `unit` the scale of these prices.
+    """The integer duals of a node, and the result of pricing at them.
 
-    `duals.scale` is the unit, raised where a pattern was worth more than its target. `lifted`: whether patterns that
-    leave the aim were not looked for.
+    - `duals`: their scale is `unit`, raised if the value of a pattern exceeds its target.
+    - `prices`: the prices of the patterns, on the scale `unit`.
+    - `priced`: the result of pricing.
+    - `lifted`: whether pricing omitted patterns that keep the bound above the aim.
     """
 
     duals: Duals
@@ -298,7 +309,7 @@ class ProvenDuals:
 
     @property
     def bound(self) -> int:
-        """The least whole cost that the duals leave, before sums of prices are looked at."""
+        """Return the smallest integer cost that the duals allow, which need not be a sum of prices."""
         return max(0, -(-self.duals.value // self.duals.scale))
 
 
@@ -313,10 +324,15 @@ def prove(
     aim: float = 0.0,
     left: IntArray | None = None,
 ) -> ProvenDuals:
-    """Price the duals of a linear program, as whole numbers, and give what they prove; see `proof`.
+    """Round the duals of a linear program to integers, price patterns at them, and return the proof of a bound.
 
-    - `aim`: a bound above it is enough: an exact search looks for no pattern that leaves one.
-    - `left` (N,): how many tasks of each class are to be held, all where none are named.
+    - `arrays`, `program`, `pricer`: the instance, its linear program, and its pricing.
+    - `decisions`: the decisions of the node.
+    - `relaxed`: the duals.
+    - `columns_each`: most columns of each type.
+    - `exact`: whether pricing must be exact.
+    - `aim`: a bound above it suffices: an exact search omits patterns that keep the bound above it.
+    - `left` (N,): number of tasks of each class to cover; by default all.
 
     Raises SolveFailed for duals beyond 64 bits.
     """
@@ -328,11 +344,11 @@ def prove(
         if d.kind == "placed":
             rough_value[list(d.of[1:]), d.of[0]] += y
         else:
-            rough_price += y  # a generous limit for numbers of this size
+            rough_price += y  # a generous estimate of the size of the target
             rough_price += y * arrays.price.max() if d.kind == "spend" else 0.0
     factor = pricer.scale(rough_value, rough_price)
     unit = max(1, int(factor))
-    if not float(relaxed.cover.max(initial=0.0)) * factor < 2.0**62:  # of billions of tasks, or no number
+    if not float(relaxed.cover.max(initial=0.0)) * factor < 2.0**62:  # billions of tasks, or NaN
         raise SolveFailed("the duals are too large for whole numbers")
     cover = np.floor(relaxed.cover * factor).astype(np.int64)
     duals = [int(y * factor) for y in floats]
@@ -359,7 +375,7 @@ def prove(
         else:
             bonuses.append((holding(d.of), sign * y))
     suffices = unit
-    if exact and aim * SHARE >= 1:  # one in so many for those who round the duals
+    if exact and aim * SHARE >= 1:  # the margin covers a later rounding of the duals
         suffices = max(unit, (proven * SHARE - 1) // (int(aim * SHARE) + ceil(aim)))
     asked = PatternPrices(
         value,
@@ -383,20 +399,23 @@ def _feasible(
     mu: Sequence[int],
     paying: bool,
 ) -> Duals:
-    """Duals at which no pattern is worth more than it costs: the scale is raised, or a limit on its type pays for it.
+    """Return duals at which no pattern has a value above its cost: raise the scale, or let a limit of the type pay.
 
-    `paying`: whether limits pay wherever that takes less than raising the scale for the type alone.
+    - `count` (N,): number of tasks of each class to cover.
+    - `worth` (K,): bound on the value of a pattern of each type.
+    - `mu` (K,): change of the price of each type by the decisions.
+    - `paying`: whether limits pay wherever this costs less than raising the scale for the type alone.
     """
     unit, scale, proven, decided = duals.scale, duals.scale, duals.value, list(duals.decisions)
     few_of = [(i, d.of) for i, d in enumerate(decisions) if d.kind == "instances" and d.sense == "at most"]
-    limit = {of[0]: i for i, of in few_of if len(of) == 1}  # each type with a limit has one of its own
+    limit = {of[0]: i for i, of in few_of if len(of) == 1}  # each limited type has a limit of its own
     for k, (price, most, m) in enumerate(zip(arrays.price.tolist(), worth, mu, strict=True)):
         over = most - (unit * price - m)
         if over <= 0:
             continue
         few = decisions[limit[k]].amount if k in limit else None
         if few is not None and (not price or (paying and few * unit * price <= proven)):
-            # No more than so many patterns are worth too much.
+            # At most `few` instances have a pattern with too large a value.
             decided[limit[k]] += over
             proven -= over * few
         else:
@@ -409,7 +428,7 @@ def _feasible(
 
 
 def _proves(duals: Duals) -> Fraction:
-    """The bound that duals are worth."""
+    """Return the bound that the duals prove."""
     return Fraction(duals.value, duals.scale)
 
 
@@ -421,7 +440,7 @@ def _lowered(
     worth: Sequence[int],
     mu: Sequence[int],
 ) -> Duals:
-    """Duals that are feasible at their own scale: one that is coarse and raised by one would prove far less."""
+    """Return lower duals that are feasible at their own scale: raising a coarse scale by one may prove far less."""
     paid = zip(worth, mu, arrays.price.tolist(), strict=True)
     share = max(Fraction(w + m, duals.scale * p) for w, m, p in paid if p)
     cover = tuple(floor(y / share) for y in duals.cover)
@@ -433,7 +452,7 @@ def _lowered(
 
 
 def _duals(program: NodeProgram, relaxed: Relaxed, decisions: Sequence[BranchDecision]) -> list[float]:
-    """The duals of decisions, for a unit of their amounts; 0 where another decision or side of the row binds."""
+    """Return the duals of the decisions, per unit of amount; 0 if another decision or side of the row binds."""
     tightest: dict[tuple[object, ...], BranchDecision] = {}
     for d in decisions:
         key = (d.kind, d.of, d.sense)

@@ -1,14 +1,17 @@
-"""Pricing in branch-and-price: what the tree asks, and what whoever prices patterns must answer.
+"""Pricing in branch-and-price: the interface between the tree and the pricers.
 
-The tree holds one linear program over patterns. Its dual prices, rounded to whole numbers, make `PatternPrices`: a
-value for each class on each type (a task of a class may be worth more where a branch wants it), a target for each type
-(the price of an instance, changed by the duals of branches on numbers of instances and on spending), and the pairs of
-classes that a branch keeps together or apart. The worth of a pattern `a` of type k is
+The tree has one linear program over patterns. Its duals, rounded to integers, make `PatternPrices`:
+
+- a value for each class on each type, which a branch may increase on some types;
+- a target for each type: the price of an instance, changed by the duals of decisions on instances and on spending;
+- the pairs of classes that share an instance, or do not.
+
+The value of a pattern `a` of type k is
 
     sum_c value[k, c] a_c + sum of the bonuses of holdings that the pattern meets
 
-and a pattern of type k improves the linear program where its worth is above `target[k]`. Everything is a whole number,
-so that an answer is exact.
+A pattern of type k has a negative reduced cost if its value exceeds `target[k]`. All numbers are integers, so that
+pricing is exact.
 """
 
 from __future__ import annotations
@@ -24,31 +27,31 @@ from instances.eva.arrays import FloatArray, IntArray, PackingArrays
 from models.eva.configuration import Column
 
 Pair = tuple[int, int]
-"""Two classes of one task each, the lower first."""
+"""Two classes of one task each, the lower index first."""
 
 
 @dataclass(frozen=True)
 class Holding:
-    """The patterns of a type that hold at least so many tasks of some classes: `least` as (class, tasks)."""
+    """The patterns of a type that hold a minimum number of tasks of some classes: `least` as (class, tasks)."""
 
     type: int
     least: tuple[tuple[int, int], ...]
 
     def of(self, column: Column) -> int:
-        """1 for a column that meets it, otherwise 0."""
+        """Return 1 for a column that meets the holding, otherwise 0."""
         held = dict(column.pattern)
         return int(column.type == self.type and all(held.get(c, 0) >= v for c, v in self.least))
 
 
 @dataclass(frozen=True)
 class PatternPrices:
-    """The prices of one call of pricing, all whole numbers on one scale.
+    """The prices of one call of pricing, all integers on one scale.
 
-    - `value` (K, N): worth of a task of each class on each type, never negative.
-    - `target` (K,): worth that a pattern of each type must exceed; it may be negative.
-    - `together`: pairs of which a pattern holds both or none (Ryan and Foster, 1981).
-    - `apart`: pairs of which a pattern holds at most one.
-    - `bonuses`: holdings, each with what it adds to the worth of a pattern; it may be negative.
+    - `value` (K, N): value of a task of each class on each type, never negative.
+    - `target` (K,): value that a pattern of each type must exceed; it may be negative.
+    - `together`: pairs; a pattern holds both classes or neither (Ryan and Foster, 1981).
+    - `apart`: pairs; a pattern holds at most one of the two classes.
+    - `bonuses`: holdings, each with the value that it adds to a pattern; it may be negative.
     """
 
     value: IntArray
@@ -60,12 +63,12 @@ class PatternPrices:
 
 @dataclass(frozen=True)
 class Priced:
-    """An answer of pricing.
+    """The result of pricing.
 
-    `bound` (K,): for each type a whole number that no pattern of the type is worth more than; the empty pattern counts,
-    so it is never negative. It must hold whatever limit ended the search. What is at most the target need not be tight.
-    `columns`: patterns worth more than their targets, the best of each type among them where there is one; they respect
-    the pairs and hold no more tasks of a class than there are.
+    - `bound` (K,): integer upper bound on the value of the patterns of each type. The empty pattern counts, so the
+      bound is never negative. It is valid whichever limit ends the search. A bound up to the target need not be tight.
+    - `columns`: patterns with values above their targets, among them the best of each type, if any. They respect the
+      pairs, and hold at most the existing tasks of each class.
     """
 
     bound: tuple[int, ...]
@@ -75,9 +78,10 @@ class Priced:
 class Pricer(Protocol):
     """Pricing of the patterns of an instance.
 
-    `pairs`, `holdings`: whether `PatternPrices` may hold pairs, bonuses; a tree has none where it may not.
-    `dominated`: whether patterns are left out that other types can stand in for (see `models.eva.covering`). The tree
-    is right either way; a proof says which it was.
+    - `arrays`: the instance.
+    - `pairs`, `holdings`: whether `PatternPrices` may have pairs, and bonuses; if not, the tree has no such branch.
+    - `dominated`: whether dominated patterns are omitted (see `models.eva.covering`). The tree is correct in both
+      cases; a proof states the case.
     """
 
     arrays: PackingArrays
@@ -86,16 +90,16 @@ class Pricer(Protocol):
     dominated: bool
 
     def scale(self, value: FloatArray, target: FloatArray) -> float:
-        """The finest unit, a power of two: duals `value` (K, N) and `target` (K,) times it can be priced.
+        """Return the largest power of two by which `value` (K, N) and `target` (K,) may be multiplied for pricing.
 
-        A unit below 1 lowers the duals, which then prove less.
+        A factor below 1 lowers the duals, which then prove less.
         """
         ...
 
     def price(self, prices: PatternPrices, columns_each: int, exact: bool = True) -> Priced:
-        """Price all types. At most about `columns_each` columns of a type.
+        """Price all types, with about `columns_each` columns of each type at most.
 
-        With `exact` false a cheap search for columns suffices and `bound` may be loose, or even no use (but valid).
+        If `exact` is false, a cheap search for columns suffices. Then `bound` may be loose or useless, but is valid.
         """
         ...
 
@@ -105,12 +109,12 @@ Kind = Literal["instances", "spend", "placed", "holding", "together", "apart"]
 
 @dataclass(frozen=True)
 class BranchDecision:
-    """A decision of a branch.
+    """A branching decision.
 
     - `kind` "instances": the number of instances of the types `of` is at least, or at most, `amount`.
     - "spend": price units spent on the types of family `of[0]` whose price is at least `of[1]`.
-    - "placed": tasks of class `of[0]` on the types `of[1:]`; always "at least": at most v - 1 on some
-      types is at least n - v + 1 on the others, and that holds for covers by maximal patterns as well.
+    - "placed": tasks of class `of[0]` on the types `of[1:]`; always "at least". At most v - 1 on some types is at least
+      n - v + 1 on the others, which also holds for covers by maximal patterns.
     - "holding": the number of instances of type `of[0]` whose pattern holds at least `of[2]` tasks of class `of[1]`, at
       least `of[4]` of class `of[3]`, and so on.
     - "together", "apart": classes `of[0]` and `of[1]`, of one task each, share an instance or do not; no amount.
@@ -124,7 +128,11 @@ class BranchDecision:
 
 @dataclass(frozen=True)
 class Duals:
-    """Whole-number duals and what they prove: `value` is D."""
+    """Integer duals and their objective value D, `value`. They prove the bound `value / scale`.
+
+    - `cover` (N,): the duals of the classes.
+    - `decisions`: the duals of the decisions.
+    """
 
     scale: int
     value: int
@@ -134,9 +142,9 @@ class Duals:
 
 @dataclass(frozen=True)
 class ProvenLeaf:
-    """A leaf: the duals prove `bound` for the packings that obey the decisions.
+    """A leaf: the duals prove `bound` for all packings that satisfy the decisions.
 
-    A leaf that a limit left open has the duals and the bound of its parent.
+    A leaf that a limit leaves open has the duals and the bound of its parent.
     """
 
     decisions: tuple[BranchDecision, ...]
@@ -146,11 +154,13 @@ class ProvenLeaf:
 
 @dataclass(frozen=True)
 class TreeProof:
-    """The leaves of a tree, which together leave no packing out: `bound` is what they prove, in price units.
+    """The leaves of a tree, which together contain every packing, and the `bound` that they prove, in price units.
 
-    What they say is about covers by maximal patterns that are cheaper than `ceiling`, the cost of the best packing.
-    `dominated`: patterns are left out that another type of no higher price, or two cheaper instances at no higher price
-    together, can hold. `fixings`: duals of the root by which patterns were left out.
+    - `ceiling`: cost of the best packing. The proof is about covers by maximal patterns that cost less.
+    - `dominated`: whether a pattern is omitted if another type of no higher price can hold it, or two cheaper instances
+      at no higher price together.
+    - `fixings`: duals of the root that excluded patterns.
+    - `leaves`: the leaves.
     """
 
     ceiling: int
@@ -160,22 +170,22 @@ class TreeProof:
 
     @property
     def bound(self) -> int:
-        """What the leaves prove together."""
+        """Return the bound that the leaves prove together."""
         return min([self.ceiling, *(leaf.bound for leaf in self.leaves)])
 
 
-MOST = 20_000_000  # marks of a table of sums
+MOST = 20_000_000  # limit on the marks of a table of sums, times the number of prices
 
 
 class SumsOfPrices:
-    """The sums `sum_k C_k X_k` over whole numbers X_k >= 0 up to a limit, as a table of marks."""
+    """The sums `sum_k C_k X_k` over integers X_k >= 0 up to a limit, as a table of marks."""
 
     def __init__(self, prices: Sequence[int], limit: int) -> None:
         useful = sorted({p for p in prices if p > 0})
         self.unit = gcd(*useful) or 1
         self._reached: np.ndarray | None = None
         size = limit // self.unit + 1
-        # A price that is a sum of others reaches nothing new; the rest are few where prices are linear in a family.
+        # A price that is a sum of others adds no sum. If prices are linear in each family, few other prices remain.
         if useful and size * len(useful) <= MOST:
             reached = np.zeros(size, dtype=bool)
             reached[0] = True
@@ -189,7 +199,7 @@ class SumsOfPrices:
             self._reached = reached
 
     def at_least(self, bound: int) -> int:
-        """The least sum that is at least `bound`; beyond the limit, the next multiple of the common unit."""
+        """Return the smallest sum that is at least `bound`; beyond the limit, the next multiple of the common unit."""
         first = -(-bound // self.unit)
         if self._reached is not None and first < len(self._reached):
             place = int(np.argmax(self._reached[first:]))
@@ -199,34 +209,34 @@ class SumsOfPrices:
 
 @dataclass(frozen=True)
 class BranchAndPriceParameters:
-    """The constants of branch-and-price, which change how fast a proof is found, never whether a bound is valid.
+    """The constants of branch-and-price. They change the time to a proof, never the validity of a bound.
 
     Patterns:
 
-    - `listed_patterns`: maximal patterns up to which they are listed; beyond it they are priced.
-    - `listed_numbers`: the same limit on patterns times classes, which bounds memory: 80 MB in two bytes each.
+    - `listed_patterns`: most maximal patterns of a list; if there are more, patterns are priced by search.
+    - `listed_numbers`: limit on patterns times classes, which bounds memory: 80 MB at two bytes each.
     - `listing_steps`: most steps of the search for the patterns of one type.
-    - `splits`: ways to split a pattern in two that are looked at, to see whether two cheaper instances hold it.
-    - `columns_each_type`: most columns that one pricing gives of a type.
+    - `splits`: most splits of a pattern in two that are tested, to see whether two cheaper instances hold it.
+    - `columns_each_type`: most columns that one pricing returns for a type.
 
     Branching:
 
     - `candidates_each_kind`: aggregates of each kind whose children are solved.
-    - `reliable`: children of an aggregate that were solved before its pseudo-cost is trusted.
+    - `reliable`: solved children of an aggregate from which on its pseudo-cost is used.
     - `least_gain`: gain of a child, as a share of the gap, below which gains count as equal.
-    - `restart_nodes`: nodes of the first tree before the search begins anew at the root, with the packing and the list
-      of patterns that it has by then, and each time twice as many candidates.
-    - `restarts`: most such beginnings; each tree has three times the nodes of the one before, the last has no limit.
+    - `restart_nodes`: nodes of the first tree before the search restarts at the root. A restart keeps the packing and
+      the list of patterns, and doubles the number of candidates.
+    - `restarts`: most restarts; each tree has three times the nodes of the previous one, and the last has no limit.
 
     Incumbents:
 
-    - `discrepancies`: how often a dive may take another column than the largest, in its first steps, as many.
+    - `discrepancies`: how often a dive may deviate from the largest column, and within how many first steps.
     - `dive_steps`: limit on the steps of a dive.
     - `dive_every`: nodes between dives in the tree.
     - `program_nodes`: nodes before the first integer program over the columns, and four times as many before each next
       one; 0 for none.
-    - `proving`: whether the tree is grown for its leaves, which are to prove what is known: it does not dive, leaves
-      out no pattern, and may end within its first linear program.
+    - `proving`: whether the tree only proves a known bound. Then it does not dive, removes no pattern, and may end
+      within its first linear program.
     """
 
     listed_patterns: int = 400_000

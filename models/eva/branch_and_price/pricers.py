@@ -16,17 +16,20 @@ from models.eva.branch_and_price.pricer import BranchAndPriceParameters, Pattern
 from models.eva.configuration import Column
 from models.highs import SolveFailed
 
-LARGEST = 2**50  # Amounts are added up in 64-bit integers: larger ones are not listed.
-DEAREST = 2**40  # A dearer packing leaves too few digits to the duals.
-UNKNOWN, IRREPLACEABLE, REPLACEABLE = range(3)  # what was found of a pattern
-RANKING = 24  # bits of what a task is worth where patterns are ranked and nothing is proved
-WORTH_LIMIT = 2.0**52  # Whole numbers below it are exact in floating point, and so are their sums.
+LARGEST = 2**50  # 64-bit integers hold sums of amounts up to this
+DEAREST = 2**40  # a higher price of a packing leaves too few bits to the duals
+UNKNOWN, IRREPLACEABLE, REPLACEABLE = range(3)  # states of a pattern
+RANKING = 24  # bits of a task's value if patterns are ranked without a proof
+WORTH_LIMIT = 2.0**52  # integers below this, and their sums, are exact in floating point
 
 
 class ListedPricer:
-    """Pricing over a list of patterns: `kind` (P,), types family by family, and the tasks `held` (N, P) by each.
+    """Pricing over a list of maximal patterns, which do not suffice if pairs are kept apart.
 
-    The list is of maximal patterns, which do not suffice where pairs are kept apart.
+    - `arrays`: the instance.
+    - `kind` (P,): type of each pattern, family by family.
+    - `held` (N, P): tasks of each class in each pattern.
+    - `parameters`: the constants of branch-and-price.
     """
 
     pairs = False
@@ -43,36 +46,36 @@ class ListedPricer:
         self._others: dict[int, tuple[IntArray, IntArray, IntArray, int, int]] = {}
         self._lazily = False
         self._name = np.arange(len(kind))
-        self._given: dict[Column, int] = {}  # the names of the patterns that were given as columns
+        self._given: dict[Column, int] = {}  # the names of the patterns that were returned as columns
         self._state = np.zeros(len(kind), dtype=np.int8)
         self.kind, self.held = kind, held
         self._blocks()
 
     def _blocks(self) -> None:
-        """Where the patterns of each type begin and end."""
+        """Find the begin and the end of the patterns of each type."""
         changes = np.flatnonzero(np.diff(self.kind)) + 1
         self._begin = np.concatenate([[0], changes]).astype(np.int64) if len(self.kind) else np.zeros(0, np.int64)
         self._types = self.kind[self._begin]
         self._end = np.append(self._begin, len(self.kind))[1:]
 
     def __len__(self) -> int:
-        """P, the number of patterns."""
+        """Return P, the number of patterns."""
         return len(self.kind)
 
     @property
     def on_it(self) -> IntArray:
-        """The tasks of each class on each pattern (P, N)."""
+        """Return the tasks of each class in each pattern (P, N)."""
         return self.held.T
 
     def scale(self, value: FloatArray, target: FloatArray) -> float:
-        """See `Pricer`: below 1 while tasks are left out at a price that makes duals too large."""
-        worth = np.abs(value) @ self.arrays.count  # of all tasks, more than that of any pattern
-        bonus = np.abs(target - self.arrays.price)  # a price beyond all worth may be rounded
+        """See `Pricer`. The factor is below 1 if the cost of artificial columns makes the duals too large."""
+        worth = np.abs(value) @ self.arrays.count  # the value of all tasks exceeds that of any pattern
+        bonus = np.abs(target - self.arrays.price)  # a price above all values may be rounded
         largest = max(1.0, float(worth.max(initial=0.0)), float(bonus.max(initial=0.0)))
         return 2.0 ** (floor(log2(WORTH_LIMIT / largest)) - 1)
 
     def worth(self, prices: PatternPrices) -> FloatArray:
-        """The worth (P,) of each pattern, exact."""
+        """Return the exact value (P,) of each pattern."""
         worth = self._worth(prices.value.astype(float))
         for holding, bonus in prices.bonuses:
             met = self.kind == holding.type
@@ -96,7 +99,7 @@ class ListedPricer:
         return Priced(tuple(bound), self.columns(np.concatenate(chosen)) if chosen else [])
 
     def _best(self, worth: FloatArray, begin: int, end: int, target: float, limit: int) -> tuple[float, IntArray]:
-        """The most worth from `begin` to `end`, and the places of patterns worth more than the target, best first."""
+        """Return the largest value from `begin` to `end`, and the indices of patterns above the target, best first."""
         from models.eva.pattern_kernels import best_places  # compiled at first use, which takes seconds
 
         while True:
@@ -109,7 +112,7 @@ class ListedPricer:
                 return most, staying
 
     def columns(self, places: IntArray | Sequence[int]) -> list[Column]:
-        """The columns at some places of the list."""
+        """Return the columns at some indices of the list."""
         found = []
         places = np.asarray(places, dtype=np.int64)
         kinds, names, rows = self.kind[places].tolist(), self._name[places].tolist(), self.held[:, places].T.tolist()
@@ -119,24 +122,24 @@ class ListedPricer:
         return found
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
-        """Leave out the patterns that are not `kept` (P,)."""
+        """Remove the patterns that are not `kept` (P,)."""
         places = np.flatnonzero(kept)
         self.kind, self.held = self.kind[places], np.take(self.held, places, axis=1)
         self._state, self._name = self._state[places], self._name[places]
         self._blocks()
 
     def leave_out_replaceable(self) -> None:
-        """From now on leave out patterns that a cheaper instance, or two cheaper ones at no higher price, can hold.
+        """Omit patterns from now on that a cheaper instance, or two cheaper ones at no higher price, can hold.
 
-        A pattern is looked at when it is first worth more than its target.
+        A pattern is tested when its value first exceeds its target.
         """
         self._lazily = True
 
     def staying(self) -> set[Column]:
-        """The columns given so far whose patterns are neither left out nor replaceable."""
+        """Return the columns returned so far whose patterns are neither removed nor dominated."""
         columns = list(self._given)
         name = np.array(list(self._given.values()), dtype=np.int64)
-        place = np.minimum(np.searchsorted(self._name, name), len(self._name) - 1)  # names only rise
+        place = np.minimum(np.searchsorted(self._name, name), len(self._name) - 1)  # names increase
         here = np.flatnonzero(self._name[place] == name) if len(self._name) else np.zeros(0, dtype=np.int64)
         staying = set()
         kind = self.kind[place[here]] if len(here) else here
@@ -147,7 +150,7 @@ class ListedPricer:
         return staying
 
     def _irreplaceable(self, places: IntArray) -> NDArray[np.bool_]:
-        """Which of the patterns at these places, all of one type, nothing can stand in for."""
+        """Return which of the patterns at these indices, all of one type, are not dominated."""
         from models.eva.pattern_kernels import replaceable  # compiled at first use, which takes seconds
 
         state = self._state[places]
@@ -161,9 +164,10 @@ class ListedPricer:
         return np.asarray(self._state[places] == IRREPLACEABLE)
 
     def _stand_ins(self, own: int) -> tuple[IntArray, IntArray, IntArray, int, int]:
-        """Families, capacities and prices of type `own` and of those without a limit, by price.
+        """Return families, capacities and prices of type `own` and of the types without a limit, in order of price.
 
-        With them its place there, and how many are cheaper. No pattern moves to another type that has a limit.
+        Return as well the index of `own` in this order, and the number of cheaper types. No pattern moves to another
+        type that has a limit.
         """
         if own not in self._others:
             arrays, order = self.arrays, self._order[~self._limited | (self._order == own)]
@@ -182,7 +186,7 @@ class ListedPricer:
 
 
 def list_patterns(arrays: PackingArrays, parameters: BranchAndPriceParameters) -> ListedPricer | None:
-    """Pricing over the maximal patterns of all types, `None` where they are too many to list."""
+    """List the maximal patterns of all types for pricing; return `None` if patterns or amounts exceed the limits."""
     from models.eva.pattern_kernels import maximal_patterns  # compiled at first use, which takes seconds
 
     if max(int(arrays.capacity.max()), int(arrays.demand.max())) * int(arrays.count.max()) > LARGEST:
@@ -210,16 +214,16 @@ def list_patterns(arrays: PackingArrays, parameters: BranchAndPriceParameters) -
     return ListedPricer(arrays, kind, np.concatenate(held, axis=1), parameters)
 
 
-BITS = 40  # what a task is worth has about so many bits at most, for the exact search to hold
-MOST_WORTH = 2.0**60  # what all tasks are worth, and a target
-FEW_STEPS, MANY_STEPS = 100_000, 20_000_000  # of a search for a pattern: for one that pays, and to see that none does
+BITS = 40  # approximate limit of the exact search on the bits of a task's value
+MOST_WORTH = 2.0**60  # limit on the value of all tasks, and on a target
+FEW_STEPS, MANY_STEPS = 100_000, 20_000_000  # step limits: to find an improving pattern, and to prove that none exists
 
 
 class SearchPricer:
     """Pricing of each type by a search for its best pattern; see `instances.proofs.eva.best_pattern`.
 
     - `arrays`: the instance.
-    - `clock`: where it is over, no long search begins.
+    - `clock`: no long search begins after its limit.
     """
 
     pairs = holdings = dominated = False
@@ -238,13 +242,13 @@ class SearchPricer:
         }
 
     def scale(self, value: FloatArray, target: FloatArray) -> int:
-        """The finest unit, a power of two: duals `value` (K, N) and `target` (K,) times it can be priced."""
+        """See `Pricer`."""
         each = max(1.0, float(value.max()))
         every = max(1.0, float((value @ self.arrays.count).max()), float(abs(target).max()))
         return int(2 ** max(0, min(BITS - floor(log2(each)), floor(log2(MOST_WORTH / every)))))
 
     def price(self, prices: PatternPrices, columns_each: int, exact: bool = True) -> Priced:
-        """Price all types, one column of each at most: by short searches, by long ones where these find nothing."""
+        """Price all types by short searches, then by long ones if no column was found; at most one column of each."""
         bound, columns = [0] * len(prices.target), []
         left = list(self._room)
         for steps in (FEW_STEPS, MANY_STEPS) if exact else (FEW_STEPS,):
@@ -261,12 +265,12 @@ class SearchPricer:
         return Priced(tuple(bound), columns)
 
     def _best(self, prices: PatternPrices, k: int, steps: int) -> tuple[int, Column | None, bool]:
-        """What no pattern of a type is worth more than, one worth more than its target, and whether all were seen."""
+        """Return a bound on the value of a type's patterns, a column above its target, and whether the search ended."""
         from instances.proofs.eva.best_pattern import most_worth
 
         value, target = prices.value[k].tolist(), max(0, prices.target[k])
         for unit in (1, 1 << max(0, max(value).bit_length() - BITS - 1)):
-            with suppress(NoCertificate):  # for numbers that are too large; then a unit is coarse
+            with suppress(NoCertificate):  # if the numbers are too large, a coarse unit follows
                 found = most_worth(self._room[k], [-(-v // unit) for v in value], target // unit, steps)
                 break
         else:
@@ -276,9 +280,9 @@ class SearchPricer:
         return (found.worth * unit if found.complete else self._at_most(k, value)), column, found.complete
 
     def finishing(self, prices: PatternPrices, left: list[int]) -> list[Column]:
-        """Columns that hold the tasks `left` (N,), and others like them: a linear program may use only larger ones.
+        """Return columns that hold the tasks `left` (N,), and similar ones: a linear program may use only larger ones.
 
-        The tasks are put on the type for whose target they are worth most, again and again.
+        The tasks repeatedly go to the type with the largest value in proportion to its target.
         """
         from instances.proofs.eva.best_pattern import Room, most_worth
 
@@ -290,7 +294,7 @@ class SearchPricer:
                 value = [max(1, v >> shift) for v in prices.value[k].tolist()]
                 try:
                     filled = most_worth(Room(room.demand, room.capacity, left), value, 0, FEW_STEPS)
-                except NoCertificate:  # amounts of so many steps that even such values are too large beside them
+                except NoCertificate:  # the amounts are too long for the search even at such small values
                     continue
                 if filled.pattern:
                     column = Column.of(k, enumerate(filled.pattern))
@@ -304,7 +308,7 @@ class SearchPricer:
         return found
 
     def _at_most(self, k: int, value: list[int]) -> int:
-        """A bound on the worth of a pattern by each resource alone."""
+        """Return a bound on the value of a pattern of type k, from each resource alone."""
         room = self._room[k]
         bounds = [sum(v * n for v, n in zip(value, room.count, strict=True))]
         for r, capacity in enumerate(room.capacity):

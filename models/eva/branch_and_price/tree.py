@@ -291,7 +291,7 @@ class BranchAndPrice:
         self.incumbent.raise_bound(self.ceiling if bound is None else min(self.ceiling, bound))
 
 
-PART = 0.6  # share of the remaining time for the tree, and then for a last or first needed integer program
+PART = 0.6  # share of the remaining time for the tree, and for an integer program that is the last or has no start
 PROBE_SHARE = 0.1  # share of the remaining time for an integer program that another one may follow
 PROBE_NODES = 100  # most nodes of such an integer program
 MORE_NODES = 4  # factor on the nodes of the tree before the next integer program

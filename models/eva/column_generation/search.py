@@ -1,4 +1,4 @@
-"""Column generation in phases: configurations for an upper bound and cuts for a lower bound, until both meet."""
+"""Column generation in phases: configurations give an upper bound and cuts a lower bound, until both meet."""
 
 from __future__ import annotations
 
@@ -47,9 +47,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ClassSpread:
-    """Whether classes are `many` and of few tasks each, so that ruin and recreate finds more than pricing does.
+    """The spread of the tasks over classes.
 
-    `few`: whether the tasks are then so few that it begins from every task alone, instead of from a greedy packing.
+    - `many`: whether classes are many and have few tasks each. Then ruin and recreate finds more than pricing.
+    - `few`: whether there are also few tasks. Then it begins from every task alone instead of a greedy packing.
     """
 
     many: bool
@@ -57,22 +58,22 @@ class ClassSpread:
 
     @staticmethod
     def of(arrays: PackingArrays, parameters: ColumnGenerationParameters) -> ClassSpread:
-        """What the tasks of an instance are like."""
+        """Return the spread of the tasks of an instance."""
         tasks = sum(arrays.count.tolist())
         few_each = tasks <= min(parameters.ruin_tasks, parameters.spread_copies * arrays.classes)
         many = few_each and arrays.classes >= parameters.spread_classes
         return ClassSpread(many, many and tasks <= parameters.ruin_alone)
 
 
-FIRST_SHARE = 0.7  # of the time of the dives is for the first one, at the bound
+FIRST_SHARE = 0.7  # share of the time of a phase of dives for the first dives, at the bound
 MORE_COLUMNS = "no more columns were tried"
 Report = Callable[[Configuration | None, int | None], None]
 
 
 class ColumnSearch:
-    """The state of a solve: incumbent, linear program with its columns, and cuts so far.
+    """The state of a solve: the incumbent, the linear program with its columns, and the cuts so far.
 
-    A phase gets the clock of its share of the time. Where effort is limited and time is not, no clock has a limit.
+    Each phase gets a clock for its share of the time. If effort is limited and time is not, no clock has a limit.
     """
 
     def __init__(
@@ -94,31 +95,31 @@ class ColumnSearch:
         self.lp_value: float | None = None
         self.lp_converged = False
         self.aggregate_rounds = self.dives = self.nodes = 0
-        self.dives_end = False  # whether a dive has ended before its time
-        self.limits: tuple[BranchDecision, ...] = ()  # the last spend at which the linear program is feasible
+        self.dives_end = False  # whether a dive has ended before its time limit
+        self.limits: tuple[BranchDecision, ...] = ()  # the last cost shares at which the linear program is feasible
         self.prices: ResourcePrices
         self.ruin: Ruin | None = None
         self.shares: ShareSearch | None = None
 
     @property
     def exact(self) -> bool:
-        """Whether tables price all resources exactly, which is quick enough for each step of a dive."""
+        """Return whether tables price all resources exactly, which is fast enough for each step of a dive."""
         return isinstance(self.pricer, TablePricer) and self.pricer.exact
 
     @property
     def over(self) -> bool:
-        """Whether the gap is closed or the time is."""
+        """Return whether the gap is closed or the time is over."""
         return self.incumbent.closed or self.clock.expired
 
     @property
     def ceiling(self) -> int:
-        """The cost to beat."""
+        """Return the cost of the incumbent; without one, an upper bound on the cost of a packing."""
         known = self.incumbent.objective
         return sum(self.arrays.price.tolist()) * sum(self.arrays.count.tolist()) if known is None else known
 
     @cached_property
     def relaxation(self) -> NodeRelaxation:
-        """Column generation over the columns so far, from the first packing on."""
+        """Return the column generation over the columns so far; it starts with the incumbent at its first use."""
         program = NodeProgram(self.arrays, self.options, self.ceiling, self.clock)
         program.add([*single_class_columns(self.arrays), *(self.incumbent.solution or ())])
         each = self.parameters.columns_each_type, self.parameters.columns_each_round
@@ -127,13 +128,13 @@ class ColumnSearch:
 
     @cached_property
     def sums(self) -> SumsOfPrices:
-        """What packings can cost."""
+        """Return the possible costs of packings."""
         return SumsOfPrices(self.arrays.price.tolist(), self.ceiling)
 
     def offer(self, cover: Configuration) -> None:
         """Offer a trimmed cover as incumbent, and add the trimmed columns to the pool.
 
-        Raises ValueError where the columns are no cover or no patterns.
+        Raises ValueError if the columns do not cover all tasks, or are not patterns.
         """
         short = np.flatnonzero(missing(self.arrays, cover) > 0)
         if len(short):
@@ -146,13 +147,13 @@ class ColumnSearch:
         self.pool.add(configuration)
 
     def start(self, clock: Stopwatch) -> None:
-        """Compute the prices of resources, which guide the phases that come next, and their bound."""
+        """Compute the prices of resources, which guide the next phases, and raise the bound by them."""
         self.prices = resource_prices(self.arrays, self.options)
         bound = AggregateBound(self.arrays, PriceGroups.by_family(self.arrays))
         self.incumbent.raise_bound(min(self.ceiling, bound.of_one_cut(resource_cut(self.arrays, self.prices))))
 
     def bound_by_resources(self, clock: Stopwatch) -> None:
-        """Raise the bound by cuts of resource prices, which need no pricing: each alone, and all by family."""
+        """Raise the bound by cuts of resource prices, which need no pricing: by each cut, then by all together."""
         families = PriceGroups.by_family(self.arrays)
         known = set[TypeCut]()
         bound = AggregateBound(self.arrays, families, self.options)
@@ -176,7 +177,10 @@ class ColumnSearch:
         self.incumbent.raise_bound(bound.solve(self.ceiling, nodes, seconds, clock))
 
     def pack(self, clock: Stopwatch) -> None:
-        """A greedy packing by the start duals, with large tasks favoured; every task alone where ruin does the work."""
+        """Offer a greedy packing by the start duals, with large tasks favoured.
+
+        If there are few tasks, offer every task alone: ruin and recreate starts from it.
+        """
         if self.spread.few:
             self.offer(alone(self.arrays))
             return
@@ -186,25 +190,25 @@ class ColumnSearch:
 
     def relax(self, clock: Stopwatch) -> None:
         """Solve the linear relaxation by column generation."""
-        # The pool leaves few columns to find, which exact tables find at the duals of the linear program.
+        # Few columns are missing after the pool; exact tables find them at the duals of the linear program.
         near = self.pool.columns and self.exact
         tries = EXACT if near else ((self.parameters.smoothing, True), *EXACT)
-        self.relaxation.program.add(self.incumbent.solution or ())  # the pool gives only columns that pay
+        self.relaxation.program.add(self.incumbent.solution or ())  # the pool adds only improving columns
         found = self.relaxation.run((), Goal(), clock, tries, self.prices.duals)
         self.lp_value = None if found.relaxed is None else found.relaxed.value
         self.lp_converged = found.settled
         self.incumbent.raise_bound(found.bound)
 
     def bound_by_family(self, clock: Stopwatch) -> None:
-        """Raise the bound to the cheapest whole spend on each family at which the relaxation is feasible."""
+        """Raise the bound to the minimum cost of integral cost shares of families that keep the relaxation feasible."""
         self._aggregate_bound(PriceGroups.by_family(self.arrays), clock)
 
     def bound_by_type(self, clock: Stopwatch) -> None:
-        """Raise the bound to the cheapest numbers of instances of each type at which the relaxation is feasible."""
+        """Raise the bound to the minimum cost of numbers of instances per type that keep the relaxation feasible."""
         self._aggregate_bound(PriceGroups.by_type(self.arrays), clock)
 
     def _aggregate_bound(self, groups: PriceGroups, clock: Stopwatch) -> None:
-        """Raise the bound to the cheapest whole spend on groups at which the relaxation is feasible."""
+        """Raise the bound to the minimum cost of integral cost shares of groups that keep the relaxation feasible."""
         if len(groups.unit) == 1:  # the relaxation proves as much
             return
         cuts = self.relaxation.cuts
@@ -219,7 +223,7 @@ class ColumnSearch:
                 break
             rounds += 1
             limits = self._within_spend(groups, spend)
-            with suppress(OutOfTime):  # the cuts so far prove a bound all the same
+            with suppress(OutOfTime):  # the cuts so far still prove a bound
                 if self.relaxation.run(limits, Goal(bound.cost(spend) + 1, reach=True), clock).reached:
                     self.limits = limits
             if not any(bound.violates(spend, cut) for cut in cuts[known:]):
@@ -230,7 +234,7 @@ class ColumnSearch:
         self.incumbent.raise_bound(proven)
 
     def _within_spend(self, groups: PriceGroups, spend: Sequence[int]) -> tuple[BranchDecision, ...]:
-        """Return the decisions that limit each group, a type or a family, to its spend, in units."""
+        """Return the decisions that limit each group, a type or a family, to its cost share `spend`, in units."""
         found, price, family = [], self.arrays.price.tolist(), self.arrays.family.tolist()
         for g, most in enumerate(spend):
             kinds = [k for k, other in enumerate(groups.group_of) if other == g]
@@ -253,7 +257,7 @@ class ColumnSearch:
                 low = middle
 
     def dive_with_noise(self, clock: Stopwatch) -> None:
-        """Dive with noise, in turn for the smallest cost that the bound allows and for the cost halfway to it."""
+        """Dive with noise, alternately for the cost halfway to the bound and for the smallest cost that it allows."""
         for i in range(self.at_most(self.parameters.noisy_dives)):
             if self.over or clock.expired or not self.dives_end:
                 return
@@ -262,7 +266,13 @@ class ColumnSearch:
             self.dive(goal, self.limits if i % 2 else (), clock, self.parameters.dive_noise)
 
     def dive(self, goal: int, limits: tuple[BranchDecision, ...], clock: Stopwatch, noise: float = 0.0) -> bool:
-        """Dive for a packing that costs at most a goal below the incumbent; whether one is found."""
+        """Dive for a packing that costs at most a goal below the incumbent; return whether one is found.
+
+        - `goal`: cost in price units.
+        - `limits`: decisions that the packing satisfies.
+        - `clock`: limits the time.
+        - `noise`: noise on the fractions of the columns.
+        """
         p, goal = self.parameters, min(goal, self.ceiling - 1)
         if self.over or clock.expired:
             return False
@@ -276,7 +286,7 @@ class ColumnSearch:
         return found is not None
 
     def integer_program(self, clock: Stopwatch) -> None:
-        """Solve an integer program over the columns of least reduced cost: first within the limits, then without."""
+        """Solve an integer program over the columns of smallest reduced cost, first within the limits, then without."""
         program, known = self.relaxation.program, self.incumbent.solution
         if known is None:
             return
@@ -299,11 +309,11 @@ class ColumnSearch:
 
     @property
     def least(self) -> int:
-        """The smallest sum of prices that is not below the bound."""
+        """Return the smallest sum of prices at or above the bound."""
         return self.sums.at_least(self.incumbent.bound or 0)
 
     def outcome(self, failure: str | None) -> Outcome[Configuration, None]:
-        """The outcome of the search so far."""
+        """Return the outcome of the search so far."""
         best = self.incumbent
         if best.solution is None:
             raise RuntimeError("greedy packing gave no configuration")
@@ -320,13 +330,13 @@ class ColumnSearch:
         return Outcome(best.solution, best.objective, best.bound or 0, tuple(best.trace), *ended, info)
 
     def at_most(self, rounds: int) -> int:
-        """The number of rounds, or fewer where effort is limited."""
+        """Return the number of rounds, or fewer if effort is limited."""
         return rounds if self.options.effort is None else min(rounds, self.options.effort)
 
     def within(self, clock: Stopwatch, seconds: float | None) -> Options:
-        """The options of an integer program, with the time limit that `clock` leaves, and `seconds` at most.
+        """Return the options of an integer program, with the remaining time of `clock`, and `seconds` at most.
 
-        The `seconds` do not count where effort is limited: no clock may touch the outcome then.
+        The `seconds` do not count if effort is limited, because the outcome must not depend on a clock then.
         """
         limits = [clock.remaining_s, self.clock.remaining_s]
         if seconds is not None and self.options.effort is None:
@@ -336,7 +346,7 @@ class ColumnSearch:
 
 
 def bound_by_pooling(search: ColumnSearch, clock: Stopwatch) -> None:
-    """Raise the bound of a search by pooling each family in turn."""
+    """Raise the bound of a search by pooling one family after another."""
     p, options = search.parameters, search.options
     for f in range(len(search.arrays.demand)):
         if search.over or clock.expired:
@@ -353,7 +363,7 @@ def bound_by_pooling(search: ColumnSearch, clock: Stopwatch) -> None:
 
 
 def bound_by_sharing(search: ColumnSearch, clock: Stopwatch) -> None:
-    """Raise the bound of a search by sharing the tasks out among families, in whole numbers."""
+    """Raise the bound of a search by assigning the tasks to families, in integers."""
     if search.shares is None:
         search.shares = ShareSearch(search.arrays, search.ceiling, search.options)
     nodes = search.at_most(search.parameters.shared_nodes)
@@ -361,9 +371,9 @@ def bound_by_sharing(search: ColumnSearch, clock: Stopwatch) -> None:
 
 
 def ruin_alone(search: ColumnSearch, clock: Stopwatch) -> None:
-    """Ruin and recreate from every task alone, some times; whatever the time, the first packing is no bad one.
+    """Ruin and recreate several times from every task alone; a minimum of rounds runs even without time.
 
-    What a greedy packing of a few hundred tasks has put together is hard to take apart again.
+    A greedy packing of a few hundred tasks is a worse start, because its groups of tasks are hard to break up.
     """
     if not search.spread.few:
         return
@@ -378,7 +388,7 @@ def ruin_alone(search: ColumnSearch, clock: Stopwatch) -> None:
 
 
 def ruin_at_length(search: ColumnSearch, clock: Stopwatch) -> None:
-    """Ruin and recreate from the incumbent for long, where classes are many."""
+    """Ruin and recreate from the incumbent for many rounds, if classes are many."""
     parameters = search.parameters
     if search.spread.many and not clock.expired:
         best = search.incumbent.solution
@@ -395,7 +405,13 @@ def ruin(search: ColumnSearch, clock: Stopwatch) -> None:
 def _ruin_from(
     search: ColumnSearch, first: Configuration | None, clock: Stopwatch, rounds: int, patience: int, least: int = 1
 ) -> None:
-    """Rounds of ruin and recreate, at most so many and at least the least; so many in a row may save nothing."""
+    """Run rounds of ruin and recreate, and offer the result.
+
+    - `first`: the configuration to begin from.
+    - `clock`: limits the time after `least` rounds.
+    - `rounds`: most rounds.
+    - `patience`: most rounds in a row without a saving.
+    """
     arrays, parameters = search.arrays, search.parameters
     if first is None or sum(arrays.count.tolist()) > parameters.ruin_tasks:
         return
@@ -423,9 +439,9 @@ class Phase:
 
     - `take`: the step of the search.
     - `until`: share of the time limit, counted from the start, at which the phase stops.
-    - `share`: most that the phase takes of the time limit, as a share.
-    - `always`: whether the phase is taken even where the search is over.
-    - `many`: whether it is for classes that are many and of few tasks each, or for others; `None` for all.
+    - `share`: largest share of the time limit that the phase takes.
+    - `always`: whether the phase runs even if the search is over.
+    - `many`: whether it is for many classes with few tasks each, or for others; `None` for all.
     - `exact`: whether it is for instances that tables price exactly, or for others; `None` for all.
     """
 
@@ -437,13 +453,13 @@ class Phase:
     exact: bool | None = None
 
     def wanted(self, search: ColumnSearch) -> bool:
-        """Whether the phase is for this search, and may be taken now."""
+        """Return whether the phase is for this search and may run now."""
         if self.many not in (None, search.spread.many) or self.exact not in (None, search.exact):
             return False
         return self.always or not search.over
 
     def clock(self, search: ColumnSearch) -> Stopwatch:
-        """The clock of a phase that begins now."""
+        """Return the clock of a phase that begins now."""
         limit = search.options.time_limit
         if limit is None:
             return Stopwatch()
@@ -490,7 +506,7 @@ def column_generation(
     start: Configuration | None = None,
     parameters: ColumnGenerationParameters = DEFAULTS,
 ) -> Outcome[Configuration, None]:
-    """Column generation (Gilmore and Gomory, 1961) for the least price of instances that hold all tasks.
+    """Minimise the price of instances that hold all tasks by column generation (Gilmore and Gomory, 1961).
 
     - `arrays`: the instance.
     - `options`: limits, threads and seed, and the gap (cost - bound) / cost at which the search ends.
@@ -498,7 +514,7 @@ def column_generation(
     - `start`: a configuration to begin from.
     - `parameters`: the constants of column generation.
 
-    Raises ValueError where the start does not hold all tasks, or holds more on an instance than fits.
+    Raises ValueError if the start lacks a task, or has an instance with more tasks than fit.
     """
     return run_phases(ColumnSearch(arrays, options, report, parameters), PHASES, start)
 
@@ -506,9 +522,9 @@ def column_generation(
 def run_phases(
     search: ColumnSearch, phases: Sequence[Phase], start: Configuration | None
 ) -> Outcome[Configuration, None]:
-    """Run the phases of a search in turn, from a configuration if there is one.
+    """Run the phases of a search one after another, from a configuration if there is one.
 
-    Raises ValueError where the start does not hold all tasks, or holds more on an instance than fits.
+    Raises ValueError if the start lacks a task, or has an instance with more tasks than fit.
     """
     if start is not None:
         search.offer(start)
@@ -517,8 +533,8 @@ def run_phases(
         if phase.wanted(search):
             try:
                 phase.take(search, phase.clock(search))
-            except OutOfTime:  # of the phase
+            except OutOfTime:  # the phase is over
                 pass
-            except SolveFailed as error:  # the next phases may have other numbers
+            except SolveFailed as error:  # the next phases may succeed with other numbers
                 failure = str(error)
     return search.outcome(failure)
