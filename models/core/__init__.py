@@ -1,1 +1,1 @@
-"""What the exact methods that branch share: a linear program that grows, the tree of a search, and its outcome."""
+"""Shared parts of the exact methods: a growing linear program, column generation, a search tree, and its outcome."""

@@ -1,4 +1,4 @@
-"""The one loop of column generation (Gilmore and Gomory, 1961): a linear program over columns and pricing in turn."""
+"""The loop of column generation (Gilmore and Gomory, 1961): solve a linear program over columns, price, and repeat."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from instances.arrays import FloatArray
 
 @dataclass(frozen=True)
 class Relaxed:
-    """Optimum of a linear program over the columns at hand.
+    """An optimum of the linear program over the present columns.
 
-    `value`, `cover` the duals of the rows that every column is for, `x` of the columns, `duals` of the other rows by
-    name, `short`: how much of all rows is left out.
+    - `value`: the objective.
+    - `cover`: duals of the covering rows.
+    - `x`: values of the columns.
+    - `duals`: duals of the other rows, by name.
+    - `short`: sum of the artificial columns.
     """
 
     value: float
@@ -28,40 +31,44 @@ class Relaxed:
 
 
 class Master(Protocol):
-    """What the loop asks of a problem."""
+    """The problem that the loop solves."""
 
     def solve(self) -> Relaxed:
-        """Solve the linear program over the columns at hand; raises OutOfTime where there is no time for it."""
+        """Solve the linear program over the present columns. Raises OutOfTime if there is no time for it."""
         ...
 
     def enough(self, relaxed: Relaxed, priced: bool) -> bool:
-        """Whether to end, asked of each optimum before it is `priced` and again each time that it was."""
+        """Return whether to stop. The loop asks before an optimum is `priced`, and again after each pricing."""
         ...
 
     def price(self, relaxed: Relaxed, duals: FloatArray, exact: bool) -> tuple[float, int]:
-        """Price at `duals` and add columns that pay at those of `relaxed`: what was proven, and how many are new.
+        """Price at `duals`, add columns that improve `relaxed`, and return the bound and the number of new columns.
 
-        What is not `exact` may be a cheap search that finds none where there are some. A search that has found none and
-        looks further the next time says that one is new.
+        If pricing is not `exact`, a cheap search may miss columns. A search that finds no column, but will search
+        further the next time, reports one new column.
         """
         ...
 
 
 Try = tuple[float, bool]
-"""The weight of the best duals so far in those that are priced (Wentges, 1997), and whether they are priced exactly."""
+"""The weight of the best duals so far in the priced duals (Wentges, 1997), and whether pricing is exact."""
 EXACT: Sequence[Try] = ((0.0, True),)
 
 
 def cheap_first(smoothing: float) -> tuple[Try, ...]:
-    """Smoothed duals, then those of the linear program, each by a cheap search, then these exactly."""
+    """Return tries with cheap search at smoothed duals, then at those of the linear program, then exactly at these."""
     return (*(((smoothing, False),) if smoothing else ()), (0.0, False), (0.0, True))
 
 
 class ColumnGeneration:
-    """The loop at a master: of the tries, one after the other, the first that finds a column ends a round.
+    """The loop of column generation. In each round, the first try that finds a column ends the round.
 
-    `relaxed` is the last optimum, `center` the duals that proved most, from those to begin with on; `first` are the
-    tries of the first round.
+    `relaxed` is the last optimum.
+
+    - `master`: the problem.
+    - `tries`: the tries of a round, in order.
+    - `center`: the first duals to smooth with; later those that proved the largest bound.
+    - `first`: the tries of the first round, if they differ.
     """
 
     def __init__(
@@ -77,7 +84,7 @@ class ColumnGeneration:
         self._proven = -np.inf
 
     def run(self) -> None:
-        """Generate columns until it is enough or none is left. Raises OutOfTime as the master does."""
+        """Generate columns until the master stops or no column is left. Raises OutOfTime as the master does."""
         tries = self.first or self.tries
         while True:
             relaxed = self.relaxed = self.master.solve()

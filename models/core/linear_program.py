@@ -20,14 +20,17 @@ from models.highs import LinearModel, load_model, reoptimize, set_options, solve
 Basis = highspy.HighsBasis
 Bounds = tuple[float, float]
 FREE: Bounds = (-math.inf, math.inf)
-MOST_ITERATIONS, ITERATIONS_EACH = 10_000, 20  # HiGHS may cycle: the limit, and what each row and column adds to it
+MOST_ITERATIONS, ITERATIONS_EACH = 10_000, 20  # HiGHS may cycle: limit, and increase per row and column
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """An optimum: `value`, `x` of the columns, `duals` of the rows.
+    """An optimum of a linear program.
 
-    `short`: the values of the columns that stand for what is left out.
+    - `value`: the objective.
+    - `x`: values of the columns.
+    - `duals`: duals of the rows.
+    - `short`: values of the artificial columns.
     """
 
     value: float
@@ -37,14 +40,14 @@ class Optimum:
 
 
 class LinearProgram:
-    """Columns are named by their places, those of the first model before those added.
+    """A growing linear program. Columns are named by index: those of the first model, then the added ones.
 
-    Columns that stand for what is left out are not among them.
+    Artificial columns have no index.
 
-    - `model`: what the program begins as.
+    - `model`: the first model.
     - `options`: threads and seed.
     - `extra`: further options of HiGHS.
-    - `short`: how many columns of the model, the last ones, stand for what is left out at a price.
+    - `short`: number of artificial columns, which are the last columns of the model.
 
     Raises SolveFailed if HiGHS cannot hold the model as it is.
     """
@@ -61,7 +64,7 @@ class LinearProgram:
         self._rows: dict[int, Bounds] = {}
 
     def add(self, cost: ArrayLike, begin: ArrayLike, rows: ArrayLike, entries: ArrayLike) -> None:
-        """Add as many columns as there are places in `begin`, where the `rows` and `entries` of each begin."""
+        """Add a column for each position in `begin`, at which its `rows` and `entries` begin."""
         start, index = np.asarray(begin, dtype=np.int32), np.asarray(rows, dtype=np.int32)
         n, first = len(start), self._highs.getNumCol()
         status = self._highs.addCols(
@@ -85,9 +88,11 @@ class LinearProgram:
         dear: Mapping[float, float] = MappingProxyType({}),
         bounds: Bounds = FREE,
     ) -> int:
-        """Add a row; its place.
+        """Add a row and return its index.
 
-        `dear`: for each entry of a column that stands for what is left out of the row, the price of one.
+        - `columns`, `entries`: indices of columns, and their entries in the row.
+        - `dear`: the entry of each artificial column of the row, with its cost.
+        - `bounds`: lower and upper bound of the row.
         """
         row, index = self._highs.getNumRow(), self._places[np.asarray(columns, dtype=np.int64)]
         status = self._highs.addRow(*bounds, len(index), index, np.asarray(entries, dtype=float))
@@ -118,13 +123,13 @@ class LinearProgram:
         self._highs.changeColsCost(len(places), places, np.asarray(cost, dtype=float))
 
     def idle(self) -> tuple[BoolArray, BoolArray]:
-        """Which columns are out of the basis, and which rows are slack in it: these can go, and it stays one."""
+        """Return which columns are nonbasic, and which rows have a basic slack. The basis does not need them."""
         basis, basic = self._highs.getBasis(), highspy.HighsBasisStatus.kBasic
         columns = np.array([status != basic for status in basis.col_status], dtype=bool)
         return columns[self._places], np.array([status == basic for status in basis.row_status], dtype=bool)
 
     def drop(self, columns: BoolArray, rows: BoolArray) -> None:
-        """Drop columns and rows; the others move up, and keep their part of the basis."""
+        """Remove columns and rows; the others move up, and keep their status in the basis."""
         left, going = self._highs.getBasis(), np.zeros(self._highs.getNumCol(), dtype=bool)
         going[self._places[columns]] = True
         left.col_status = list(compress(left.col_status, ~going))
@@ -138,35 +143,35 @@ class LinearProgram:
         self._highs.setBasis(left)
 
     def activity(self) -> FloatArray:
-        """What the rows come to in the last solution."""
+        """Return the value of each row in the last solution."""
         return np.array(self._highs.getSolution().row_value)
 
     def price_short(self, price: float) -> None:
-        """Set the price of what is left out."""
+        """Set the cost of the artificial columns."""
         for place in self._short:
             self._highs.changeColCost(place, price)
 
     def basis(self) -> Basis:
-        """The present basis."""
+        """Return the present basis."""
         return self._highs.getBasis()
 
     def restore(self, basis: Basis) -> None:
-        """Go back to a basis."""
+        """Restore a basis."""
         self._highs.setBasis(basis)
 
     def value(self, seconds: float = math.inf) -> float:
-        """Solve the program and give its value alone. Raises as `solve` does."""
+        """Solve the program and return its value alone. Raises the same exceptions as `solve`."""
         self._limit_iterations()
         reoptimize(self._highs, seconds)
         return float(self._highs.getInfo().objective_function_value)
 
     def solve(self, seconds: float = math.inf) -> Optimum:
-        """Solve the program. Raises OutOfTime where that takes more than `seconds`, SolveFailed where HiGHS cannot."""
+        """Solve the program. Raises OutOfTime after `seconds`, and SolveFailed if HiGHS cannot solve it."""
         value = self.value(seconds)
         return self._optimum(value)
 
     def solve_or_refute(self, seconds: float = math.inf) -> Optimum | FloatArray | None:
-        """As `solve`, but for a program without a point the duals of the rows that prove it, if HiGHS knows them."""
+        """Solve the program as `solve` does; if it is infeasible, return its dual ray, or `None` if HiGHS has none."""
         self._limit_iterations()
         if reoptimize(self._highs, seconds, empty=True):
             return self._optimum(float(self._highs.getInfo().objective_function_value))

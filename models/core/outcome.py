@@ -1,4 +1,4 @@
-"""What a search over columns ended with, whichever it was."""
+"""The outcome of a search over columns."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ APART = "a bound and an incumbent remain apart"
 
 @dataclass(frozen=True)
 class Outcome(Generic[S, P]):
-    """The best `configuration`, its `cost` and an exact `bound`, both in price units; `None` where there is none.
+    """The best `configuration`, its `cost` and an exact `bound`, both in price units; `None` if there is none.
 
     - `trace`: cost and bound over time, as (seconds, cost, bound).
     - `termination`, `reason`: how and why the search ended.
-    - `info`: what else is to be known.
-    - `proof`: what proves the bound, where one tree does.
+    - `info`: further figures of the search.
+    - `proof`: the proof of the bound, if one tree proves it.
     """
 
     configuration: S | None
@@ -36,7 +36,14 @@ class Outcome(Generic[S, P]):
 def ending(
     closed: bool, failure: str | None, late: bool, options: Options, left: str = "nothing is left to branch on"
 ) -> tuple[Termination, str | None]:
-    """How and why a search ended; `left` says what there is no more of where no limit ended it."""
+    """Return how and why a search ended.
+
+    - `closed`: whether bound and incumbent meet.
+    - `failure`: the message of a failed solve, if any.
+    - `late`: whether the time is over.
+    - `options`: the limits of the search.
+    - `left`: the reason if no limit ended the search.
+    """
     if closed:
         return "finished", None
     if failure is not None:

@@ -1,8 +1,8 @@
-"""One search tree for all exact methods that branch: nodes, their bounds, what these rest on, and what is still open.
+"""One search tree for all exact methods that branch: its nodes with their bounds and proofs, and the open nodes.
 
-A problem bounds a node and names its children; the tree keeps the order. All nodes stay, from the root by `children`
-down to the leaves, whose proofs together prove the bound of the tree: this is what a certificate is written from. A
-restart is a new tree from the same root.
+A problem bounds a node and creates its children; the tree selects the next node. All nodes stay in the tree. The proofs
+of the leaves together prove the bound of the tree, and a certificate is written from them. A restart is a new tree from
+the same root.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ S = TypeVar("S")
 
 @dataclass(eq=False)
 class Node(Generic[B, D, P, S]):
-    """A node of a tree in which `bound` holds for all that obeys its `decisions`.
+    """A node of a tree. Its `bound` is valid for all solutions that satisfy its `decisions`.
 
-    - `proof`: what the bound rests on, the parent's until the node has its own.
-    - `empty`: nothing obeys the decisions, which the proof says then.
-    - `state`: what the problem keeps to branch from; given up once that is done.
-    - `guess`: of nodes of one bound the one of the least guess comes first.
-    - `children`: their places in the tree.
+    - `proof`: the proof of the bound; that of the parent until the node has its own.
+    - `empty`: whether no solution satisfies the decisions, as the proof then shows.
+    - `state`: the data that the problem keeps for branching, dropped afterwards.
+    - `guess`: among nodes of equal bound, the one of the smallest guess comes first.
+    - `children`: indices of the children in the tree.
     """
 
     bound: B
@@ -43,25 +43,25 @@ class Node(Generic[B, D, P, S]):
     children: tuple[int, ...] = ()
 
     def child(self, decision: D, state: S | None = None, guess: float = 0.0) -> Node[B, D, P, S]:
-        """The node with one more decision, not yet bounded by itself."""
+        """Return a child with one more decision and the bound of this node."""
         return Node(self.bound, (*self.decisions, decision), self.proof, state=state, guess=guess)
 
 
 class BranchingProblem(Protocol[B, D, P, S]):
-    """What a tree asks of the problem that it solves, a minimisation."""
+    """A minimisation problem that a tree solves."""
 
     @property
     def enough(self) -> B:
-        """The least bound at which a node needs no more work; it may fall while the tree grows."""
+        """Return the smallest bound at which a node needs no more work; it may fall while the tree grows."""
 
     def bound(self, node: Node[B, D, P, S]) -> None:
         """Raise the bound of a node or find it empty, set its proof, and keep the state that branching needs.
 
-        Raises OutOfTime where there is no time for it.
+        Raises OutOfTime if there is no time for it.
         """
 
     def branch(self, node: Node[B, D, P, S]) -> Sequence[Node[B, D, P, S]]:
-        """The children of a node, none where it cannot be branched on. Raises OutOfTime as `bound` does."""
+        """Return the children of a node, or none if branching is impossible. Raises OutOfTime as `bound` does."""
 
 
 class Tree(Generic[B, D, P, S]):
@@ -70,11 +70,10 @@ class Tree(Generic[B, D, P, S]):
     Parameters:
 
     - `problem`: bounds nodes and branches on them.
-    - `root`: what the tree begins with.
-    - `eager`: whether children are bounded when they are made, which puts them in the right order; or else each when
-      it is its turn, right before it is branched on, where a linear program stands at it then; of equals the latest
-      comes first then.
-    - `deep`: whether the latest node comes first, and not that of the least bound.
+    - `root`: the first node.
+    - `eager`: whether children are bounded at once, so that their order is right. Otherwise a node is bounded just
+      before it is branched on, so that a linear program is still at this node; the latest of equal nodes comes first.
+    - `deep`: whether the latest node comes first, instead of the node of the smallest bound.
     """
 
     def __init__(
@@ -84,15 +83,15 @@ class Tree(Generic[B, D, P, S]):
         self.nodes: list[Node[B, D, P, S]] = []
         self._eager, self._deep = eager, deep
         self._open: list[tuple[Any, ...]] = []
-        self._closed: B | None = None  # the least bound of the leaves that are not branched on
+        self._closed: B | None = None  # the smallest bound of the leaves that are not branched on
         if eager:
-            with suppress(SolveFailed):  # the root stays as it is then, and open
+            with suppress(SolveFailed):  # the root then stays open with its bound
                 problem.bound(root)
         self._enter(root)
 
     @property
     def bound(self) -> B | None:
-        """What the leaves prove together; `None` where all are empty."""
+        """Return the bound that the leaves prove together; `None` if all are empty."""
         found = self._closed
         for node in self._least_open():
             found = node.bound if found is None else min(found, node.bound)
@@ -100,23 +99,23 @@ class Tree(Generic[B, D, P, S]):
 
     @property
     def settled(self) -> bool:
-        """Whether more work raises the bound no more: a leaf of the least bound is not branched on."""
+        """Return whether more work cannot raise the bound: a leaf of the smallest bound cannot be branched on."""
         return self._closed is not None and all(self._closed <= node.bound for node in self._least_open())
 
     @property
     def done(self) -> bool:
-        """Whether all open nodes have a bound that is enough."""
+        """Return whether all open nodes have a sufficient bound."""
         return all(node.bound >= self.problem.enough for node in self._least_open())
 
     @property
     def leaves(self) -> Iterator[Node[B, D, P, S]]:
-        """The nodes that are not branched on, open ones among them."""
+        """Return the nodes without children, including the open ones."""
         return (node for node in self.nodes if not node.children)
 
     def expand(self) -> bool:
-        """Take the next node and branch on it; whether that was done.
+        """Branch on the next node; return whether this succeeded.
 
-        A node stays open where the time is over before all its children are bounded, or where a solve fails.
+        A node stays open if the time is over before all its children are bounded, or if a solve fails.
         """
         if self.done:
             return False
@@ -152,7 +151,7 @@ class Tree(Generic[B, D, P, S]):
         return "finished"
 
     def _least_open(self) -> list[Node[B, D, P, S]]:
-        """The open node of the least bound, if there is one; depth first all of them."""
+        """Return the open node of the smallest bound, if any; all open nodes if the search is depth first."""
         return [self.nodes[entry[-1]] for entry in (self._open if self._deep else self._open[:1])]
 
     def _enter(self, node: Node[B, D, P, S]) -> None:

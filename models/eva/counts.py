@@ -1,9 +1,9 @@
-"""The best solution over a list of columns: branch and bound over how many instances of each type are in use.
+"""The best solution over a list of columns, by branch and bound over the number of instances of each type.
 
-For Eva's net saving and for a round as one problem.
+The module serves Eva's net saving, and a round as one problem.
 
-The linear program over columns mostly uses fractions of instances, and their prices are what its bound lacks. Once the
-numbers of instances of each type are whole, little is left: an integer program over the few columns that still matter.
+The linear program over columns mostly uses fractions of instances, and its bound lacks the rest of their prices. If the
+numbers of instances of each type are integral, a small integer program over few columns remains.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ from models.core.tree import Node, Tree
 from models.fine_units import FineUnits, coarse_unit
 from models.highs import LinearModel, SolveFailed, solve_arrays
 
-LEAST_S = 0.05  # Seconds that an integer program has in any case.
-WHOLE = 1e-6  # A number this close to a whole one is whole.
-ROUNDING = 2.0**-40  # A sum of floats is off by less than this share of its terms; see `Pricer.noise`.
+LEAST_S = 0.05  # smallest time limit of an integer program in seconds
+WHOLE = 1e-6  # a number this close to an integer is integral
+ROUNDING = 2.0**-40  # a sum of floats errs by less than this share of its terms; see `SavingPricer.noise`
 
 
 @dataclass(frozen=True)
 class CountParameters:
-    """The constants of the search over a list; none changes what is proven.
+    """The constants of the search over a list; they do not change the validity of a proof.
 
     - `nodes`: most linear programs.
-    - `probed`: columns above which an integer program is first solved over `first_list` of them, those of most reduced
-      net, within `probe_nodes` nodes, only to find a good solution.
+    - `probed`: if there are more columns, an integer program over a part of them first finds a good solution.
+    - `first_list`: columns of this program, those of the largest reduced net.
+    - `probe_nodes`: its node limit.
     """
 
     nodes: int = 10_000
@@ -48,15 +49,16 @@ class CountParameters:
 
 @dataclass(frozen=True)
 class Listed:
-    """A program over P columns, of which as many are used as there are instances, and what follows from its duals.
+    """A program over P columns, one for each instance in use, and the functions of its duals.
 
-    - `model`: its linear program; variables after the P-th are no columns.
-    - `kind`, `net` (P,): the type of each column, and what it adds to the objective.
-    - `offset`: what the objective counts and the worth of a solution does not; `dear`: more than any worth.
-    - `noise(duals)`: more than all rounding in a reduced net at such duals.
-    - `reduced(duals)`: the reduced nets (P,) at duals of all rows.
-    - `bound(duals, most)`: what no solution is worth more than where no column has a reduced net above `most`.
-    - `worth(copies)`: the worth of so many (P,) of each column.
+    - `model`: its linear program; variables after the P-th are not columns.
+    - `kind`, `net` (P,): the type of each column, and its objective coefficient.
+    - `offset`: constant part of the value that is not counted in a gap.
+    - `dear`: a number above the value of any solution.
+    - `noise(duals)`: more than the rounding error of a reduced net at these duals.
+    - `reduced(duals)`: the reduced nets (P,) at the duals of all rows.
+    - `bound(duals, most)`: upper bound on the value of a solution, if no column has a reduced net above `most`.
+    - `worth(copies)`: the value of a solution with `copies` (P,) of each column.
     """
 
     model: LinearModel
@@ -72,10 +74,12 @@ class Listed:
 
 @dataclass(frozen=True)
 class BestListed:
-    """What is known of the solutions over a list of columns.
+    """The result of a search over a list of columns.
 
-    - `x` (P,): the best that was found, `None` where none is better than what was known; `value`: its worth.
-    - `bound`: no solution over the list is worth more. `finished`: the search was not cut short.
+    - `x` (P,): the best solution, or `None` if no solution is better than the known one.
+    - `value`: the value of the best solution.
+    - `bound`: upper bound on the value of solutions over the list.
+    - `finished`: whether the search ended without a limit.
     """
 
     x: IntArray | None
@@ -86,7 +90,7 @@ class BestListed:
 
 @dataclass(frozen=True)
 class CountedSolution:
-    """A linear solution `x` (P,) with numbers of instances, and `reduced` (P,): reduced nets, none too small."""
+    """A solution `x` (P,) of the linear program, and upper bounds `reduced` (P,) on the reduced nets."""
 
     x: FloatArray
     reduced: FloatArray
@@ -94,11 +98,11 @@ class CountedSolution:
 
 Ends = tuple[FloatArray, FloatArray]
 CountNode = Node[float, Ends, None, CountedSolution]
-"""A node: nothing is worth more than minus its bound; the last of its decisions holds, fewest and most of each type."""
+"""A node: minus its bound limits the value; its last decision is the fewest and most instances of each type."""
 
 
 class CountBranching:
-    """The search over a list of columns, beginning from the worth `value` of the best solution known."""
+    """The search over a list of columns; `value` is the value of the best known solution."""
 
     def __init__(
         self, listed: Listed, value: float, options: Options, clock: Stopwatch, parameters: CountParameters
@@ -118,7 +122,7 @@ class CountBranching:
         self.lp = self._program()
 
     def _program(self) -> LinearProgram:
-        """The linear program, with a row for each type, which may be broken at a price: then it has a solution."""
+        """Build the linear program with a row for each type. Artificial columns keep it feasible at a cost."""
         model, types = self.listed.model, len(self.types)
         others = sparse.csr_array((types, self.matrix.shape[1] - self.counting.shape[1]))
         breaking = sparse.hstack([sparse.eye_array(types), -sparse.eye_array(types)])
@@ -154,11 +158,11 @@ class CountBranching:
 
     @property
     def enough(self) -> float:
-        """Nothing is looked for at such a bound."""
+        """Return the smallest bound at which a node needs no more work."""
         return -self._cutoff()
 
     def bound(self, node: CountNode) -> None:
-        """See `Problem`."""
+        """See `BranchingProblem`."""
         self.nodes += 1
         low, high = node.decisions[-1]
         x, duals, by_kind = self._relaxed(low, high)
@@ -169,13 +173,13 @@ class CountBranching:
         node.state = CountedSolution(x, reduced + noise) if node.bound < self.enough else None
 
     def branch(self, node: CountNode) -> Sequence[CountNode]:
-        """See `Problem`: on the number furthest from whole; without one the node is solved."""
+        """See `BranchingProblem`: branch on the most fractional number of instances; without one, solve the node."""
         found, node.state = node.state, None
         assert found is not None
         low, high = node.decisions[-1]
         counts = self.counting @ found.x
         apart = np.abs(counts - np.rint(counts))
-        apart[(counts < low) | (counts > high)] = 0.0  # A row that is broken is no number to branch on.
+        apart[(counts < low) | (counts > high)] = 0.0  # no branching on a row that the solution violates
         if apart.max() <= WHOLE:
             node.bound = -self._leaf(found.x, found.reduced, -node.bound, low, high)
             return []
@@ -185,11 +189,11 @@ class CountBranching:
         return [node.child((low, lower)), node.child((higher, high))]
 
     def _cutoff(self) -> float:
-        """Nothing of a worth up to this is looked for."""
+        """Return the value that a solution must exceed to be of interest."""
         return self.value + self.options.gap * abs(self.value - self.listed.offset)
 
     def _relaxed(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The solution of the linear program with so many instances of each type, and its duals."""
+        """Solve the linear program with `low` to `high` instances of each type; return the solution and its duals."""
         rows = self.matrix.shape[0]
         for t, ends in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
             self.lp.bound_row(rows + t, *ends)
@@ -200,9 +204,12 @@ class CountBranching:
         return found.x[: len(self.listed.net)], dual[:rows], by_kind
 
     def _leaf(self, x: FloatArray, reduced: FloatArray, bound: float, low: FloatArray, high: FloatArray) -> float:
-        """Solve over the columns that still matter where the numbers of instances are whole; a bound on it.
+        """Solve a node with integral numbers of instances over the columns that can matter; return its bound.
 
-        `reduced` (P,): reduced nets, none too small.
+        - `x` (P,): the solution of the linear program.
+        - `reduced` (P,): upper bounds on the reduced nets.
+        - `bound`: the bound of the linear program.
+        - `low`, `high`: fewest and most instances of each type.
         """
         whole = np.rint(x)
         if np.abs(x - whole).max(initial=0.0) < WHOLE:
@@ -219,7 +226,7 @@ class CountBranching:
     def _integer(
         self, kept: IntArray, low: FloatArray, high: FloatArray, nodes: int | None, bound: float = math.inf
     ) -> float:
-        """The integer program over some columns, with so many instances of each type; its bound."""
+        """Solve the integer program over columns `kept`, with `low` to `high` of each type; return its bound."""
         model, columns = self.listed.model, len(self.listed.net)
         every = np.concatenate([kept, np.arange(columns, self.matrix.shape[1])])
         others = sparse.csr_array((len(self.types), len(every) - len(kept)))
@@ -263,6 +270,6 @@ class CountBranching:
 
 
 def _added(by_kind: FloatArray, low: FloatArray, high: FloatArray) -> float:
-    """What the duals of the numbers of instances, between `low` and `high`, add to a bound; no less than that."""
+    """Return the share of the duals `by_kind` in a bound, rounded up, for `low` to `high` instances of each type."""
     terms = (Fraction(d) * int(b if d < 0 else h) for d, b, h in zip(by_kind.tolist(), low, high, strict=True) if d)
     return math.nextafter(float(sum(terms, Fraction(0))), math.inf)

@@ -1,8 +1,8 @@
-"""A bound beyond the linear relaxation: every family is one large room, whose price is what is spent on the family.
+"""A bound beyond the linear relaxation: each family is one large bin, with a capacity in proportion to its cost share.
 
-An instance of a family has no more of a resource than the best of its types gives for its price. So what is spent on a
-family, a whole multiple of the greatest common divisor of its prices, pays for no more than so much room, and no
-packing costs less than the least spend at which the tasks, in whole numbers, can be shared out among such rooms.
+The cost share of a family is a multiple of the greatest common divisor of its prices. For each resource, one type of
+the family has the largest capacity per price. Its ratio limits the capacity that the cost share buys. The minimum total
+cost of such bins to which the tasks can be assigned, in integers, is a lower bound on the cost of any packing.
 """
 
 from __future__ import annotations
@@ -23,20 +23,22 @@ from models.core.tree import Node, Tree
 from models.eva.branch_and_price.pricer import SumsOfPrices
 from models.highs import LinearModel, OutOfTime, SolveFailed
 
-FINE = 2**30  # duals are whole multiples of one part in so many of a price unit
-WHOLE = 1e-6  # an amount of a linear program that is nearer to a whole number counts as it
-DEAR = 10.0  # room that is short costs so many times the ceiling
+FINE = 2**30  # duals are integer multiples of a price unit divided by this
+WHOLE = 1e-6  # an amount of a linear program this close to an integer counts as the integer
+DEAR = 10.0  # cost of missing capacity, as a multiple of the ceiling
 
 Box = tuple[tuple[int, int], ...]
-"""Least and most of each variable: units spent on each family, then the tasks of each class on each family."""
+"""Lower and upper bound of each variable: units of each family's cost share, then tasks of a class on a family."""
 
 
 @dataclass(frozen=True)
 class SharedFamily:
-    """What is spent on a family, in whole units of so many price units.
+    """A family as one bin.
 
-    `room` (R,): what a unit pays for. `load` (R,): what the tasks take that fit on no other family. `demand`: what a
-    task takes of each class that fits on others as well.
+    - `unit`: unit of its cost share, in price units.
+    - `room` (R,): capacity that a unit buys.
+    - `load` (R,): demand of the tasks that fit on no other family.
+    - `demand`: demand (R,) of a task, for each class that fits on other families as well.
     """
 
     unit: int
@@ -46,7 +48,7 @@ class SharedFamily:
 
 
 def families(arrays: PackingArrays) -> list[SharedFamily] | None:
-    """The families that hold a task; `None` where one of them has a type without a price, which bounds nothing."""
+    """Return the families that can hold a task; `None` if one of them has a free type, because no bound follows."""
     found = []
     on = np.array([arrays.fits[arrays.family == f].any(axis=0) for f in range(len(arrays.demand))])
     alone = on.sum(axis=0) == 1
@@ -69,14 +71,18 @@ def families(arrays: PackingArrays) -> list[SharedFamily] | None:
 
 
 ShareNode = Node[int, Box, None, list[float]]
-"""A node: its decisions are boxes, each within the one before; its state is a point of the last one."""
+"""A node: its decisions are boxes, each inside the previous one; its state is a point of the last box."""
 
 
 class FamilyShares:
-    """Branching on spends and shares for the least cost; what a packing costs, `enough`, is known.
+    """Branching on cost shares and on tasks per family, for the minimum cost.
 
-    For any weights of the resources of a family, a task takes so much of it, and a unit of spending pays for so much: a
-    node's bound is Lagrangian, in whole numbers and rationals.
+    Any weights of the resources of a family give a Lagrangian bound of a node, in integers and rationals.
+
+    - `arrays`: the instance.
+    - `pools`: the families.
+    - `enough`: the cost of a packing, at which the search stops.
+    - `options`: threads.
     """
 
     def __init__(self, arrays: PackingArrays, pools: Sequence[SharedFamily], enough: int, options: Options) -> None:
@@ -95,7 +101,10 @@ class FamilyShares:
         self._lp = self._program(options)
 
     def _program(self, options: Options) -> LinearProgram:
-        """Variables are the spends, the shares, and what each row is short of; a row for each class and resource."""
+        """Build the linear program over cost shares, tasks per family, and missing capacity of each row.
+
+        It has a row for each class, and one for each resource of a family.
+        """
         m, width = len(self.count), len(self.pools) + len(self.place)
         matrix = sparse.lil_array((m + len(self.rows), width + len(self.rows)))
         rank = {c: row for row, c in enumerate(self.count)}
@@ -117,9 +126,9 @@ class FamilyShares:
         return LinearProgram(model, Options(threads=options.threads), short=len(self.rows))
 
     def bound(self, node: ShareNode) -> None:
-        """See `Problem`: an exact bound, rounded up to a sum of prices, and the point of the linear program.
+        """See `BranchingProblem`: an exact bound, rounded up to a sum of prices, and the point of the linear program.
 
-        Raises OutOfTime where there is no time for it.
+        Raises OutOfTime if there is no time for it.
         """
         box = node.decisions[-1]
         low, high = (np.array(side, dtype=float) for side in zip(*box, strict=True))
@@ -142,9 +151,10 @@ class FamilyShares:
             node.bound = max(node.bound, self.sums.at_least(proven))
 
     def proven(self, box: Box, weight: Sequence[Sequence[int]]) -> int | None:
-        """What weights (F, R), in parts of `FINE`, prove of a box; `None` where it has not the right number of tasks.
+        """Return the bound that weights (F, R), scaled by `FINE`, prove for a box.
 
-        A weight counts for a whole room that a unit pays for.
+        Return `None` if the box allows no assignment of all tasks. A weight is the value of the capacity that a unit
+        buys.
         """
         total = Fraction(0)
         paid: dict[int, list[tuple[int, int, int]]] = {c: [] for c in self.count}
@@ -169,7 +179,7 @@ class FamilyShares:
         return max(0, ceil(total / FINE))
 
     def branch(self, node: ShareNode) -> Sequence[ShareNode]:
-        """See `Problem`: on the family of the largest unit whose spend is no whole number, or else on a share."""
+        """See `BranchingProblem`: branch on the fractional cost share of the largest unit, or on tasks of a class."""
         self.branched += 1
         box, point = node.decisions[-1], node.state
         assert point is not None
@@ -181,7 +191,7 @@ class FamilyShares:
             i = max(spends, key=lambda f: (self.pools[f].unit, -f))
         elif free:
             i = max(free, key=lambda i: (min(parts[i], 0.5), -i))
-        else:  # a point in whole numbers, whose cost is no less than the node's bound
+        else:  # an integral point, which costs at least the node's bound
             return []
         low, high = box[i]
         middle = min(max(floor(point[i]), low), high - 1)
@@ -191,10 +201,10 @@ class FamilyShares:
 
 
 class ShareSearch:
-    """The search for the least spend on families whose rooms all tasks can be shared out among; it can be gone on with.
+    """A search, in several runs, for the minimum cost shares of families to which all tasks can be assigned.
 
     - `arrays`: the instance.
-    - `ceiling`: what a packing costs, in price units; no bound is higher.
+    - `ceiling`: cost of a packing in price units; no bound exceeds it.
     - `options`: threads.
     """
 
@@ -204,10 +214,13 @@ class ShareSearch:
         if pools is not None:
             self._problem = FamilyShares(arrays, pools, ceiling, options)
             root = Node[int, Box, None, list[float]](0, (self._problem.root,))
-            self._tree = Tree(self._problem, root, eager=False)  # of equal bounds the deepest first
+            self._tree = Tree(self._problem, root, eager=False)  # among equal bounds, the deepest node comes first
 
     def run(self, ceiling: int, nodes: int, clock: Stopwatch) -> int:
-        """The bound after so many more nodes, or as many as the clock leaves time for."""
+        """Continue for a number of `nodes`, or until the clock's limit, and return the bound.
+
+        - `ceiling`: cost of a packing in price units, at which the search stops.
+        """
         if self._tree is None:
             return 0
         tree, problem = self._tree, self._problem

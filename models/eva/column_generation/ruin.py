@@ -1,7 +1,7 @@
-"""Compiled loops of ruin and recreate (numba): some instances are emptied, and their tasks packed anew.
+"""Compiled loops of ruin and recreate (numba): they empty some instances and pack the tasks again.
 
-T tasks, I instances, F families, K types, R resources. Sizes, rooms and prices are int64; values of tasks, and prices
-of resources, are float64 and guide the search: the cost of what is accepted is a whole number.
+T tasks, I instances, F families, K types, R resources. Sizes, capacities and prices are int64, so costs are exact.
+Values of tasks and of resources are float64 and only guide the search.
 """
 
 from __future__ import annotations
@@ -21,17 +21,22 @@ from models.eva.configuration import Column, Configuration, price
 Int = NDArray[np.int64]
 Float = NDArray[np.float64]
 State = NDArray[np.uint64]
-"""The state of the random numbers, one whole number."""
+"""The state of the random numbers, one integer."""
 
 
 class Guide(NamedTuple):
-    """What does not change in the search.
+    """The constant data of the search.
 
-    - `size` (F, T, R), `room` (K, R), `family` (K,), `price` (K,): tasks and types; `useful`: types that hold a task.
-    - `value` (T,): what a task is worth; `worth` (F, R): what a unit of a resource is worth, at least as much as any
-      task pays for the unit, so that a packing of a room is worth no more than the room.
-    - `others`, `pool`, `nodes`, `tries`: most instances emptied beside the first, most tasks on them, nodes of the
-      search for the tasks of one instance, and how often the tasks of a ruin are packed.
+    - `size` (F, T, R), `room` (K, R), `family` (K,), `price` (K,): demands of the tasks; capacities, families and
+      prices of the types.
+    - `useful`: types that can hold a task.
+    - `value` (T,): value of each task.
+    - `worth` (F, R): value of a unit of each resource, at least the value of any task per unit. So the value of the
+      tasks on an instance is at most the value of its capacity.
+    - `others`: most instances that a ruin empties in addition to the first.
+    - `pool`: most tasks on the emptied instances.
+    - `nodes`: node limit of the search for the tasks of one instance.
+    - `tries`: number of attempts to pack the tasks of a ruin.
     """
 
     size: Int
@@ -48,10 +53,13 @@ class Guide(NamedTuple):
 
 
 class LinkedPacking(NamedTuple):
-    """A packing, changed in place: `kind` (I,), -1 where there is no instance, and the tasks as linked lists.
+    """A packing, changed in place, with the tasks of each instance as a linked list.
 
-    `head` (I,) is the first task of an instance, `after` (T,) the next task on the instance of a task, -1 at the end.
-    `waste` (I,): price of an instance less the value of its tasks. `used` (1,): instances are the first so many.
+    - `kind` (I,): type of each instance; -1 without one.
+    - `head` (I,): first task of each instance; -1 without one.
+    - `after` (T,): next task on the same instance; -1 at the end.
+    - `waste` (I,): price of each instance less the value of its tasks.
+    - `used` (1,): number of instances, which come first in the arrays.
     """
 
     kind: Int
@@ -63,14 +71,14 @@ class LinkedPacking(NamedTuple):
 
 @compiled
 def uniform(state: State) -> float:
-    """A random number in [0, 1), by a linear congruential generator of 64 bits with the multiplier of Knuth's MMIX."""
+    """Return a random number in [0, 1), by a 64-bit linear congruential generator with Knuth's MMIX multiplier."""
     state[0] = state[0] * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
     return float(state[0] >> np.uint64(11)) * 2.0**-53
 
 
 @compiled
 def shuffled(state: State, items: Int) -> Int:
-    """The items in random order."""
+    """Return the items in random order."""
     key = np.empty(len(items))
     for i in range(len(items)):
         key[i] = uniform(state)
@@ -79,9 +87,13 @@ def shuffled(state: State, items: Int) -> Int:
 
 @compiled
 def fill(guide: Guide, kind: int, task: Int, free: NDArray[np.bool_], forced: bool, chosen: NDArray[np.bool_]) -> float:
-    """Choose free tasks of most value for a type, by depth-first search in the order of `task`; the value, or -1.
+    """Choose the free tasks of largest value for a type by depth-first search in the order of `task`.
 
-    `forced`: whether the first free task must be among them. -1 where this does not fit, or where no task does.
+    Return the value, or -1 if no task fits, or the forced task does not. The chosen tasks are marked in `chosen` (m,).
+
+    - `kind`: the type.
+    - `free` (m,): which of the tasks `task` (m,) are free.
+    - `forced`: whether the first free task must be chosen.
     """
     f, room = guide.family[kind], guide.room[kind]
     m, resources = len(task), len(room)
@@ -142,7 +154,7 @@ def fill(guide: Guide, kind: int, task: Int, free: NDArray[np.bool_], forced: bo
 
 @compiled
 def cheapest(guide: Guide, task: Int, chosen: NDArray[np.bool_], kind: int) -> int:
-    """The cheapest type that holds the chosen tasks; `kind` is one that does."""
+    """Return the cheapest type that holds the chosen tasks; `kind` is a type that holds them."""
     families, resources = guide.size.shape[0], guide.size.shape[2]
     best = kind
     for f in range(families):
@@ -165,9 +177,10 @@ def cheapest(guide: Guide, task: Int, chosen: NDArray[np.bool_], kind: int) -> i
 
 @compiled
 def recreate(guide: Guide, state: State, task: Int, kinds: Int, ceiling: int, piece: Int, made: Int) -> int:
-    """Pack tasks at a price of `ceiling` at most, on types drawn from `kinds` or at random: how many instances, or -1.
+    """Pack the tasks `task` (m,) at a price of at most `ceiling`; return the number of instances, or -1.
 
-    `piece` (m,) is filled with the instance of each task, `made` with the types.
+    The types are drawn from `kinds` or at random. The function fills `piece` (m,) with the instance of each task, and
+    `made` with the types.
     """
     m = len(task)
     free = np.ones(m, dtype=np.bool_)
@@ -210,7 +223,7 @@ def recreate(guide: Guide, state: State, task: Int, kinds: Int, ceiling: int, pi
 
 @compiled
 def draw(guide: Guide, state: State, packing: LinkedPacking, first: int) -> int:
-    """An instance: one of much waste, or any; mostly of the same family as `first`, if that is an instance."""
+    """Draw an instance, with a preference for large waste, and for the family of `first` unless that is -1."""
     best, n = -1, packing.used[0]
     rounds = 1 if uniform(state) < 0.5 and first >= 0 else 4
     same = first >= 0 and uniform(state) < 0.8
@@ -228,10 +241,10 @@ def draw(guide: Guide, state: State, packing: LinkedPacking, first: int) -> int:
 
 @compiled
 def ruin_and_recreate(guide: Guide, packing: LinkedPacking, iterations: int, state: State, tolerance: float) -> int:
-    """Empty a few instances and pack their tasks anew, so many times; what is saved.
+    """Empty a few instances and pack their tasks again, `iterations` times; return the saving in price units.
 
-    Accepted is what costs less, or as much with the waste in fewer instances: a larger sum of its squares, or one
-    smaller by a random part of the tolerance at most.
+    A packing is accepted if it costs less. At equal cost, it is accepted if its waste is in fewer instances: the sum of
+    squares must be larger, or smaller by at most a random part of `tolerance`.
     """
     saved = 0
     ruined = np.empty(guide.others + 1, dtype=np.int64)
@@ -299,7 +312,7 @@ def ruin_and_recreate(guide: Guide, packing: LinkedPacking, iterations: int, sta
                         if piece[i] == d:
                             packing.after[task[i]] = packing.head[at]
                             packing.head[at] = task[i]
-            # The last instances take the places of those that are gone.
+            # The last instances take the indices of the removed ones.
             for at in -np.sort(-ruined[:count]):
                 if packing.kind[at] < 0:
                     last = packing.used[0] - 1
@@ -312,16 +325,15 @@ def ruin_and_recreate(guide: Guide, packing: LinkedPacking, iterations: int, sta
 
 
 class Ruin:
-    """Local search over the instances of a configuration, which never costs more than at the start.
+    """Local search over the instances of a configuration, whose cost never increases.
 
-    Each task is on its own in the search. Values that tasks pay for resources guide the search.
+    The search handles single tasks instead of classes. The values of tasks and resources guide it. `cost` is the cost
+    of the present configuration, and `rounds` counts the rounds so far.
 
     - `arrays`: the instance.
-    - `prices`: what resources and tasks are worth.
+    - `prices`: values of resources and tasks.
     - `parameters`: the constants.
     - `seed`: seed of all draws.
-
-    `cost` is that of the configuration so far, `rounds` how many there have been.
     """
 
     def __init__(
@@ -352,7 +364,7 @@ class Ruin:
         self._packing: LinkedPacking
 
     def set(self, configuration: Configuration) -> None:
-        """Begin from a configuration that holds each task once."""
+        """Start from a configuration that holds each task once."""
         guide, tasks = self._guide, len(self._class_of)
         begin = np.concatenate([[0], np.cumsum(self.arrays.count)[:-1]]).tolist()
         packing = LinkedPacking(
@@ -376,7 +388,7 @@ class Ruin:
         self._packing, self.cost = packing, price(self.arrays, configuration)
 
     def run(self, iterations: int) -> int:
-        """So many ruins; what the configuration costs less, in price units."""
+        """Ruin and recreate `iterations` times; return the saving in price units."""
         self.rounds += 1
         tolerance = self.parameters.ruin_tolerances[self.rounds % len(self.parameters.ruin_tolerances)]
         saved = int(ruin_and_recreate(self._guide, self._packing, iterations, self._state, tolerance))
@@ -385,7 +397,7 @@ class Ruin:
 
     @property
     def configuration(self) -> Configuration:
-        """The configuration so far."""
+        """Return the present configuration."""
         found: Counter[Column] = Counter()
         for i in range(int(self._packing.used[0])):
             on_it: Counter[int] = Counter()
