@@ -1,10 +1,16 @@
-"""Branching on aggregates of a packing: which are fractional, and which of them moves the bound most.
+"""Branching on aggregates of a packing: find the fractional ones, and select the one that moves the bound most.
 
-Candidates are the numbers of instances of each type, what is spent on the types of a family from some price up (of two
-sizes one stands in for the other, whatever a decision says of one of them), and how many tasks of a class sit on a
-family; where all of these are whole, how many sit on a single type, or how many instances of a type hold at least so
-many tasks of a class, or of two, or the very pattern. The children of the most promising are solved (strong branching)
-until enough is known of an aggregate for its pseudo-cost to be trusted (Achterberg, Koch and Martin, 2005).
+The first candidates are:
+
+- the number of instances of each type;
+- the cost of the types of a family at or above some price: one size may replace another, so the number of instances of
+  a single type decides less;
+- the number of tasks of a class on a family.
+
+If all of these are integral, further candidates follow: the number of tasks of a class on a type, or the number of
+instances of a type that hold a minimum number of tasks of a class, of two classes, or a whole pattern. Strong branching
+solves the children of the most promising candidates, until pseudo-costs are reliable (Achterberg, Koch and Martin,
+2005).
 """
 
 from __future__ import annotations
@@ -19,7 +25,7 @@ from instances.eva.arrays import FloatArray, IntArray, PackingArrays
 from models.eva.branch_and_price.node_program import PAIRS, Aggregate, NodeProgram
 from models.eva.branch_and_price.pricer import BranchAndPriceParameters, BranchDecision, Kind
 
-WHOLE = 1e-6  # an amount this near to a whole number counts as one
+WHOLE = 1e-6  # an amount this close to an integer counts as the integer
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,7 @@ class Candidate:
 
     @property
     def parts(self) -> tuple[float, float]:
-        """The distances to the whole numbers below and above."""
+        """Return the distances to the next integers below and above."""
         return self.amount - floor(self.amount), ceil(self.amount) - self.amount
 
 
@@ -46,12 +52,12 @@ class UsedColumns:
 
     @property
     def whole(self) -> bool:
-        """Whether the solution is whole."""
+        """Return whether the solution is integral."""
         return bool((np.abs(self.x - np.round(self.x)) <= WHOLE).all())
 
 
 def aggregates(arrays: PackingArrays, program: NodeProgram, columns: UsedColumns) -> list[Candidate]:
-    """The fractional aggregates of the first three kinds."""
+    """Return the fractional aggregates of the first three kinds."""
     found: list[Candidate] = []
     price, family = arrays.price, arrays.family
     instances = np.bincount(columns.kind, columns.x, len(price))
@@ -65,7 +71,7 @@ def aggregates(arrays: PackingArrays, program: NodeProgram, columns: UsedColumns
 
 
 def placed(arrays: PackingArrays, columns: UsedColumns, group: IntArray) -> list[Candidate]:
-    """Fractional numbers of tasks of a class on the types of a group; `group` (K,) names that of each type."""
+    """Return fractional numbers of tasks of a class on the types of a group; `group` (K,) is that of each type."""
     found = []
     of_group = [np.flatnonzero(group == g).tolist() for g in range(int(group.max()) + 1)]
     on = np.zeros((len(of_group), arrays.classes))
@@ -81,7 +87,7 @@ def placed(arrays: PackingArrays, columns: UsedColumns, group: IntArray) -> list
 
 
 def holdings(arrays: PackingArrays, columns: UsedColumns) -> list[Candidate]:
-    """Fractional numbers of instances of a type by what they hold: tasks of a class, of two, or a whole pattern."""
+    """Return fractional numbers of instances of a type that hold tasks of a class, of two, or a whole pattern."""
     found: dict[tuple[int, ...], Candidate] = {}
     part = np.flatnonzero(np.abs(columns.x - np.round(columns.x)) > WHOLE)
     for k in np.unique(columns.kind[part]).tolist():
@@ -111,7 +117,7 @@ def _hold(found: dict[tuple[int, ...], Candidate], k: int, condition: tuple[int,
 
 
 def pairs(arrays: PackingArrays, columns: UsedColumns) -> list[Candidate]:
-    """Pairs of tasks that share an instance in part (Ryan and Foster, 1981), where each is alone in its class."""
+    """Return pairs of tasks that share an instance fractionally (Ryan and Foster, 1981), for classes of one task."""
     single = np.flatnonzero(arrays.count == 1)
     shared = (columns.on_it[:, single] * columns.x[:, None]).T @ columns.on_it[:, single]
     found = []
@@ -133,21 +139,21 @@ def _fractional(amount: float) -> bool:
 
 @dataclass
 class PseudoCosts:
-    """Gains of the bound for a unit of each aggregate, downwards and upwards, from the children solved so far."""
+    """Gains of the bound per unit of each aggregate, downwards and upwards, from the children solved so far."""
 
     gains: dict[Aggregate, list[list[float]]] = field(default_factory=dict)
 
     def learn(self, candidate: Candidate, side: int, gain: float) -> None:
-        """Learn from a child that was solved."""
+        """Add the gain of a solved child; `side` is 0 for the lower and 1 for the upper child."""
         part = max(candidate.parts[side], 1e-3)
         self.gains.setdefault(candidate.aggregate, [[], []])[side].append(gain / part)
 
     def known(self, candidate: Candidate) -> int:
-        """How often the children of an aggregate were solved."""
+        """Return the number of solved children of an aggregate, of the side with fewer."""
         return min(map(len, self.gains.get(candidate.aggregate, ([], []))))
 
     def guess(self, candidate: Candidate, side: int) -> float:
-        """The gain that a child may bring; by the mean of its kind where nothing is known of the aggregate."""
+        """Return the estimated gain of a child, from the mean of its kind if the aggregate has no solved child."""
         seen = self.gains.get(candidate.aggregate, [[], []])[side]
         if not seen:
             kind = candidate.aggregate[0]
@@ -172,9 +178,17 @@ def strong_branching(
     gap: float,
     parameters: BranchAndPriceParameters,
 ) -> BranchChoice:
-    """The candidate with the largest product of gains; `gap` is the gain at which a child is closed.
+    """Return the candidate with the largest product of gains, with the values of its children.
 
-    The linear programs of children hold the columns at hand only, so their values are guesses.
+    The linear programs of the children have only the present columns, so their values are estimates.
+
+    - `program`: the linear program at the node.
+    - `decisions`: the decisions of the node.
+    - `candidates`: the fractional aggregates.
+    - `costs`: the pseudo-costs, which are updated.
+    - `value`: value of the linear program at the node.
+    - `gap`: the gain at which a child is closed.
+    - `parameters`: the constants of branching.
     """
     least = parameters.least_gain * gap
 
@@ -195,7 +209,7 @@ def strong_branching(
     basis = program.basis()
     best: tuple[float, BranchChoice] | None = None
     for candidate in tried:
-        # The children of pairs have columns of their own, so that those at hand say little.
+        # The children of pairs need new columns, so the present columns give poor estimates.
         if candidate.aggregate[0] in PAIRS or costs.known(candidate) >= parameters.reliable:
             values = [value + costs.guess(candidate, side) for side in (0, 1)]
         else:
@@ -207,7 +221,7 @@ def strong_branching(
                 gain = min(values[side] - value, gap)
                 costs.learn(candidate, side, gain)
                 if best is not None and product((gain, gap)) <= best[0]:
-                    break  # Whatever the other child gains, a candidate before this one is as good.
+                    break  # the other child cannot make this candidate better than an earlier one
         score = product([v - value for v in values])
         if best is None or score > best[0]:
             best = score, BranchChoice(candidate, (values[0], values[1]))

@@ -22,7 +22,7 @@ def at_most(counts: Sequence[int]) -> tuple[BranchDecision, ...]:
 
 
 def exceeded(decisions: Sequence[BranchDecision]) -> bool:
-    """Return whether the instances that are taken are more than the decisions allow."""
+    """Return whether the fixed instances are more than the decisions allow."""
     return any(d.amount < 0 for d in decisions if d.sense == "at most")
 
 
@@ -35,7 +35,7 @@ class ColumnDive:
 
     - `relaxation`: columns, and column generation.
     - `goal`: the cost to reach, in price units.
-    - `decisions`: what limits the instances of each type.
+    - `decisions`: decisions that the packing satisfies.
     - `clock`: limit of the dive.
     - `seed`: seed of the noise.
     - `tries`: how columns are generated (see `ColumnGeneration`).
@@ -59,7 +59,7 @@ class ColumnDive:
         - `discrepancies`: how often a path may take another column than the largest.
         - `depth`: steps from the top in which it may.
         - `most`: limit on the number of steps.
-        - `noise`: standard deviation of what is added to the fractions before they are compared.
+        - `noise`: standard deviation of the noise that is added to the fractions before they are compared.
         """
         open_nodes: list[tuple[Configuration, int, int, tuple[int, ...]]] = [({}, depth, discrepancies, ())]
         with suppress(SolveFailed):
@@ -84,9 +84,9 @@ class ColumnDive:
     def _step(
         self, fixed: Configuration, tabu: tuple[int, ...], tries: int, noise: float
     ) -> tuple[Configuration, list[int]] | None:
-        """Return what is fixed after a step, and the columns to take next: no column if what is fixed is a cover.
+        """Return the fixed columns after a step, and the columns to fix next; no next column if these are a cover.
 
-        Return `None` if the goal is out of reach.
+        Return `None` if the goal cannot be reached.
         """
         arrays, program = self.relaxation.arrays, self.relaxation.program
         if not self._within(fixed):
@@ -114,6 +114,6 @@ class ColumnDive:
         return (fixed, choices) if choices else None
 
     def _within(self, fixed: Configuration) -> bool:
-        """Return whether what is fixed costs at most the goal and keeps the decisions."""
+        """Return whether the fixed columns cost at most the goal and satisfy the decisions."""
         arrays, program = self.relaxation.arrays, self.relaxation.program
         return price(arrays, fixed) <= self.goal and not exceeded(shifted(program, self.decisions, fixed))

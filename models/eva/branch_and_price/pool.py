@@ -1,4 +1,4 @@
-"""Columns that a search has passed through, which enter a linear program when they pay."""
+"""Columns that a search has passed through; they enter a linear program if their reduced cost is negative."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ColumnPool:
         self.columns.update(dict.fromkeys(columns))
 
     def paying(self, duals: FloatArray, prices: FloatArray, limit: int) -> list[Column]:
-        """Return columns of negative reduced cost at class duals (N,) and type prices (K,), the least first.
+        """Return columns of negative reduced cost at class duals (N,) and type prices (K,), the best first.
 
         Each is the first one of some class: further columns of the same classes would only slow the linear program.
         """
@@ -47,7 +47,7 @@ class ColumnPool:
 
 
 def pattern_rows(columns: list[Column], classes: int) -> sparse.csr_array:
-    """Return a row for each column: how many tasks (N,) of each class its pattern holds."""
+    """Return a row for each column, with the number of tasks (N,) of each class in its pattern."""
     begin = np.cumsum([0] + [len(column.pattern) for column in columns])
     entries = [entry for column in columns for entry in column.pattern]
     places, copies = np.array(entries, dtype=np.int64).reshape(-1, 2).T

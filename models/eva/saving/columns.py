@@ -1,4 +1,4 @@
-"""Columns: what an existing instance holds next, or a new one, and the linear program over them."""
+"""Columns, each with the tasks of an existing or of a new instance, and the linear program over them."""
 
 from __future__ import annotations
 
@@ -23,19 +23,23 @@ BoolArray = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class SavingColumns:
-    """P columns: `group` (P,) of existing instances, or NEW; `on_it` (P, N) tasks of each class."""
+    """P columns.
+
+    - `group` (P,): group of existing instances, or NEW.
+    - `on_it` (P, N): tasks of each class.
+    """
 
     group: IntArray
     on_it: IntArray
 
     @staticmethod
     def of(group: int, on_it: IntArray) -> SavingColumns:
-        """Columns of one group."""
+        """Return columns of one group from their tasks `on_it` (P, N)."""
         return SavingColumns(np.full(len(on_it), group, dtype=np.int64), on_it)
 
     @staticmethod
     def joined(parts: Iterable[SavingColumns]) -> SavingColumns:
-        """All columns of some parts, each once."""
+        """Return all columns of some parts, without duplicates."""
         some = list(parts)
         group, on_it = np.concatenate([c.group for c in some]), np.concatenate([c.on_it for c in some])
         known: dict[bytes, int] = {}
@@ -45,11 +49,11 @@ class SavingColumns:
         return SavingColumns(group[chosen], on_it[chosen])
 
     def chosen(self, which: IntArray) -> SavingColumns:
-        """Some of the columns."""
+        """Return the columns at the indices `which`."""
         return SavingColumns(self.group[which], self.on_it[which])
 
     def copies_of(self, some: SavingColumns, copies: IntArray) -> IntArray:
-        """How many (P,) of each column `copies` of `some` of them are."""
+        """Return the number (P,) of each column, from the `copies` of `some` of the columns."""
         place = {name: p for p, name in enumerate(self.names)}
         found = np.zeros(len(self.group), dtype=np.int64)
         np.add.at(found, [place[name] for name in some.names], copies)
@@ -57,12 +61,12 @@ class SavingColumns:
 
     @property
     def names(self) -> list[bytes]:
-        """What tells columns apart."""
+        """Return a key of each column that identifies it."""
         return names(self.group, self.on_it)
 
 
 def names(group: IntArray, on_it: IntArray) -> list[bytes]:
-    """What tells columns apart."""
+    """Return a key of each column that identifies it."""
     return [row.tobytes() for row in np.column_stack([group, on_it])]
 
 
@@ -78,12 +82,12 @@ class SavingDuals:
 class SavingMaster:
     """The program over columns: maximise net'x - migration'z.
 
-    Each task once; no more of a group than there are; and for each spread job and instance that has tasks of it,
-    z plus the columns that keep them all at least 1.
+    Each task is covered once, and a group has at most its number of instances. Spread jobs have tasks on several
+    instances. For each spread job and each of its instances, z plus the columns that keep all its tasks is at least 1.
     """
 
     exact_signs = False
-    """Whether the sign of a net is beyond doubt."""
+    """Whether the sign of a net is certain."""
 
     def __init__(self, arrays: SavingArrays) -> None:
         self.arrays = arrays
@@ -96,17 +100,17 @@ class SavingMaster:
 
     @property
     def priced_instances(self) -> int:
-        """The most instances in use that can have a reduced net above 0: each holds a task."""
+        """Return a limit on the number of used instances with a reduced net above 0: each holds a task."""
         return self.arrays.tasks
 
     def noise(self) -> float:
-        """More than all rounding of floats can amount to in what a solution saves."""
+        """Return more than the rounding error of the saving of a solution."""
         a, packing = self.arrays, self.arrays.packing
         terms = float(packing.count @ (packing.reservation_price + packing.job_price).astype(float)) * a.scale
         return NOISE * (terms + a.moving_all + float(a.new.max()) * a.tasks + float(a.spread.sum()))
 
     def kind_of(self, columns: SavingColumns) -> IntArray:
-        """The type (P,) of each column: of a new instance the cheapest that holds the tasks."""
+        """Return the type (P,) of each column: for a new instance, the cheapest type that holds the tasks."""
         a = self.arrays.packing
         kind = np.append([group.kind for group in self.arrays.groups], -1)[columns.group].astype(np.int64)
         new = columns.group == NEW
@@ -115,11 +119,11 @@ class SavingMaster:
         return kind
 
     def net(self, columns: SavingColumns) -> FloatArray:
-        """The nets (P,) of columns."""
+        """Return the nets (P,) of columns."""
         return self.kinds_and_nets(columns)[1]
 
     def kinds_and_nets(self, columns: SavingColumns) -> tuple[IntArray, FloatArray]:
-        """The types (P,) of columns, and their nets (P,): what is not paid for moves is included."""
+        """Return the types (P,) of columns, and their nets (P,), which include the avoided costs of moves."""
         a, kind = self.arrays, self.kind_of(columns)
         new = columns.group == NEW
         price = np.where(new, a.new[kind], a.scale * a.packing.price[kind])
@@ -130,19 +134,22 @@ class SavingMaster:
         return kind, np.asarray(net)
 
     def pays(self, columns: SavingColumns) -> BoolArray:
-        """Whether (P,) a column is of use: not a new instance of several tasks that are no worse off each alone."""
+        """Return whether each column (P,) can improve a solution.
+
+        A new instance with several tasks cannot if the tasks have at least the same net each alone.
+        """
         alone = self.net(SavingColumns.of(NEW, np.eye(columns.on_it.shape[1], dtype=np.int64)))
         worth = self.net(columns) > columns.on_it @ alone
         return np.asarray(worth | (columns.group != NEW) | (columns.on_it.sum(axis=1) == 1))
 
     def entries(self, columns: SavingColumns) -> FloatArray:
-        """The entries (rows, P) of columns."""
+        """Return the entries (rows, P) of columns."""
         groups = len(self.arrays.groups)
         own = (columns.group[None, :] == np.arange(groups)[:, None]).astype(float)
         return np.vstack([columns.on_it.T.astype(float), own, self.kept(columns)])
 
     def kept(self, columns: SavingColumns) -> FloatArray:
-        """Whether (S, P) a column keeps the tasks of each row of a spread job."""
+        """Return whether a column keeps the tasks of each row of a spread job, as numbers (S, P)."""
         found = np.zeros((len(self.rows), len(columns.group)))
         for s, (g, i, _) in enumerate(self.rows):
             own = np.flatnonzero(columns.group == g)
@@ -150,7 +157,7 @@ class SavingMaster:
         return found
 
     def model(self, columns: SavingColumns, net: FloatArray, *, integer: bool) -> LinearModel:
-        """The program over the columns; the last variables are z."""
+        """Build the program over the columns; the last variables are z."""
         a = self.arrays
         jobs = len(a.spread)
         z = np.zeros((len(a.packing.count) + len(a.groups) + len(self.rows), jobs))
@@ -169,7 +176,7 @@ class SavingMaster:
         )
 
     def duals(self, row_dual: FloatArray) -> SavingDuals:
-        """The duals of a solved linear program, those of inequalities with the sign that they must have."""
+        """Return the duals of a solved linear program, with a valid sign for inequalities."""
         classes, groups = len(self.arrays.packing.count), len(self.arrays.groups)
         return SavingDuals(
             row_dual[:classes],
@@ -178,11 +185,11 @@ class SavingMaster:
         )
 
     def priced(self, row_dual: FloatArray) -> SavingDuals:
-        """The duals of a solved linear program over all columns, at which columns are priced."""
+        """Return the duals of a solved linear program at which columns are priced."""
         return self.duals(row_dual)
 
     def listed(self, columns: SavingColumns, noise: Callable[[SavingDuals], float]) -> Listed:
-        """The program over a list of columns; `noise(duals)` is more than all rounding in a reduced net."""
+        """Build the program over a list of columns; `noise(duals)` exceeds the rounding error of a reduced net."""
         arrays = self.arrays
         kind, net = self.kinds_and_nets(columns)
         kept = self.kept(columns)
@@ -211,9 +218,11 @@ class SavingMaster:
         )
 
     def bound(self, duals: SavingDuals, reduced: float, instances: int) -> float:
-        """The bound of duals on what is saved, where `instances` have a reduced net above 0, none above `reduced`.
+        """Return the bound that duals prove on the saving.
 
-        Duals of groups and of rows of spread jobs are at least 0, those of tasks any numbers.
+        - `duals`: those of groups and of rows of spread jobs are at least 0; those of tasks have any sign.
+        - `reduced`: largest reduced net of a column.
+        - `instances`: largest number of used instances with a reduced net above 0.
         """
         arrays = self.arrays
 
@@ -230,18 +239,18 @@ class SavingMaster:
         return math.nextafter(float(bound + instances * Fraction(max(0.0, reduced))), math.inf)
 
     def moved(self, columns: SavingColumns, x: IntArray) -> BoolArray:
-        """The spread jobs (J,) that a solution `x` (P,) over columns moves."""
+        """Return the spread jobs (J,) that a solution `x` (P,) over columns moves."""
         stays = (self.kept(columns) @ x) > 0
         moved = np.zeros(len(self.arrays.spread), dtype=bool)
         moved[self.job_of_row[~stays]] = True
         return moved
 
     def moves(self, columns: SavingColumns, x: IntArray) -> float:
-        """What the moves of spread jobs cost in a solution `x` (P,) over columns."""
+        """Return the cost of the moves of spread jobs in a solution `x` (P,) over columns."""
         return float(self.arrays.spread @ self.moved(columns, x))
 
     def columns_of(self, placed: Iterable[Placed]) -> tuple[SavingColumns, IntArray]:
-        """The columns of a solution by classes, and how many (P,) of each."""
+        """Return the columns of a solution by classes, and the number (P,) of each."""
         counted: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
         for group, _, on_it, copies in placed:
             key = group, tuple(sorted(on_it.items()))
@@ -255,7 +264,7 @@ class SavingMaster:
 
 
 class PackingMaster(SavingMaster):
-    """The program for a packing, all in price units; the sign of a net is beyond doubt, so that an optimum of 0 is."""
+    """The program for a packing, in price units. The sign of a net is certain, so an optimum of 0 is exact."""
 
     exact_signs = True
 
@@ -264,15 +273,15 @@ class PackingMaster(SavingMaster):
 
     @property
     def priced_instances(self) -> int:
-        """Half the tasks: a task alone has no reduced net above 0 where no dual is below 0."""
+        """Return half the number of tasks: at nonnegative duals, no task alone has a reduced net above 0."""
         return self.arrays.tasks // 2
 
     def kinds_and_nets(self, columns: SavingColumns) -> tuple[IntArray, FloatArray]:
-        """The types (P,) of columns, and their nets (P,), in rational numbers where floats leave the sign in doubt."""
+        """Return the types (P,) and nets (P,) of columns, in rational numbers if floats leave the sign uncertain."""
         kind, net = super().kinds_and_nets(columns)
         net[columns.on_it.sum(axis=1) == 1] = 0.0
         return kind, exact_signs(self.arrays.packing, kind, columns.on_it, net)
 
     def priced(self, row_dual: FloatArray) -> SavingDuals:
-        """The duals at which columns are priced, none below 0."""
+        """Return nonnegative duals at which columns are priced."""
         return super().duals(np.maximum(row_dual, 0.0))

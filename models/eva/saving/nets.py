@@ -1,4 +1,4 @@
-"""What patterns and packings save: nets in rational numbers where a sign is in doubt, and Algorithm 1's packing."""
+"""The nets of patterns, in rational numbers if a sign is uncertain, and the packing of Algorithm 1."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ import numpy as np
 
 from instances.eva.arrays import FloatArray, Group, IntArray, PackingArrays
 
-COUNTED_TASKS = 64  # Patterns of more tasks are neither listed by their number of tasks nor valued in rational numbers.
-NOISE = 1e-12  # A net in floating point may be off by this share of the prices of its tasks and of their jobs.
+COUNTED_TASKS = 64  # patterns with more tasks are not listed by number of tasks, nor evaluated in rational numbers
+NOISE = 1e-12  # error of a net in floating point, as a share of the prices of its tasks and of their jobs
 
 
 def exact_signs(arrays: PackingArrays, kind: IntArray, on_it: IntArray, net: FloatArray) -> FloatArray:
-    """The nets (P,) of patterns (P, N) on types `kind` (P,), those again whose sign is in doubt: then none is.
+    """Return the nets (P,) with certain signs: a net of uncertain sign is computed again in rational numbers.
 
-    That of a single task is a difference of whole numbers and not in doubt.
+    The net of a single task is a difference of integers, so its sign is certain.
+
+    - `kind` (P,): types of the patterns.
+    - `on_it` (P, N): tasks of each class.
+    - `net` (P,): nets in floating point, in price units.
     """
     terms = NOISE * (on_it @ (arrays.reservation_price + arrays.job_price).astype(float))
     found = net.copy()
@@ -25,7 +29,7 @@ def exact_signs(arrays: PackingArrays, kind: IntArray, on_it: IntArray, net: Flo
 
 
 def exact_net(arrays: PackingArrays, kind: int, on_it: IntArray) -> float:
-    """The net of a pattern in price units, computed in rational numbers so that the sign is beyond doubt."""
+    """Return the net of a pattern in price units, computed in rational numbers so that its sign is certain."""
     tasks = {int(c): int(on_it[c]) for c in np.flatnonzero(on_it)}
     net = -Fraction(int(arrays.price[kind]))
     for c, k in tasks.items():
@@ -36,14 +40,15 @@ def exact_net(arrays: PackingArrays, kind: int, on_it: IntArray) -> float:
     return float(net)
 
 
-MOST_STEPS = 10_000  # for a class on one instance, if tasks do not slow each other down
-EQUAL = 1e-9  # Values this close to each other, as a share, count as equal.
+MOST_STEPS = 10_000  # most steps for a class on one instance, if tasks do not slow each other down
+EQUAL = 1e-9  # values within this share of each other count as equal
 
 
 def pack_greedily(arrays: PackingArrays) -> list[Group]:
-    """Instances from the dearest type down, each filled while its value rises and rented where that pays.
+    """Pack greedily from the most expensive type down (Algorithm 1), and return the instances.
 
-    The task of most value comes next, of equal ones the best aligned. Tasks that are left are each alone.
+    An instance is filled while its value rises, and used if its value is at least its price. The next task is the one
+    of largest value; among equals, the one best aligned with the free capacity. Each remaining task is alone.
     """
     left, found = arrays.count.copy(), []
     for k in sorted(range(len(arrays.price)), key=lambda k: -int(arrays.price[k])):
@@ -59,7 +64,7 @@ def pack_greedily(arrays: PackingArrays) -> list[Group]:
 
 
 def _filled(arrays: PackingArrays, kind: int, left: IntArray) -> tuple[IntArray, float]:
-    """The tasks (N,) put on an instance of a type, and their value."""
+    """Fill an instance of a type with tasks from `left` (N,); return its tasks (N,) and their value."""
     demand, size = arrays.demand_of_type[kind], arrays.capacity[kind].astype(float)
     fixed, scaled = arrays.reservation_price - arrays.job_price, arrays.job_price.astype(float)
     weight = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0) ** 2
@@ -81,7 +86,7 @@ def _filled(arrays: PackingArrays, kind: int, left: IntArray) -> tuple[IntArray,
         tied = open_[then >= most - EQUAL * max(1.0, abs(most))]
         c = int(tied[int(((demand[tied] * free) @ weight).argmax())])
         some = 1
-        if not slowed:  # then each of them is worth the same, and very many go in batches
+        if not slowed:  # then all of them have the same value, and large numbers go in batches
             some = 1 + int(left[c] - on_it[c]) // MOST_STEPS
             some = min([some, *(int(f // d) for f, d in zip(free, demand[c], strict=True) if d)])
         newcomer = outside[c]

@@ -1,4 +1,4 @@
-"""The constants of column generation for what Eva saves, in one place."""
+"""The constants of column generation for the net saving."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from models.eva.counts import CountParameters
 
 @dataclass(frozen=True)
 class SavingParameters:
-    """The constants of column generation; none changes what is proven, only how fast and within how much memory.
+    """The constants of column generation. They change its time and memory, never the validity of a bound.
 
-    - `most_tasks`: tasks that one instance may hold at most, or else there is no column generation.
-    - `found`: most contents of a type, or of existing instances, that a round of pricing keeps.
-    - `share`: least reduced net of those, as a share of the best.
-    - `nodes`: most contents that a search looks at before it ends with a bound alone.
-    - `more_nodes`: factor by which that grows where nothing better is found.
-    - `listing_nodes`: most that it grows to, and that a search for a list looks at.
+    - `most_tasks`: most tasks on one instance; if an instance may hold more, there is no column generation.
+    - `found`: most patterns of a type, or of existing instances, that a round of pricing keeps.
+    - `share`: smallest reduced net of these patterns, as a share of the best.
+    - `nodes`: node limit of a search, which then ends with a bound.
+    - `more_nodes`: factor on this limit if a search finds no better pattern.
+    - `listing_nodes`: largest value of this limit, and node limit of a search for a list.
     - `rounds`: most rounds of pricing.
-    - `count_share`: the reduced net that columns are first listed to for a search over the numbers of instances, as a
-      share of the bound; `counted`: most columns in such a list; `counts`: the constants of that search.
-    - `lists`: such lists. `programs`: whether a list that is too long for that search is left to integer programs, or
-      else the first one is made as short as it has to be, and nothing is tried after the last.
-    - `first_share`: the first reduced net that columns are listed to for an integer program, as a share of the bound.
-    - `growth`: factor by which that grows; its root is taken where a list is too long, unless it is `least_growth`.
-    - `listed`: most columns in a list.
-    - `probe_nodes`: most nodes of an integer program over a list that cannot prove the optimum.
+    - `count_share`: first δ of a list for the search over the numbers of instances, as a share of the bound.
+    - `counted`: most columns in such a list.
+    - `counts`: the constants of this search.
+    - `lists`: most such lists.
+    - `programs`: whether integer programs follow for longer lists. If not, the first list is shortened until it has at
+      most `counted` columns, and the method ends after the last list.
+    - `first_share`: first δ of a list for an integer program, as a share of the bound.
+    - `growth`: factor on this δ; its square root is used if a list is too long, down to `least_growth`.
+    - `listed`: most columns in a list for an integer program.
+    - `probe_nodes`: most nodes of an integer program that cannot prove the optimum.
     """
 
     most_tasks: int = 256
@@ -50,18 +52,18 @@ class SavingParameters:
 
 DEFAULTS = SavingParameters()
 ROUND = SavingParameters(counted=20_000, programs=False)
-"""For a round: integer programs over long lists take minutes there, and seldom prove anything."""
+"""For a round: there, integer programs over long lists take minutes and rarely prove the optimum."""
 SHORT = SavingParameters(nodes=5_000, listing_nodes=20_000, lists=1, programs=False)
-"""For a round of a simulation: a good solution and a bound in a fraction of a second, not always a proof."""
+"""For a round of a simulation: a good solution and a bound in a fraction of a second, often without a proof."""
 
 
 def suits(arrays: PackingArrays, parameters: SavingParameters) -> bool:
-    """Whether no instance can hold more tasks than the search for patterns, and its rounding, allow for."""
+    """Return whether every instance holds at most the tasks that the search and its rounding bounds allow."""
     return all(most_tasks(arrays, k) <= parameters.most_tasks for k in range(len(arrays.price)))
 
 
 def most_tasks(arrays: PackingArrays, kind: int) -> int:
-    """A bound on the tasks that an instance of a type holds."""
+    """Return a bound on the number of tasks that an instance of a type holds."""
     fits = arrays.fits[kind]
     if not fits.any():
         return 0

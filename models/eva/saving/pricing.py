@@ -1,8 +1,8 @@
-"""Pricing: the columns of most reduced net, of each type and of each existing instance, by branch and bound.
+"""Pricing: the columns of largest reduced net for each type and each existing instance, by branch and bound.
 
-What an existing instance already has may be taken a second way, as tasks that stay: these are worth more, by the cost
-of a move. Of a job of several tasks each task that stays is given its share of that, though nothing is saved unless all
-of them stay, so that the search never values too little.
+The tasks of an existing instance also appear as tasks that stay. Their value is larger by the cost of a move. For a job
+of several tasks, each task that stays gets its share of this cost. The saving is real only if all of them stay, so the
+search never underestimates a value.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from models.eva.saving.columns import SavingColumns, SavingDuals, SavingMaster
 from models.eva.saving.kernels import search_in_order
 from models.eva.saving.parameters import SavingParameters
 
-MOST_DECAY = 40.0  # A greater -ln of a throughput counts as this: a bound may take a loss to be smaller.
-ROUNDING = 2.0**-40  # A net in floating point is off by less than this share of its terms; see `SavingPricer.noise`.
+MOST_DECAY = 40.0  # a larger -ln of a throughput counts as this, because a bound may underestimate a loss
+ROUNDING = 2.0**-40  # a net in floating point errs by less than this share of its terms; see `SavingPricer.noise`
 
 
 @dataclass(frozen=True)
 class FoundColumns:
-    """Columns, and a bound on the reduced net of every column that is not among them."""
+    """The result of pricing: columns, a bound on the reduced net of all others, and whether the search is complete."""
 
     columns: SavingColumns
     bound: float
@@ -35,12 +35,19 @@ class FoundColumns:
 
 @dataclass(frozen=True)
 class Searched:
-    """A type, or a group of existing instances of it, and what a search may take, as items of classes.
+    """A type, or a group of existing instances of it, with the n items of a search.
 
-    `loose`: the search values some of the tasks that stay too high. `item` (n,) the class of each item, `extra` (n,)
-    what a task is worth beside its price; `bundle` (n,) the row of the spread job that it is part of, or -1, and
-    `share` (n,) its share of it; `price`: of the instance; `every`: see `search_in_order`. Of a class those that stay
-    come first: they are worth no less than the others.
+    An item is a class, and those of its tasks with the same value. The items of a class that stay come first, because
+    their value is at least that of the others.
+
+    - `group`, `kind`: the group, or NEW, and the type.
+    - `loose`: whether the search overestimates some of the tasks that stay.
+    - `item` (n,): class of each item.
+    - `extra` (n,): value of a task in addition to its own, because it stays.
+    - `bundle` (n,): row of the spread job that the item belongs to, or -1.
+    - `share` (n,): share of a task in the dual of this row.
+    - `price`: price of the instance.
+    - `every`: see `search_in_order`.
     """
 
     group: int
@@ -55,7 +62,7 @@ class Searched:
 
 
 class SavingPricer:
-    """Searches for columns whose instances hold `most_tasks` tasks at most, while the clock runs."""
+    """A search for columns with at most `most_tasks` tasks per instance, until the limit of the clock."""
 
     def __init__(self, master: SavingMaster, parameters: SavingParameters, clock: Stopwatch) -> None:
         self.master, self.parameters, self.clock = master, parameters, clock
@@ -68,10 +75,10 @@ class SavingPricer:
         self.searched += [self._of_group(g) for g in range(len(self.arrays.groups))]
 
     def noise(self, duals: SavingDuals) -> float:
-        """More than all rounding of floats can amount to in the reduced net of a column, or in its bound.
+        """Return more than the rounding error in the reduced net of a column, or in its bound.
 
-        A column has 256 tasks at most. A throughput is a product of as many rounded numbers, and net and bound are
-        sums of a few times as many terms, so that they are off by less than 2^13 roundings of 2^-53 of these.
+        A column has at most 256 tasks. A throughput is a product of at most 256 rounded numbers, and net and bound are
+        sums of a few times 256 terms. So they err by less than 2^13 roundings of 2^-53 of the terms.
         """
         extra = max((float(s.extra.max(initial=0.0)) for s in self.searched), default=0.0)
         term = np.abs(self.fixed - duals.task) + self.loss + np.abs(duals.task)
@@ -80,16 +87,19 @@ class SavingPricer:
         return ROUNDING * (once + most * (float(term.max()) + extra))
 
     def improving(self, duals: SavingDuals, least: float, nodes: int) -> FoundColumns:
-        """Columns of reduced net above `least` at these duals, some of the best of each search."""
+        """Return columns of reduced net above `least` at these duals: some of the best for each type and group."""
         return self._all(duals, least, self.parameters.share, self.parameters.found, nodes)
 
     def within(self, duals: SavingDuals, delta: float, most: int) -> SavingColumns | None:
-        """All columns with a reduced net of -`delta` and more; `None` where they are more than `most`, or too many."""
+        """Return all columns with a reduced net of at least -`delta`; `None` if there are more than `most`.
+
+        Also return `None` if the search reaches its node limit or the clock its limit.
+        """
         found = self._all(duals, -delta - self.noise(duals), 0.0, most, self.parameters.listing_nodes)
         return found.columns if found.complete and len(found.columns.group) <= most else None
 
     def reduced(self, columns: SavingColumns, net: FloatArray, duals: SavingDuals) -> FloatArray:
-        """The reduced nets (P,) of columns."""
+        """Return the reduced nets (P,) of columns with nets `net` (P,)."""
         own = np.append(duals.group, 0.0)[columns.group]  # NEW is the last place
         return np.asarray(net - columns.on_it @ duals.task - own + duals.spread @ self.master.kept(columns))
 
@@ -109,7 +119,7 @@ class SavingPricer:
             cut = nodes >= most_nodes or (every and number >= limits[1])
             complete = complete and not cut
             found = SavingColumns.of(searched.group, self._classes(searched.item[order], items.astype(np.int64)))
-            if share == 0.0 and searched.group == NEW:  # A list counts contents that several types hold once.
+            if share == 0.0 and searched.group == NEW:  # if several types hold a content, it is listed once
                 found = found.chosen(np.flatnonzero(self.master.kind_of(found) == searched.kind))
             listed += len(found.group)
             if share == 0.0 and (cut or listed > most):
@@ -123,14 +133,17 @@ class SavingPricer:
         return FoundColumns(SavingColumns.joined(parts), bound, complete)
 
     def _order(self, searched: Searched, duals: SavingDuals, threshold: float) -> tuple[IntArray, FloatArray, float]:
-        """The items that a search may take, those worth most alone first, their worth less that, and the price."""
+        """Return the usable items in order of decreasing value alone, their values less the job prices, and the price.
+
+        The values (n,) are those at full slowdown, see `Tasks.fixed`.
+        """
         extra = searched.extra
         if len(duals.spread):
             extra = extra + np.where(searched.bundle >= 0, duals.spread[searched.bundle] * searched.share, 0.0)
         fixed = self.fixed[searched.item] - duals.task[searched.item] + extra
         alone = fixed + self.loss[searched.item]
         order = np.argsort(-alone, kind="stable")
-        if threshold >= 0 and not searched.loose:  # or else it may be what keeps a job whole
+        if threshold >= 0 and not searched.loose:  # otherwise an item of no value may keep a job together
             order = order[alone[order] > 0]
         price = searched.price
         if searched.group != NEW:
@@ -138,7 +151,7 @@ class SavingPricer:
         return order, fixed, price
 
     def _classes(self, item: IntArray, found: IntArray) -> IntArray:
-        """Tasks of each class (P, N) of patterns (P, n) of items, whose classes are `item` (n,)."""
+        """Return the tasks of each class (P, N) of patterns (P, n) of items with classes `item` (n,)."""
         sums = np.zeros((len(item), self.arrays.packing.classes), dtype=np.int64)
         sums[np.arange(len(item)), item] = 1
         return np.asarray(found @ sums)

@@ -1,10 +1,9 @@
-"""The most that can be saved, by a packing or in a round: column generation, then all columns that still matter.
+"""The maximum saving of a packing or of a round: column generation, then a search over all relevant columns.
 
-Let U be the bound of the duals. A solution that uses a column of reduced net below -δ saves less than U - δ. So once
-all columns above that are listed, and the best solution over them is found, nothing better than the greater of this
-solution and U - δ can have been missed. A list that is short is searched by the numbers of instances, at first with a
-small share of U as δ, then with the distance of U from the incumbent. For a packing a longer one is an integer program,
-at growing δ.
+Let U be the bound of the duals. A solution that uses a column of reduced net below -δ saves less than U - δ. So the
+search lists all other columns and finds the best solution over them. The larger of its value and U - δ is a bound. For
+a short list, it branches on the numbers of instances. There, δ is first a small share of U, then the distance of U from
+the incumbent. For a packing with a longer list, it solves integer programs at increasing δ.
 """
 
 from __future__ import annotations
@@ -31,26 +30,26 @@ from models.eva.saving.pricing import SavingPricer
 from models.fine_units import FineUnits, coarse_unit
 from models.highs import Solved, SolveFailed, solve_arrays
 
-LEAST_S = 0.05  # Seconds that an integer program has in any case.
-GENERATING = 0.5  # The share of the time limit that column generation has.
-PROBE_SHARE = 0.3  # The share of the time left that an integer program has which cannot prove the optimum.
-LIST_GAP = 1e-3  # The gap of an integer program that cannot prove the optimum, or that asked for where it is less.
-WHOLE = 1e-7  # A solution of the linear program this close to whole numbers is one.
+LEAST_S = 0.05  # smallest time limit of an integer program in seconds
+GENERATING = 0.5  # share of the time for column generation
+PROBE_SHARE = 0.3  # share of the remaining time for an integer program that cannot prove the optimum
+LIST_GAP = 1e-3  # largest gap of an integer program that cannot prove the optimum
+WHOLE = 1e-7  # a solution of the linear program this close to integers is integral
 
 Improved = Callable[[list[Placed] | None, float | None], None]
 """`improved(placed, bound)` is called with a better solution, or a better bound in the unit of the arrays."""
 
 
 class SavingSearch:
-    """The search for the best contents of all instances: incumbent and bound, in the unit of the arrays.
+    """The search for the best tasks of all instances: incumbent and bound, in the unit of the arrays.
 
-    It begins from existing instances as they are and a new one for each task that waits, or from `start` where that is
-    better. `ceiling(seconds)` is another bound, found within so many seconds; it is asked for where the linear program
-    is not solved to the end.
+    It begins from the existing instances, with a new instance for each waiting task, or from `start` if that is better.
+    `ceiling(seconds)` computes another bound within a time limit. It is called if the linear program is not solved.
 
-    - `columns`, `copies`: the columns of the incumbent, and how many of each.
-    - `value`, `bound`: what the incumbent saves, and the bound.
-    - `lp_bound`: the bound of the linear program, `converged` whether it is solved; `dual_bound`: that of its duals.
+    - `columns`, `copies`: the columns of the incumbent, and the number of each.
+    - `value`, `bound`: the saving of the incumbent, and the bound.
+    - `lp_bound`: the bound of the linear program; `converged`: whether it is solved.
+    - `dual_bound`: the bound of the duals at which columns are listed.
     - `rounds`, `listed`: rounds of pricing, and columns of the last list.
     - `termination`, `reason`: how and why the search ended.
     """
@@ -87,7 +86,7 @@ class SavingSearch:
 
     @property
     def placed(self) -> list[Placed]:
-        """The incumbent."""
+        """Return the incumbent."""
         rows = zip(
             self.columns.group.tolist(),
             self.master.kind_of(self.columns).tolist(),
@@ -99,7 +98,7 @@ class SavingSearch:
 
     @property
     def closed(self) -> bool:
-        """Whether the bound is as close to the incumbent as asked for."""
+        """Return whether the gap is at most that of the options."""
         return self.bound - self.value <= self.options.gap * abs(self.value)
 
     def run(self) -> None:
@@ -125,7 +124,7 @@ class SavingSearch:
             self._stop(self.reason or ("time limit" if self._timed_out else missing))
 
     def _generated(self, generation: Generation, share: float) -> Generated:
-        """Column generation, or its next part, in a share of the time left."""
+        """Run or continue column generation in a share of the remaining time."""
         generation.clock = generation.pricer.clock = self._share_of_time(share)
         made = generation.run()
         self._timed_out = generation.clock.expired and not made.converged
@@ -137,7 +136,7 @@ class SavingSearch:
         return made
 
     def offer(self, columns: SavingColumns, copies: IntArray, told: bool = True) -> None:
-        """Make a solution the incumbent where that is better."""
+        """Make a valid solution the incumbent if it is better; report it if `told`."""
         used = np.array([int(copies[columns.group == g].sum()) for g in range(len(self.many))])
         whole = (copies @ columns.on_it == self.master.arrays.packing.count).all()
         if not whole or (copies < 0).any() or (used > self.many).any():
@@ -150,11 +149,11 @@ class SavingSearch:
                 self.improved(self.placed, None)
 
     def _share_of_time(self, share: float) -> Stopwatch:
-        """A clock that has a share of the time left."""
+        """Return a clock with a share of the remaining time."""
         return Stopwatch(None if self.options.time_limit is None else share * self.clock.remaining_s)
 
     def _begin(self, start: Iterable[Placed]) -> None:
-        """Offer a start, with the tasks of new instances that do not pay each alone."""
+        """Offer a start; the tasks of new instances without an advantage are each alone."""
         columns, copies = self.master.columns_of(start)
         pays = self.master.pays(columns)
         kept, left = columns.chosen(np.flatnonzero(pays)), copies[~pays] @ columns.on_it[~pays]
@@ -167,7 +166,7 @@ class SavingSearch:
         return float(self.master.net(used) @ times) - self.master.moves(used, times) - self.moving_all
 
     def _close(self, made: Generated, pricer: SavingPricer) -> None:
-        """Find the best solution over all columns that may still matter."""
+        """Find the best solution over all columns of a better solution."""
         x = np.rint(made.x)
         if np.abs(made.x - x).max(initial=0.0) < WHOLE:
             self.offer(made.columns.chosen(np.arange(len(x))), x.astype(np.int64))
@@ -179,11 +178,11 @@ class SavingSearch:
         self._list(made, pricer)
 
     def _needed(self) -> float:
-        """How far below the bound of the duals a column matters."""
+        """Return the δ at which a list has all columns of a better solution."""
         return self.dual_bound - self.value + self.noise
 
     def _count(self, made: Generated, pricer: SavingPricer) -> None:
-        """Branch on how many instances of each type are in use, over lists of columns as long as they are short."""
+        """Branch on the numbers of instances of each type, over lists of columns that are short enough."""
         p = self.parameters
         delta = min(self._needed(), p.count_share * abs(made.bound))
         reason = "a longer list of columns was not asked for"
@@ -206,7 +205,7 @@ class SavingSearch:
             self._stop(reason)
 
     def _over(self, listed: SavingColumns, pricer: SavingPricer) -> BestListed:
-        """The best solution over a list and the columns of the incumbent, and a bound beyond rounding."""
+        """Find the best solution over a list and the incumbent's columns, and a bound that includes rounding errors."""
         columns = self._with_known(listed)
         self.listed = len(columns.group)
         value = self.value + self.moving_all
@@ -219,7 +218,7 @@ class SavingSearch:
         return replace(found, bound=found.bound + self.noise)
 
     def _list(self, made: Generated, pricer: SavingPricer) -> None:
-        """List the columns that may still matter at growing δ, and find the best solution over them."""
+        """List columns at increasing δ, and find the best solution over them by integer programs."""
         p = self.parameters
         delta, growth = max(p.first_share * abs(made.bound), self.noise), p.growth
         last, limited = made.columns, self.options.time_limit is not None
@@ -247,9 +246,9 @@ class SavingSearch:
             delta *= growth
 
     def _integer(self, listed: SavingColumns, final: bool, gap: float | None = None) -> Solved:
-        """The integer program over a list and the columns of the incumbent, with a bound beyond rounding.
+        """Solve the integer program over a list and the incumbent's columns; the bound includes rounding errors.
 
-        Where the list does not settle the matter, the best over it counts, whatever gap is asked for.
+        Without a `gap`, the list cannot prove the optimum, and the gap is at most `LIST_GAP`.
         """
         columns = self._with_known(listed)
         self.listed = len(columns.group)
@@ -276,29 +275,29 @@ class SavingSearch:
         return replace(solved, bound=real_bound(least + self.noise, "maximize"))
 
     def _with_known(self, listed: SavingColumns) -> SavingColumns:
-        """The columns of a list that are needed, tasks alone, instances as they are, and the incumbent."""
+        """Return the useful columns of a list, with the tasks alone, the existing instances, and the incumbent."""
         kept = listed.chosen(np.flatnonzero(self.master.pays(listed)))
         return SavingColumns.joined([self.alone, self.stay, self.columns, kept])
 
     def _none_pays(self, columns: SavingColumns) -> bool:
-        """Whether it is beyond doubt that no column saves anything."""
+        """Return whether it is certain that no column has a positive net."""
         return self.master.exact_signs and not (self.master.net(columns) > 0).any()
 
     def _lower_otherwise(self) -> None:
-        """Lower the bound by the ceiling, where the linear program is not solved to the end."""
+        """Lower the bound by the ceiling, because the linear program is not solved."""
         if self.ceiling is not None:
             limited = self.options.time_limit is not None
             found = self.ceiling(max(LEAST_S, self.clock.remaining_s / 2) if limited else None)
             self._lower(self.bound if found is None else found)
 
     def _lower(self, bound: float) -> None:
-        """Keep a lower bound."""
+        """Lower the bound, and report it."""
         if bound < self.bound:
             self.bound = bound
             self.improved(None, bound)
 
     def _stop(self, reason: str) -> None:
-        """End without a proof: at a limit that was asked for, or by itself."""
+        """End without a proof: at a limit of the options, or at a constant of the method."""
         self.termination, self.reason = "finished", reason
         if self.clock.expired or self._timed_out:
             self.termination = "time_limit"
@@ -306,19 +305,20 @@ class SavingSearch:
             self.termination = "effort_limit"
 
 
-CONVERGED = 1e-9  # A reduced net below this share of the dearest instance is none.
+CONVERGED = 1e-9  # a reduced net below this share of the highest price counts as 0
 
 
 @dataclass(frozen=True)
 class Generated:
-    """What column generation ended with.
+    """The result of column generation.
 
     - `columns`: all columns.
     - `x` (P,): the last solution of the linear program, over the first columns.
-    - `duals`: those of the best bound, or of the last round where it converged; `at_duals`: what they prove.
-    - `bound`: the best bound on what is saved, before the moves of all tasks.
+    - `duals`: the duals of the best bound, or those of the last round if it converged.
+    - `at_duals`: the bound that these duals prove.
+    - `bound`: the best bound on the saving, before the cost of moving all tasks is subtracted.
     - `rounds`: rounds of pricing.
-    - `converged`: whether no column of reduced net is left, up to rounding.
+    - `converged`: whether no column of positive reduced net is left, up to rounding.
     """
 
     columns: SavingColumns
@@ -331,7 +331,7 @@ class Generated:
 
 
 class Generation:
-    """Column generation over all columns, beginning from some, among them a solution; `best` is what it has come to."""
+    """Column generation from first columns that contain a solution; `best` is the best result so far."""
 
     def __init__(
         self,
@@ -356,8 +356,8 @@ class Generation:
         self.best = Generated(columns, np.zeros(0), nothing, math.inf, math.inf, 0, False)
 
     def run(self) -> Generated:
-        """Solve the linear program, or as far as the limits allow."""
-        with suppress(SolveFailed):  # or out of time
+        """Solve the linear program as far as the limits allow."""
+        with suppress(SolveFailed):  # includes OutOfTime
             ColumnGeneration(self).run()
         return replace(self.best, columns=SavingColumns.joined(self.parts), rounds=self.rounds)
 
