@@ -1,10 +1,10 @@
-"""Bounds beyond the linear relaxation, by the least whole-number spend that meets all cuts, and by pooling.
+"""Bounds beyond the linear relaxation: the minimum integral cost shares that satisfy all cuts, and pooled families.
 
-Pooling takes the instances of one family for a single large one, and packs the other families. Where the types of a
-family are multiples of the smallest in capacity and in price, a packing spends a whole number m of units on the family,
-and what it puts there fits an instance of m times the smallest capacity at m times its price. So no packing costs less
-than the best one with such instances in place of the family's. There the tasks that fit on no other family are one
-task, and what is left is a small problem: how many units, and how the other tasks are packed.
+Pooling replaces the instances of one family by a single large instance, and packs the other families. Suppose that the
+types of a family are multiples of the smallest one in capacity and in price. Then the family costs an integer number m
+of units, and its tasks fit an instance of m times the smallest capacity at m times the smallest price. So the minimum
+cost with such instances is a lower bound. The tasks that fit on no other family become one task. The remaining problem
+is small: it selects the number of units, and packs the other tasks.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from models.highs import LinearModel, SolveFailed, solve_arrays
 
 @dataclass(frozen=True)
 class PriceGroups:
-    """Price groups, a partition of the types: type k is in group `group_of[k]`, or in none (-1) where no task fits.
+    """Price groups, a partition of the types.
 
-    What is spent on a group is a whole multiple of `unit[g]`, a common divisor of its prices. An optimal configuration
-    spends no more than `upper[g]` units on it; `None` where no such number is known.
+    - `group_of` (K,): group of each type, or -1 if no task fits on it.
+    - `unit` (G,): unit of each group's cost share, a common divisor of its prices.
+    - `upper` (G,): largest cost share of each group in an optimal configuration, in units; `None` if unknown.
     """
 
     group_of: tuple[int, ...]
@@ -40,7 +41,7 @@ class PriceGroups:
 
     @staticmethod
     def by_family(arrays: PackingArrays) -> PriceGroups:
-        """A group for each family, with the greatest common divisor of the prices of the useful types as unit."""
+        """Return a group for each family; its unit is the greatest common divisor of the prices of useful types."""
         useful, prices, families = _useful(arrays), arrays.price.tolist(), len(arrays.demand)
         group_of = tuple(f if u else -1 for f, u in zip(arrays.family.tolist(), useful, strict=True))
         of_group = [[p for p, g in zip(prices, group_of, strict=True) if g == f] for f in range(families)]
@@ -48,10 +49,10 @@ class PriceGroups:
 
     @staticmethod
     def by_type(arrays: PackingArrays) -> PriceGroups:
-        """A group for each type, so that the spend is a number of instances.
+        """Return a group for each type, so that the cost share is a number of instances.
 
-        Where j instances of a type can be replaced by one of another type that costs no more than they do, an optimal
-        configuration needs at most j - 1.
+        If one instance of another type can replace j instances of a type at no higher price, an optimal configuration
+        needs at most j - 1 of them.
         """
         price, capacity, family = arrays.price.tolist(), arrays.capacity, arrays.family.tolist()
         useful = [k for k, u in enumerate(_useful(arrays)) if u]
@@ -71,7 +72,7 @@ class PriceGroups:
     def coarsen(self, ceiling: int) -> PriceGroups:
         """Return the same groups with larger units, so that the cost `ceiling` is at most `MOST_UNITS` units.
 
-        HiGHS runs for ever, whatever its time limit, if an integer variable counts billions of units.
+        HiGHS never ends, in spite of a time limit, if an integer variable counts billions of units.
         """
         times = [-(-ceiling // (u * MOST_UNITS)) or 1 for u in self.unit]
         upper = (None if most is None else -(-most // n) for most, n in zip(self.upper, times, strict=True))
@@ -84,10 +85,10 @@ def _useful(arrays: PackingArrays) -> list[bool]:
 
 @dataclass(frozen=True)
 class TypeCut:
-    """`sum_k value[k] X_k >= rhs` for the numbers X_k of instances of each type.
+    """The cut `sum_k value[k] X_k >= rhs` on the numbers X_k of instances of each type.
 
-    For any duals pi >= 0, if no pattern of type k has a value of more than `value[k]`, then a configuration that holds
-    all tasks has `rhs = sum_c n_c pi_c <= sum_k value[k] X_k`. With one type that is Farley's bound.
+    Let pi >= 0 be any duals, and let `value[k]` bound the value of the patterns of type k. Then every configuration
+    that holds all tasks satisfies `rhs = sum_c n_c pi_c <= sum_k value[k] X_k`. With one type, this is Farley's bound.
     """
 
     value: tuple[int, ...]
@@ -96,20 +97,24 @@ class TypeCut:
 
 Box = tuple[tuple[int, int], ...]
 Spend = tuple[int, ...]
-"""What is spent on each price group, in its units."""
-MOST_UNITS = 2**24  # beyond this number of units a spend is a continuous variable, in larger units
-PRECISION = 2**20  # Coefficients of a cut are rounded up to multiples of the reciprocal.
-LARGEST_WEIGHT = 1e12  # HiGHS refuses 1e15; a smaller weight changes the duals, and any duals prove a bound.
-SCALE = 1e4  # Rows are multiplied by this for HiGHS, as their coefficients are small.
+"""The cost share of each price group, in its units."""
+MOST_UNITS = 2**24  # beyond this number of units, a cost share is a continuous variable in larger units
+PRECISION = 2**20  # coefficients of a cut are rounded up to multiples of the reciprocal
+LARGEST_WEIGHT = 1e12  # HiGHS rejects 1e15; a smaller weight changes the duals, but any duals prove a bound
+SCALE = 1e4  # factor on the rows for HiGHS, because their coefficients are small
 
 
 class AggregateBound:
-    """The least `sum_g u_g z_g` over integers z >= 0 that meet all cuts: an exact lower bound on the price.
+    """The minimum of `sum_g u_g z_g` over integers z >= 0 that satisfy all cuts: an exact lower bound on the price.
 
-    `z_g` is the spend on group g in its unit u_g; a cut over types becomes `sum_g M_g z_g >= rhs` with `M_g = max_k
-    value[k] u_g / C_k` over the types of g. Branch and bound; a node's bound is Lagrangian: for any y >= 0, `sum_i y_i
-    rhs_i + sum_g min over the box of (u_g - sum_i y_i M_ig) z_g`. The y come from a floating-point linear program and
-    are then taken as the rationals that they are, so the bound does not rest on the solver's tolerances.
+    `z_g` is the cost share of group g in its unit u_g. A cut over types becomes `sum_g M_g z_g >= rhs` with `M_g =
+    max_k value[k] u_g / C_k` over the types of g. Branch and bound finds the minimum, with a Lagrangian bound at each
+    node: for any y >= 0, `sum_i y_i rhs_i + sum_g min over the box of (u_g - sum_i y_i M_ig) z_g`. The y come from a
+    floating-point linear program, and are then used as exact rationals. So the bound does not depend on tolerances.
+
+    - `arrays`: the instance.
+    - `groups`: the price groups.
+    - `options`: threads and seed.
     """
 
     def __init__(self, arrays: PackingArrays, groups: PriceGroups, options: Options = Options()) -> None:
@@ -123,23 +128,27 @@ class AggregateBound:
             self._rows[self._row(cut)] = None
 
     def violates(self, spend: Sequence[int], cut: TypeCut) -> bool:
-        """Whether a spend is cut off."""
+        """Return whether cost shares `spend` (G,) violate a cut."""
         return not _meets(spend, *self._row(cut))
 
     def of_one_cut(self, cut: TypeCut) -> int:
-        """The bound of a single cut, `rhs min_g u_g / M_g` rounded up (after Farley, 1990)."""
+        """Return the bound of a single cut, `rhs min_g u_g / M_g` rounded up (after Farley, 1990)."""
         weights, rhs = self._row(cut)
         return min((-(-rhs * u // w) for u, w in zip(self.groups.unit, weights, strict=True) if w), default=0)
 
     def cost(self, spend: Sequence[int]) -> int:
-        """The price of a spend."""
+        """Return the total cost of cost shares `spend` (G,)."""
         return sum(u * z for u, z in zip(self.groups.unit, spend, strict=True))
 
     def solve(self, ceiling: int, node_limit: int, seconds: float | None, clock: Stopwatch | None = None) -> int:
-        """The least cost of a spend, or `ceiling` (the price of a known configuration) if the ceiling is less.
+        """Return the minimum total cost, or a lower bound on it if a limit ends the search; at most `ceiling`.
 
-        HiGHS proposes a spend, in so many seconds, and the search proves it; past `node_limit` nodes, or where the
-        clock is over, the least bound of the open nodes is returned. The first node is solved whatever the time.
+        HiGHS proposes cost shares, and the search proves that none cost less. The first node is solved in any case.
+
+        - `ceiling`: price of a known configuration.
+        - `node_limit`: most nodes of the search.
+        - `seconds`: time limit of HiGHS.
+        - `clock`: time limit of the search.
         """
         clock = clock or Stopwatch()
         root = self._box(ceiling)
@@ -156,16 +165,16 @@ class AggregateBound:
         return min(problem.enough, problem.enough if tree.bound is None else tree.bound)
 
     def propose(self, ceiling: int, seconds: float | None) -> Spend | None:
-        """Return a cheap spend that meets all cuts exactly, by HiGHS; `None` if HiGHS finds none.
+        """Return cheap cost shares that satisfy all cuts exactly, by HiGHS; `None` if HiGHS finds none.
 
-        If all units are kept, the spend is a cheapest one up to the tolerances of HiGHS.
+        If all units are kept, their total cost is minimum up to the tolerances of HiGHS.
         """
         if not self._rows:
             return None
         unit, coarse = np.array(self.groups.unit, dtype=float), self.groups.coarsen(ceiling)
         times = np.array(coarse.unit, dtype=float) / unit
         lower, upper = (np.array(side, dtype=float) for side in zip(*self._box(ceiling), strict=True))
-        # One unit of weight 1 meets a cut, and the number of units is an integer: a larger weight says no more.
+        # One unit of weight 1 satisfies a cut, and units are integers, so a larger weight is equivalent.
         rows = np.where(times > 1, _scaled(self._rows) * times, np.minimum(_scaled(self._rows), 1.0))
         solved = solve_arrays(
             LinearModel(
@@ -186,7 +195,7 @@ class AggregateBound:
         return proposal if all(_meets(proposal, *row) for row in self._rows) else None
 
     def _row(self, cut: TypeCut) -> tuple[Spend, int]:
-        """A cut over groups: integer weights, rounded up so that the cut stays valid, and the right-hand side."""
+        """Return a cut over groups: integer weights, rounded up so that the cut stays valid, and right-hand side."""
         weights = [0] * len(self.groups.unit)
         for k, g in enumerate(self.groups.group_of):
             if g >= 0:
@@ -201,14 +210,14 @@ class AggregateBound:
 
 
 SpendNode = Node[int, Box, None, list[float]]
-"""A node: its decisions are boxes of spends, each within the one before; its state is a point of the last one."""
+"""A node: its decisions are boxes of cost shares, each inside the previous one; its state is a point of the last."""
 
 
 class SpendBranching:
-    """Branching on spends for the least cost that meets all cuts; a spend of the cost `enough` is known.
+    """Branching on cost shares for the minimum cost that satisfies all cuts; `enough` is a known cost.
 
-    The linear program is kept in a single HiGHS and solved from the basis of the node before. A surplus that is dearer
-    than anything in the root's box meets all rows at once, so that it is always feasible.
+    The linear program is kept in one HiGHS object and solved from the last basis. An artificial column satisfies all
+    rows at a cost above that of the root's box, so the program is always feasible.
     """
 
     def __init__(
@@ -233,9 +242,9 @@ class SpendBranching:
         self._lp = LinearProgram(model, Options(threads=options.threads), short=1)
 
     def bound(self, node: SpendNode) -> None:
-        """See `Problem`: an exact bound, rounded up to an integer, and the point of the linear program.
+        """See `BranchingProblem`: an exact bound, rounded up to an integer, and the point of the linear program.
 
-        Without an optimum in time, of which the root has any, the bound is that of the box alone.
+        If the linear program reaches the time limit, the bound is that of the box alone. The root has no time limit.
         """
         box, seconds = node.decisions[-1], self.clock.remaining_s if len(node.decisions) > 1 else inf
         weights = [Fraction(0)] * len(self.rows)
@@ -256,12 +265,12 @@ class SpendBranching:
         node.bound, node.state = max(node.bound, -(-bound.numerator // bound.denominator)), point
 
     def branch(self, node: SpendNode) -> Sequence[SpendNode]:
-        """See `Problem`: on the group of the largest unit whose spend is fractional in the linear program."""
+        """See `BranchingProblem`: branch on the group of the largest unit with a fractional cost share."""
         self.branched += 1
         box, point = node.decisions[-1], node.state
         assert point is not None
         free = [g for g, (low, high) in enumerate(box) if low < high]
-        if not free:  # a spend by itself, which HiGHS did not propose, for its time was up
+        if not free:  # a single point, which HiGHS did not find in its time
             self.enough = node.bound
             return []
         g = max(free, key=lambda i: (abs(point[i] - round(point[i])) > 1e-7, self.unit[i], -i))
@@ -275,15 +284,20 @@ def _meets(spend: Sequence[int], weights: Spend, rhs: int) -> bool:
 
 
 def _scaled(rows: Sequence[tuple[Spend, int]] | dict[tuple[Spend, int], None]) -> FloatArray:
-    """Weights (cuts, groups), scaled so that every cut asks for 1."""
+    """Return weights (cuts, groups), scaled so that the right-hand side of each cut is 1."""
     return np.array([[w / rhs for w in weights] for weights, rhs in rows])
 
 
 def pooled(arrays: PackingArrays, family: int, ceiling: int, classes: int, units: int) -> PackingArrays | None:
-    """The problem with a family pooled; no packing that costs less than `ceiling` costs less than its best one.
+    """Return the problem with a pooled family; its minimum is a lower bound on the cost of packings below `ceiling`.
 
-    `None` where the family's types are no multiples of one, where no task needs the family, and where there are more
-    than `classes` classes, or than `units` numbers of units.
+    Return `None` if the family's types are not multiples of one type, if no task needs the family, or if the problem
+    exceeds a limit.
+
+    - `family`: index of the family.
+    - `ceiling`: cost of a known packing in price units.
+    - `classes`: limit on the number of classes.
+    - `units`: limit on the possible numbers of units of the family.
     """
     own = np.flatnonzero(arrays.family == family)
     needs = arrays.fits[own].any(axis=0) & ~arrays.fits[arrays.family != family].any(axis=0)
@@ -324,6 +338,6 @@ def pooled(arrays: PackingArrays, family: int, ceiling: int, classes: int, units
 
 
 def _multiple(amounts: IntArray, base: IntArray) -> int | None:
-    """The least number of times that `base` holds `amounts`, `None` where no number does."""
+    """Return the smallest multiple of `base` that holds `amounts`; `None` if no multiple does."""
     needed = [(int(a), int(b)) for a, b in zip(amounts, base, strict=True) if a]
     return None if any(b == 0 for _, b in needed) else max((-(-a // b) for a, b in needed), default=1)

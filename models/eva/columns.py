@@ -19,7 +19,7 @@ from models.eva.configuration import Configuration, configuration, groups
 from models.eva.covering import in_usd
 from models.eva.item_packing import ItemParameters
 
-LARGEST = 2**50  # Column generation adds up and prices amounts in 64-bit integers, so none may be larger.
+LARGEST = 2**50  # largest amount, because column generation computes sums in 64-bit integers
 
 
 def solve_columns(
@@ -89,10 +89,10 @@ def solve_columns(
 
 
 def _within_range(arrays: PackingArrays) -> tuple[PackingArrays, bool]:
-    """The arrays with amounts of at most `LARGEST`, and whether digits were dropped.
+    """Return the arrays with amounts of at most `LARGEST`, and whether digits were dropped.
 
-    A capacity beyond the total demand of all tasks is as good as that demand. Where this is not enough, the last digits
-    of demands and capacities are cut off: tasks that fit together still do, so that a bound remains valid.
+    A capacity above the total demand of all tasks is reduced to this demand. If this is not enough, the last digits of
+    demands and capacities are dropped. Tasks that fit together still do, so a bound remains valid.
     """
     demand, capacity = arrays.demand, arrays.capacity
     if max(capacity.max(), demand.max()) <= LARGEST:
@@ -117,7 +117,7 @@ def _within_range(arrays: PackingArrays) -> tuple[PackingArrays, bool]:
 
 
 def _unpacked(arrays: PackingArrays, groups: Sequence[Group]) -> list[Group]:
-    """The instances of `groups`, with the tasks of overfull instances each alone on the cheapest type."""
+    """Return the instances of `groups`, with the tasks of overfull instances each alone on the cheapest type."""
     found: list[Group] = []
     for kind, pattern, copies in groups:
         demand = arrays.demand_of_type[kind].tolist()

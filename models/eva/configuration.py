@@ -1,6 +1,6 @@
-"""Columns of a master problem over patterns, and configurations: how many instances there are of each column.
+"""Columns of a master problem over patterns, and configurations: numbers of instances of each column.
 
-A cover holds each task at least once; trimmed, it is a configuration that holds each once.
+A cover holds each task at least once. A trimmed cover is a configuration that holds each task once.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 from instances.arrays import IntArray
 from instances.eva.arrays import Group, PackingArrays
 
-WHOLE = 2.0**53  # Sums of whole numbers below this are exact in floating point.
-MOST_SURPLUS = -(2**62)  # A surplus is cut off here: a larger one would leave 64-bit integers.
+WHOLE = 2.0**53  # sums of integers below this are exact in floating point
+MOST_SURPLUS = -(2**62)  # limit on a surplus, which must fit in 64-bit integers
 
 
 class Column(NamedTuple):
@@ -25,21 +25,21 @@ class Column(NamedTuple):
 
     @staticmethod
     def of(instance_type: int, tasks: Iterable[tuple[int, int]]) -> Column:
-        """A column from (class, copies) pairs in any order; zeros are left out."""
+        """Return a column from (class, copies) pairs in any order; zeros are omitted."""
         return Column(instance_type, tuple(sorted((int(c), int(q)) for c, q in tasks if q > 0)))
 
 
 Configuration = dict[Column, int]
-"""How many instances there are of each column."""
+"""The number of instances of each column."""
 
 
 def groups(configuration: Configuration) -> list[Group]:
-    """The instances of a configuration, in the form of `PackingArrays`."""
+    """Return the instances of a configuration, in the form of `PackingArrays`."""
     return [(column.type, dict(column.pattern), copies) for column, copies in configuration.items()]
 
 
 def configuration(instances: Iterable[Group]) -> Configuration:
-    """The configuration of instances in the form of `PackingArrays`; instances without tasks are left out."""
+    """Return the configuration of instances in the form of `PackingArrays`; instances without tasks are omitted."""
     found: Configuration = {}
     for kind, pattern, copies in instances:
         column = Column.of(kind, pattern.items())
@@ -49,7 +49,7 @@ def configuration(instances: Iterable[Group]) -> Configuration:
 
 
 def alone(arrays: PackingArrays) -> Configuration:
-    """Every task alone on its cheapest type."""
+    """Return the configuration with every task alone on its cheapest type."""
     found: Configuration = {}
     for c in np.flatnonzero(arrays.count):
         found[Column.of(int(arrays.cheapest_type[c]), ((int(c), 1),))] = int(arrays.count[c])
@@ -57,19 +57,19 @@ def alone(arrays: PackingArrays) -> Configuration:
 
 
 def price(arrays: PackingArrays, configuration: Configuration) -> int:
-    """The price of a configuration, in price units."""
+    """Return the price of a configuration, in price units."""
     prices = arrays.price.tolist()
     return sum(prices[column.type] * copies for column, copies in configuration.items())
 
 
 def dearest(arrays: PackingArrays) -> int:
-    """A cost, in price units, that no packing exceeds: each task alone on the dearest type that it fits."""
+    """Return an upper bound on the cost of a packing, in price units: each task alone on its most expensive type."""
     price = np.where(arrays.fits, arrays.price[:, None], 0).max(axis=0).tolist()
     return sum(n * p for n, p in zip(arrays.count.tolist(), price, strict=True))
 
 
 def missing(arrays: PackingArrays, configuration: Configuration) -> IntArray:
-    """Tasks (N,) that a configuration does not hold; negative where the configuration holds tasks too often."""
+    """Return the tasks (N,) that a configuration does not hold; negative for tasks that it holds too often."""
     left = arrays.count.tolist()
     for column, copies in configuration.items():
         for c, q in column.pattern:
@@ -78,7 +78,7 @@ def missing(arrays: PackingArrays, configuration: Configuration) -> IntArray:
 
 
 def within_limits(arrays: PackingArrays, configuration: Configuration) -> bool:
-    """Whether a configuration has no more instances than there may be."""
+    """Return whether a configuration satisfies the limits of instances."""
     used = [0] * len(arrays.most)
     for column, copies in configuration.items():
         used[column.type] += copies
@@ -86,7 +86,7 @@ def within_limits(arrays: PackingArrays, configuration: Configuration) -> bool:
 
 
 def holders(arrays: PackingArrays, column: Column) -> IntArray:
-    """The types on which the tasks of a column fit together, whatever the size of the numbers."""
+    """Return the types on which the tasks of a column fit together, for numbers of any size."""
     classes, copies = [c for c, _ in column.pattern], [q for _, q in column.pattern]
     load = np.array(copies, dtype=float) @ arrays.demand[:, classes].astype(float)
     if load.max(initial=0.0) >= WHOLE:  # floating point would round
@@ -95,19 +95,19 @@ def holders(arrays: PackingArrays, column: Column) -> IntArray:
 
 
 def holds(arrays: PackingArrays, column: Column) -> bool:
-    """Whether a column is feasible: the tasks of the pattern fit on the type together."""
+    """Return whether a column is feasible: the tasks of the pattern fit on the type together."""
     return column.type in holders(arrays, column)
 
 
 def most_copies(arrays: PackingArrays) -> IntArray:
-    """Most tasks (K, N) of each class alone on an instance of each type, never more than there are."""
+    """Return the most tasks (K, N) of each class alone on an instance of each type, at most the existing tasks."""
     demand = arrays.demand_of_type
     room = np.where(demand > 0, arrays.capacity[:, None, :] // np.maximum(demand, 1), np.iinfo(np.int64).max)
     return np.asarray(np.minimum(room.min(axis=2), arrays.count))
 
 
 def single_class_columns(arrays: PackingArrays) -> list[Column]:
-    """For each class, the column of tasks of the class alone with the least price per task."""
+    """Return for each class the column of tasks of this class alone with the lowest price per task."""
     copies = most_copies(arrays)
     each = np.where(copies > 0, arrays.price[:, None] / np.maximum(copies, 1), np.inf)
     return [Column(int(k), ((c, int(copies[k, c])),)) for c, k in enumerate(each.argmin(axis=0))]
@@ -136,7 +136,7 @@ def trim(arrays: PackingArrays, cover: Configuration) -> Configuration:
 
 
 def on_cheapest_type(arrays: PackingArrays, column: Column) -> Column:
-    """The column of the same pattern on the cheapest type; among equals the present type, or the first."""
+    """Return the column of the same pattern on the cheapest type; among equals on the present type, or the first."""
     kinds = holders(arrays, column)
     if arrays.limited:
         kinds = np.array([k for k in kinds if arrays.most[k] is None or k == column.type], dtype=np.int64)

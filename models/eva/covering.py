@@ -1,11 +1,11 @@
 """Patterns of an instance: numbers of tasks of each class that fit together, and the integer master over them.
 
-A pattern of type k is maximal where no further task fits (Gilmore and Gomory, 1961). In a covering model maximal
-patterns suffice, and of them those that no cheaper instance, or two cheaper instances together, can stand in for. The
-master, in whole price units:
+A pattern of type k is maximal if no further task fits (Gilmore and Gomory, 1961). In a covering model, maximal patterns
+suffice. A pattern is dominated if a cheaper instance, or two cheaper instances together, can hold it, and dominated
+patterns may be omitted. The master, in integer price units:
 
 minimise sum_p C_p x_p subject to sum_p a_cp x_p >= n_c for each class c, and sum_p x_p <= m_k over the patterns of each
-type k with a limit m_k, x whole: a covering, trimmed to a packing.
+type k with a limit m_k, x integer. The solution is a cover, which is trimmed to a packing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from models.eva.configuration import configuration, dearest, groups, missing, tr
 from models.fine_units import CoarseUnits
 from models.highs import LinearModel, Solved, solve_arrays
 
-CELLS = 4_000_000  # A block of a comparison holds at most so many numbers, which bounds the memory.
+CELLS = 4_000_000  # most numbers in a block of a comparison, which bounds the memory
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Patterns:
     on_it: IntArray
 
     def chosen(self, which: BoolArray) -> Patterns:
-        """The patterns for which `which` (P,) is true."""
+        """Return the patterns for which `which` (P,) is true."""
         return Patterns(self.kind[which], self.on_it[which])
 
     def groups(self, x: NDArray[np.float64]) -> list[Group]:
-        """The instances of a solution `x` (P,): how many of each pattern."""
+        """Return the instances of a solution `x` (P,), the number of each pattern."""
         times = np.round(x).astype(np.int64)
         return [
             (int(self.kind[p]), {int(c): int(self.on_it[p, c]) for c in np.flatnonzero(self.on_it[p])}, int(times[p]))
@@ -49,9 +49,10 @@ class Patterns:
 
 
 def feasible_patterns(capacity: IntArray, demand: IntArray, most: IntArray, limit: int) -> IntArray | None:
-    """All patterns (P, N) that fit in `capacity` (R,), at most `most` (N,) tasks of a class, or `None` if over `limit`.
+    """Return all patterns (P, N) that fit in `capacity` (R,), or `None` if they are more than `limit`.
 
-    `demand` is (N, R). A class of no demand at all is held as often as `most` allows.
+    - `demand` (N, R): demand of a task of each class. A class without demand is limited by `most` alone.
+    - `most` (N,): most tasks of each class.
     """
     found = np.zeros((1, len(demand)), dtype=np.int64)
     left = capacity[None, :].astype(np.int64)
@@ -99,8 +100,8 @@ def solve_covering(
 ) -> Covered:
     """Solve the master in HiGHS; the start is returned unless a cheaper solution is found.
 
-    Costs are whole, so a bound well above c - 1 proves a solution of cost c. No instance of a better solution costs
-    more than the start, or than every task alone, where nothing is limited: dearer patterns are left out.
+    Costs are integers, so a bound well above c - 1 proves a solution of cost c. No instance of a better solution costs
+    more than the start, or without limits, than every task alone. More expensive patterns are omitted.
 
     - `arrays`: the instance.
     - `patterns`: the patterns (P, N) to cover the tasks by.
@@ -146,7 +147,7 @@ def solve_covering(
 
 
 def _with_start(arrays: PackingArrays, patterns: Patterns, start: Sequence[Group]) -> tuple[Patterns, FloatArray]:
-    """The patterns, joined by patterns of the start that none can replace, and the start as a solution (P,)."""
+    """Return the patterns, with those of the start that no other pattern covers, and the start as a solution (P,)."""
     x = np.zeros(len(patterns.kind))
     kinds: list[int] = []
     rows: list[IntArray] = []
@@ -168,9 +169,9 @@ def _with_start(arrays: PackingArrays, patterns: Patterns, start: Sequence[Group
 
 
 def packing(arrays: PackingArrays, patterns: Patterns, x: FloatArray) -> list[Group] | None:
-    """The instances of a master solution `x` (P,), without the tasks that are covered too often.
+    """Return the instances of a master solution `x` (P,), without the tasks that are covered too often.
 
-    `None` where a task is left out, or a limit broken: `x` keeps them by the tolerances of the solver, and rounded not.
+    Return `None` if the rounded `x` lacks a task or violates a limit: `x` is feasible only by the solver's tolerances.
     """
     cover = configuration(patterns.groups(x))
     if (missing(arrays, cover) > 0).any() or not within_limits(arrays, cover):
@@ -179,6 +180,6 @@ def packing(arrays: PackingArrays, patterns: Patterns, x: FloatArray) -> list[Gr
 
 
 def in_usd(arrays: PackingArrays, trace: Iterable[TracePoint]) -> list[TracePoint]:
-    """The trace in USD/h of a trace in price units."""
+    """Convert a trace from price units to USD/h."""
     unit = float(arrays.price_unit)
     return [(t, None if v is None else v * unit, None if b is None else b * unit) for t, v, b in trace]

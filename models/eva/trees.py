@@ -1,4 +1,4 @@
-"""Branch-and-price for the cost: over listed patterns, or over patterns that an exact search prices."""
+"""Branch-and-price for the cost, over listed patterns, or with pricing by an exact search."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def solve_tree(
     - `options`: limits, gap, threads and seed.
     - `report`: called with each new incumbent and each better bound.
     - `start`: instances to begin from; the answer is never worse.
-    - `parameters`: the constants of the method, of which the tree uses `branch_and_price`.
+    - `parameters`: the constants of the method; the tree uses `branch_and_price`.
     """
     with Stopwatch() as building:
         pricer = list_patterns(arrays, parameters.branch_and_price)
@@ -50,9 +50,9 @@ def solve_unlisted(
     start: Sequence[Group] | None = None,
     parameters: EvaExactParameters = DEFAULTS,
 ) -> Answer:
-    """Solve by branch-and-price whose patterns an exact search prices, because they are too many to list.
+    """Solve by branch-and-price with pricing by an exact search, for patterns that are too many to list.
 
-    Dives and integer programs over the patterns that are known give packings. Parameters are those of `solve_tree`.
+    Dives and integer programs over the known patterns find packings. The parameters are those of `solve_tree`.
     """
     pricer = SearchPricer(arrays, Stopwatch(options.time_limit))
     constants = replace(parameters.branch_and_price, program_nodes=PROGRAM_NODES)

@@ -1,8 +1,8 @@
 """Branch-and-price for Eva's packing: a tree over linear programs of patterns, with exact bounds.
 
-`tree` is the search. `node_program` is the linear program, with the whole-number duals that prove a bound; `pricer` is
-what it asks of pricing, and what is left of it all as a proof; `pricers` are two that price. `branching` chooses
-what to branch on, and dives for packings.
+`tree` is the search. `node_program` has the linear program, and the integer duals that prove a bound. `pricer` has the
+interface of pricing and the proof; `pricers` has two pricers. `relaxation` generates columns at a node, `branching`
+selects the branching candidate, and `dive` searches for packings.
 """
 
 from models.eva.branch_and_price.pricer import BranchAndPriceParameters, TreeProof

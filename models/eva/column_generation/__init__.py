@@ -1,7 +1,7 @@
-"""Column generation for Eva's packing where patterns are too many to list: an exact bound, a configuration, a proof.
+"""Column generation for Eva's packing, if patterns are too many to list: an exact bound and a configuration.
 
-`search` is the method as a list of phases. `generator` and `pricing` solve the linear relaxation, the bound beyond it
-is `models.eva.aggregate_bound`; `greedy` and `ruin` give configurations.
+`search` is the method as a list of phases. `pricing` and `knapsack` price patterns. `greedy` and `ruin` find
+configurations. The bound beyond the linear relaxation is in `models.eva.aggregate_bound`.
 """
 
 from models.eva.column_generation.parameters import ColumnGenerationParameters

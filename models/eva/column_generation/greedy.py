@@ -1,4 +1,4 @@
-"""Greedy packing by duals, and the duals that it begins with: what tasks pay for resources."""
+"""Greedy packing by duals, and its start duals: the prices of the resources that tasks use."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from models.eva.column_generation.pricing import TablePricer
 from models.eva.configuration import Configuration, alone
 from models.highs import LinearModel, solve_arrays
 
-FINEST = 2**70  # Resource prices of a cut are whole multiples of a price unit over this, for units may be tiny.
+FINEST = 2**70  # resource prices of a cut are multiples of a price unit divided by this, because they may be tiny
 
 
 @dataclass(frozen=True)
 class ResourcePrices:
-    """Prices of resources, and what they say of tasks.
+    """Prices of resources, and the resulting duals of tasks.
 
     - `unit` (F, R): price of a unit of each resource in each family, in price units.
-    - `duals` (N,): what a task of each class pays, at most the price of its resources in every family that holds it.
-    - `worth`: price of all tasks less that of the spend, in price units.
+    - `duals` (N,): dual of each class, at most the price of its resources in every family that holds it.
+    - `worth`: sum of the duals of all tasks less the price of the cost shares, in price units.
     """
 
     unit: FloatArray
@@ -37,17 +37,18 @@ class ResourcePrices:
 
 
 def start_duals(arrays: PackingArrays, options: Options = Options()) -> FloatArray:
-    """Duals (N,) that are feasible (up to rounding) for the dual of the master, in price units."""
+    """Return duals (N,) that are feasible (up to rounding) for the dual of the master, in price units."""
     return resource_prices(arrays, options).duals
 
 
 def resource_prices(
     arrays: PackingArrays, options: Options = Options(), spend: Sequence[int] | None = None
 ) -> ResourcePrices:
-    """The resource prices at which tasks are worth most, beyond a `spend` (F,) in price units on each family.
+    """Return the resource prices that maximise the value of the tasks less that of cost shares `spend` (F,).
 
-    maximise `sum_c n_c pi_c - sum_f spend_f t_f` subject to `pi_c <= w_f . D_fc` where class c fits on a type of family
-    f, `w_f . Q_k <= t_f C_k` for the types k of f, and `t <= 1`: every pattern of k is then worth at most `t_f C_k`.
+    Maximise `sum_c n_c pi_c - sum_f spend_f t_f` subject to `pi_c <= w_f . D_fc` if class c fits on a type of family f,
+    `w_f . Q_k <= t_f C_k` for the types k of f, and `t <= 1`. So every pattern of type k has a value of at most `t_f
+    C_k`. Without a `spend`, `t` is 1.
     """
     families, classes, resources = arrays.demand.shape
     family = arrays.family
@@ -60,7 +61,7 @@ def resource_prices(
         ((-arrays.demand[f, c] / unit).ravel(), (rows, columns)), shape=(len(f), families * resources)
     )
     pi = sparse.coo_array((np.ones(len(f)), (np.arange(len(f)), c)), shape=(len(f), classes))
-    most = max(1.0, float(arrays.price.max()) / LARGEST_COEFFICIENT)  # t is counted in such parts.
+    most = max(1.0, float(arrays.price.max()) / LARGEST_COEFFICIENT)  # unit of t
     paid = sparse.coo_array(-of_family * (arrays.price / most)[:, None])
     spent = np.zeros(families) if spend is None else np.array(spend, dtype=float) / most
     solved = solve_arrays(
@@ -84,9 +85,9 @@ def resource_prices(
 
 
 def resource_cut(arrays: PackingArrays, prices: ResourcePrices) -> TypeCut:
-    """The cut of resource prices: a task is worth no more than its resources, a pattern no more than the type's.
+    """Return the cut of resource prices: they bound the value of a task, and that of a pattern by the type's capacity.
 
-    The prices are rounded to whole multiples of a fraction of a price unit; the rest is whole numbers.
+    The prices are rounded to multiples of a fraction of a price unit, so the cut is computed in integers.
     """
     family, types = arrays.family.tolist(), range(len(arrays.price))
     units = [[round(w * FINEST) for w in row] for row in prices.unit.tolist()]
@@ -109,11 +110,11 @@ def resource_cut(arrays: PackingArrays, prices: ResourcePrices) -> TypeCut:
 def pack_greedily(
     arrays: PackingArrays, pricer: TablePricer, duals: FloatArray, counts: IntArray, clock: Stopwatch
 ) -> Configuration:
-    """A configuration that holds `counts` (N,) tasks, each pattern of high value per price; at the limit, tasks alone.
+    """Return a configuration that holds `counts` (N,) tasks, with patterns of high value per price.
 
-    The task of the highest dual that is left goes first, into the type and with the companions that the tables find
-    most valuable per price. The tables know how many tasks were left when they were filled; they are filled again when
-    their bound is more than the tasks that are left can give.
+    The remaining task of the highest dual goes first. The tables select its type and the other tasks of the pattern, by
+    value per price. A table is filled again if the remaining tasks can no longer reach its bound. If the clock reaches
+    its limit, each remaining task is alone.
     """
     left, parameters = counts.copy(), pricer.parameters
     scale = pricer.scale(duals[None], arrays.price.astype(float))
@@ -138,7 +139,7 @@ def pack_greedily(
         bound = int(table.bound_with_each(kind)[position])
         available = np.minimum(left[table.classes], table.most)
         found = table.search(kind, 0, parameters.greedy_nodes, available, position)
-        value, packed = found.packings[-1] if found.packings else (0, {position: 1})  # The class may have no value.
+        value, packed = found.packings[-1] if found.packings else (0, {position: 1})  # the class may have no value
         stale = not np.array_equal(table.limit, available)
         if stale and value < (1 - parameters.greedy_slack) * bound:
             filled.discard(i)
@@ -152,9 +153,9 @@ def pack_greedily(
 
 
 def task_sizes(arrays: PackingArrays) -> FloatArray:
-    """Size (N,) of a task of each class: the largest share of a resource of the largest instance of a family.
+    """Return the size (N,) of a task of each class: its largest share of a resource of a family's largest capacity.
 
-    The family is the one where the share is largest; a size is at most 1.
+    The maximum is over all families and resources; a size is at most 1.
     """
     families = range(len(arrays.demand))
     room = np.array([arrays.capacity[arrays.family == f].max(axis=0) for f in families])[:, None, :]
@@ -163,9 +164,9 @@ def task_sizes(arrays: PackingArrays) -> FloatArray:
 
 
 def _best_type(arrays: PackingArrays, pricer: TablePricer, first: int) -> tuple[int, int]:
-    """The best table and type for a pattern with a task of class `first`, by the bound on value per price.
+    """Return the best table and type for a pattern with a task of class `first`, by the bound on value per price.
 
-    Among near equals the dearest type is the best.
+    Among nearly equal ones, the most expensive type is the best.
     """
     price = arrays.price.tolist()
     bounds: list[tuple[float, int, int]] = []

@@ -7,24 +7,24 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class ColumnGenerationParameters:
-    """The constants of column generation, which change how fast a proof is found, never whether a bound is valid.
+    """The constants of column generation. They change the time to a proof, never the validity of a bound.
 
     Pricing:
 
-    - `table_entries`: entries (states times classes) of one knapsack table; beyond it some resources are charged a
-      price instead of being axes.
-    - `exact_entries`: a table over all resources with more than `table_entries`, but not more than this number, keeps
-      one layer.
-    - `pricing_nodes`: nodes of the search that closes what such a price leaves open.
-    - `tuning_steps`: steps of the line search for such a price.
-    - `columns_each_type`, `columns_each_round`: most columns that one pricing gives, of a type and in all.
-    - `smoothing`: weight of the best duals so far in the duals that are priced (Wentges, 1997).
+    - `table_entries`: most entries (states times classes) of one knapsack table with all layers. A larger table has
+      fewer resources as axes, with Lagrangian penalties on the others.
+    - `exact_entries`: a table over all resources with more than `table_entries`, but at most this number, keeps one
+      layer.
+    - `pricing_nodes`: nodes of the search that closes the gap of a penalty.
+    - `tuning_steps`: steps of the line search for a penalty.
+    - `columns_each_type`, `columns_each_round`: most columns of one pricing, for a type and in total.
+    - `smoothing`: weight of the best duals so far in the priced duals (Wentges, 1997).
 
     Greedy packing:
 
     - `greedy_nodes`: nodes of the search for one pattern.
-    - `greedy_slack`: share of a pattern's value that is given up: a table filled for more tasks than are left may
-      overstate it by so much, and a larger type is preferred to one that is better by less.
+    - `greedy_slack`: tolerated loss of a pattern's value, as a share. A table filled for more tasks may overestimate
+      it by this share, and a larger type is preferred to one that is better by less.
     - `bias`: share of the duals by which large tasks are favoured.
 
     Ruin and recreate:
@@ -32,28 +32,30 @@ class ColumnGenerationParameters:
     - `ruined`: most instances that are emptied at once.
     - `ruined_tasks`: most tasks on them.
     - `recreate_nodes`, `recreate_tries`: nodes of the search for the tasks of one instance, and packings of each ruin.
-    - `ruin_tolerances`: largest share by which the sum of the squares of the waste may fall at equal cost, in turn.
-    - `ruins`: ruins of a round, after which the clock is looked at.
-    - `ruin_rounds`, `ruin_patience`: most rounds of a phase, in all and in a row that save nothing.
-    - `spread_classes`, `spread_copies`: classes from which, and tasks per class up to which, ruin and recreate comes
-      before pricing: `ruin_starts` times from every task alone, where these are at most `ruin_alone`, the first time
-      for `sure_ruin_rounds` rounds at least; then from the best for `long_ruin_rounds` rounds, of which
-      `long_ruin_patience` in a row may save nothing.
-    - `ruin_tasks`: tasks beyond which nothing is ruined.
+    - `ruin_tolerances`: largest share by which the sum of the squares of the waste may fall at equal cost, one for each
+      round of a cycle.
+    - `ruins`: ruins of a round, after which the clock is tested.
+    - `ruin_rounds`, `ruin_patience`: most rounds of a phase, and most rounds in a row without a saving.
+    - `spread_classes`, `spread_copies`: fewest classes, and most tasks per class, for ruin and recreate before pricing.
+    - `ruin_starts`: runs of it from every task alone.
+    - `ruin_alone`: most tasks for these runs.
+    - `sure_ruin_rounds`: rounds of such a run that are made even without time.
+    - `long_ruin_rounds`, `long_ruin_patience`: limits of the later run from the best configuration.
+    - `ruin_tasks`: most tasks for any ruin.
 
     Dives:
 
-    - `discrepancies`, `dive_depth`: how often a dive may turn away from the largest column, and in how many steps.
+    - `discrepancies`, `dive_depth`: how often a dive may deviate from the largest column, and within how many steps.
     - `dive_steps`: most steps of a dive.
     - `bisections`: dives for costs between the bound and the incumbent.
     - `noisy_dives`, `dive_noise`: dives with noise, and the standard deviation of the noise.
 
     Integer program:
 
-    - `most_columns`: most columns of the integer program, those of least reduced cost.
+    - `most_columns`: most columns of the integer program, those of the smallest reduced cost.
     - `program_nodes`: most nodes of its search.
 
-    Tree of pairs, where tasks are packed one by one:
+    Tree of pairs, if tasks are packed one by one:
 
     - `tree_nodes`: most nodes.
 
@@ -61,11 +63,12 @@ class ColumnGenerationParameters:
 
     - `bound_nodes`: nodes of its branch and bound.
     - `resource_rounds`: cuts of resource prices.
-    - `pooled_classes`, `pooled_units`: classes, and numbers of units of a family, up to which families are pooled.
-    - `pooled_patterns`, `pooled_steps`: patterns of a problem with a pooled family, and steps of the search for those
-      of a type, up to which it is solved; `pooled_nodes`: most nodes of its tree.
-    - `shared_nodes`: nodes of the search that shares tasks out among families.
-    - `bound_seconds`: limit of the integer program by which HiGHS proposes a spend, where effort is not limited.
+    - `pooled_classes`, `pooled_units`: most classes, and most numbers of units of a family, for pooling a family.
+    - `pooled_patterns`, `pooled_steps`: most patterns of a problem with a pooled family, and most steps of the search
+      for those of a type.
+    - `pooled_nodes`: most nodes of its tree.
+    - `shared_nodes`: nodes of the search that assigns tasks to families.
+    - `bound_seconds`: time limit of HiGHS for a proposal of cost shares, if effort is not limited.
     """
 
     table_entries: int = 40_000_000
@@ -120,7 +123,7 @@ class ColumnGenerationParameters:
     bound_seconds: float = 10.0
 
     def longer(self) -> ColumnGenerationParameters:
-        """Return the constants for another turn, whose searches take longer."""
+        """Return the constants of a further run, with longer searches."""
         return replace(
             self,
             pricing_nodes=LONGER * self.pricing_nodes,
@@ -133,6 +136,6 @@ class ColumnGenerationParameters:
         )
 
 
-LONGER = 4  # times as long are the searches of another turn
+LONGER = 4  # factor on the limits of a further run
 DEFAULTS = ColumnGenerationParameters()
-LARGEST_COEFFICIENT = 2.0**40  # HiGHS refuses coefficients of 1e15; larger ones than this are scaled down.
+LARGEST_COEFFICIENT = 2.0**40  # larger coefficients are scaled down, because HiGHS rejects 1e15

@@ -1,8 +1,8 @@
-"""Packing of tasks that almost all differ: column generation and branch-and-price over single tasks.
+"""Packing of almost distinct tasks: column generation and branch-and-price over single tasks.
 
 `search` is the method, `knapsack` and `pricing` price patterns by branch and bound over tasks, `single_tasks` splits
-classes into tasks and packs them by best fit. `pack_items` is imported from `search` where it is used, because it
-loads compiled code.
+classes into tasks and packs them by best fit. `pack_items` is imported from `search` only at its use, because
+it loads compiled code.
 """
 
 from models.eva.item_packing.parameters import ItemParameters, suits

@@ -1,4 +1,4 @@
-"""The constants of packing item by item."""
+"""The constants of packing task by task."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ COLUMNS = ColumnGenerationParameters(columns_each_type=60, columns_each_round=60
 
 @dataclass(frozen=True)
 class ItemParameters:
-    """The constants of packing item by item, which change how fast a proof is found, never whether a bound is valid.
+    """The constants of packing task by task. They change the time to a proof, never the validity of a bound.
 
-    Choice:
+    Choice of the method:
 
-    - `fewest_tasks`, `most_tasks`: tasks below and beyond which the method is not used.
-    - `most_types`: instance types beyond which the method is not used.
-    - `copies`: tasks per class beyond which the method is not used: equal items make trees of pairs symmetric.
+    - `fewest_tasks`, `most_tasks`: range of the number of tasks.
+    - `most_types`: most instance types.
+    - `copies`: most tasks per class, because equal items make trees of pairs symmetric.
 
     Pricing:
 
@@ -27,8 +27,9 @@ class ItemParameters:
     - `quick_nodes`: nodes of the search for a good pattern with a given item.
     - `proof_nodes`: nodes of the search that proves a bound.
     - `enumerated`: most patterns that are listed.
-    - `pool_dives`: most dives over them; `pool_tries`, `pool_nodes`: patterns of a task that are tried in such a dive,
-      and most linear programs of it; `pool_noise`: standard deviation of the noise in all of them but the first.
+    - `pool_dives`: most dives over them.
+    - `pool_tries`, `pool_nodes`: patterns per task that such a dive tries, and most linear programs of a dive.
+    - `pool_noise`: standard deviation of the noise in all dives but the first.
     - `columns`: the constants of column generation over single tasks.
     """
 
@@ -53,7 +54,7 @@ DEFAULTS = ItemParameters()
 
 
 def suits(arrays: PackingArrays, parameters: ItemParameters = DEFAULTS) -> bool:
-    """Whether to pack item by item: neither very few tasks nor many, hardly any two alike, and few instance types."""
+    """Return whether to pack task by task: a moderate number of almost distinct tasks, and few instance types."""
     tasks, types = sum(arrays.count.tolist()), int(arrays.fits.any(axis=1).sum())
     some = parameters.fewest_tasks <= tasks <= parameters.most_tasks and types <= parameters.most_types
     return some and tasks <= parameters.copies * arrays.classes

@@ -1,1 +1,1 @@
-"""Column generation for what Eva saves, by a packing or in a round, where the contents of an instance are too many."""
+"""Column generation for the saving of a packing or of a round, if an instance has too many patterns to list."""
