@@ -1,8 +1,8 @@
-"""The integer program of section 4.1, constraint by constraint, to be read beside the paper.
+"""The integer program of section 4.1, constraint by constraint, for comparison with the paper.
 
 Instances i of I with |I| = |T|, types k of K and a ghost type of no cost and no capacity; tasks τ of T one by one.
-All sets are numbers, so that no name in the data can be taken for another: types, families and resources go by their
-places in the data, and the ghost is the type after the last.
+All sets are numbers, so names in the data cannot be confused. Types, families and resources have their indices in the
+data, and the ghost is the type after the last.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ if TYPE_CHECKING:
 
     from models.literal import Values
 
-FINEST = 1e-10  # No finer tolerance on whole numbers is taken by HiGHS.
-USUAL = 1e-6  # HiGHS's own tolerance takes over where a solve with the finest one ends in an error.
+FINEST = 1e-10  # the finest integrality tolerance that HiGHS accepts
+USUAL = 1e-6  # the default tolerance of HiGHS, used if a solve with the finest one ends in an error
 
 
 def build_literal(data: EvaPacking) -> ConcreteModel:
-    """The model of section 4.1 (Table 2's notation) for the objective `cost`, in USD/h.
+    """Build the model of section 4.1 (Table 2's notation) for the objective `cost`, in USD/h.
 
-    The demand of a task may depend on the family of the instance (section 5): constraint (3) is then stated for each
-    family, the types of other families standing for enough capacity. Amounts are whole numbers of their greatest
-    common units. What a cluster of one's own adds has a constraint each: `most_instances`, `allowed`, `spread`, and for
-    running instances the number z of those in use, `no_more_than_run` and `no_more_than_used`.
+    The demand of a task may depend on the family of the instance (section 5). Then constraint (3) is stated for each
+    family, and the types of other families have enough capacity in it. Amounts are integers in their greatest common
+    units. The further constraints of a cluster are `most_instances`, `allowed` and `spread`. For running instances, z
+    is the number in use; its bounds are `_no_more_than_run`, and its constraint is `no_more_than_used`.
 
-    Raises InputError for the objective `net-saving`, which section 4.1 does not have, and for amounts that have more
-    digits than a solver can tell apart.
+    Raises InputError for the objective `net-saving`, which section 4.1 does not have, and for amounts with more digits
+    than a solver can distinguish.
     """
     from pyomo.environ import Binary, ConcreteModel, Constraint, Integers, Objective, RangeSet, Var, minimize  # slow
 
@@ -101,7 +101,7 @@ def build_literal(data: EvaPacking) -> ConcreteModel:
 
 
 def _cost(data: EvaPacking) -> Any:
-    """The price of all instances as if none ran, less what running ones are cheaper by."""
+    """Return the rule of the objective: the price of all instances, less the discount of running ones in use."""
     price = {kind.name: kind.usd_per_hour for kind in data.instance_types}
     cheaper = [price[r.type] - (price[r.type] if r.usd_per_hour is None else r.usd_per_hour) for r in data.running]
 
@@ -117,7 +117,7 @@ def _no_more_than_run(data: EvaPacking) -> Any:
 
 
 def _no_more_than_used(data: EvaPacking) -> Any:
-    """A running instance in use is one of the instances of its type."""
+    """Return the rule: running instances in use are among the instances of their type."""
     from pyomo.environ import Constraint
 
     names = [*(kind.name for kind in data.instance_types), ""]  # the ghost's
@@ -135,7 +135,7 @@ def _most_instances(data: EvaPacking) -> Any:
 
 
 def _allowed(data: EvaPacking, tasks: list[Task]) -> Any:
-    """A task is on an instance of a type that it may use."""
+    """Return the rule: a task is on an instance of a type that it may use."""
     from pyomo.environ import Constraint
 
     def rule(m: Any, i: int, t: int) -> Any:
@@ -148,7 +148,7 @@ def _allowed(data: EvaPacking, tasks: list[Task]) -> Any:
 
 
 def _spread(groups: list[tuple[frozenset[str], int]], tasks: list[Task]) -> Any:
-    """No more tasks of a group on an instance than it may hold."""
+    """Return the rule: an instance holds at most the allowed number of tasks of a group."""
     return lambda m, i, g: sum(m.y[i, t] for t in m.T if tasks[t].key in groups[g][0]) <= groups[g][1]
 
 
@@ -165,17 +165,17 @@ def _free_tasks(tasks: list[Task]) -> list[int]:
 
 
 def _no_ghosts(ghost: int) -> Any:
-    """No task on the ghost type, which is no instance; a task without demand would fit there."""
+    """Return the rule: no task is on the ghost type, because a task without demand would fit there."""
     return lambda m, i, t: m.y[i, t] + m.x[i, ghost] <= 1
 
 
 def _entries(data: EvaPacking) -> list[int]:
-    """The task entry of each task."""
+    """Return the index of each task's entry in the data."""
     return [entry for entry, task in enumerate(data.tasks) for _ in range(task.count)]
 
 
 def _capacity(data: EvaPacking, amounts: WholeAmounts) -> Any:
-    """Capacity, for demands equal in all families; where some family cannot meet a demand the largest counts."""
+    """Return the capacity rule for equal demands in all families; the largest demand over the families counts."""
     entry = _entries(data)
 
     def rule(m: Any, i: int, r: int) -> Any:
@@ -186,10 +186,11 @@ def _capacity(data: EvaPacking, amounts: WholeAmounts) -> Any:
 
 
 def _capacity_of_family(data: EvaPacking, amounts: WholeAmounts) -> Any:
-    """Capacity of family f for demands on f: the slack of another type is the most that the tasks there can ask of f.
+    """Return the capacity rule of family f for demands on f.
 
-    An instance of type k holds at most what fits its own capacity, so the demand that its tasks would have on f is at
-    most M_k^{f,r}, the largest ratio of the two demands in some resource times k's capacity, or all tasks together.
+    A type of another family has as slack the largest demand on f that its tasks can have. The tasks on an instance of
+    type k fit its own capacity. So their demand on f is at most M_k^{f,r}: the demand of all tasks, or for some
+    resource, k's capacity times the largest ratio of the two demands.
     """
     demand, capacity, entry = amounts.demand, amounts.capacity, _entries(data)
     resources = range(len(data.resources))
@@ -216,10 +217,10 @@ def _capacity_of_family(data: EvaPacking, amounts: WholeAmounts) -> Any:
 
 
 def read_literal(data: EvaPacking, model: ConcreteModel) -> Result:
-    """What a solver of your own has found for `build_literal(data)`, with rows of your own or without.
+    """Return the result of an external solver for `build_literal(data)`, possibly with additional rows.
 
-    It has passed the checker, or is `violates` with what it breaks. Raises InputError for a model without values, and
-    for values that are no solution.
+    The result has passed the checker, or its status is `violates`, with the violations. Raises InputError for a model
+    without values, and for values that do not form a solution.
     """
     from models.literal import read_model  # slow to import, for Pyomo
 
@@ -227,7 +228,7 @@ def read_literal(data: EvaPacking, model: ConcreteModel) -> Result:
 
 
 def literal_names(data: EvaPacking) -> Mapping[str, Callable[..., Mapping[str, Any]]]:
-    """What the indices of each variable of `build_literal(data)` stand for. The ghost has no name."""
+    """Return the meaning of the indices of each variable of `build_literal(data)`. The ghost has no name."""
     tasks = [task.key for task in data.tasks for _ in range(task.count)]
     kinds = [*(kind.name for kind in data.instance_types), None]
     return {
@@ -245,7 +246,7 @@ def _read(data: EvaPacking, values: Values) -> dict[str, Any]:
         if name == "y" and value > 0.5:
             keys, key = on_it.setdefault(index[0], {}), tasks[index[1]].key
             keys[key] = keys.get(key, 0) + 1
-    names = [*(kind.name for kind in data.instance_types), ""]  # the ghost has no name, and no solution has a ghost
+    names = [*(kind.name for kind in data.instance_types), ""]  # the ghost has no name and is in no solution
     return {
         "instances": [{"type": names[kinds.get(i, -1)], "count": 1, "tasks": keys} for i, keys in sorted(on_it.items())]
     }
@@ -278,7 +279,7 @@ def literal(data: EvaPacking, options: Options, report: Report) -> Answer:
         return float(Fraction(units) * unit / STEPS)
 
     def read(x: FloatArray) -> Solution | None:
-        """The solution, or `None` where the values are a solution by the tolerances of HiGHS only."""
+        """Return the solution, or `None` if the values are feasible only by the tolerances of HiGHS."""
         solution = _read(data, standard.values(x))
         try:
             return None if check(data, solution).violations else solution
@@ -294,7 +295,7 @@ def literal(data: EvaPacking, options: Options, report: Report) -> Answer:
 
         for tolerance in (FINEST, USUAL):
             solved = solve_arrays(
-                short_rows(model),  # amounts of many digits, as they are, made HiGHS cut off an optimum
+                short_rows(model),  # with amounts of many digits, HiGHS cut off an optimum
                 replace(options, time_limit=clock.limit_left_s),
                 watch=None if report is ignore else watch,
                 extra={"mip_feasibility_tolerance": tolerance},

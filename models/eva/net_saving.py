@@ -1,17 +1,17 @@
 """`net-saving`: the exact counterpart of Eva's heuristic under interference, as a set partitioning over patterns.
 
-maximise sum_p (TNRP(p) - C_p) x_p subject to sum_p a_cp x_p = n_c for each class c, x whole, p over all feasible
+maximise sum_p (TNRP(p) - C_p) x_p subject to sum_p a_cp x_p = n_c for each class c, x integer, p over all feasible
 patterns, each on the cheapest type that holds it (sections 4.3 to 4.5: the saving S of a configuration). A pattern
-whose net is not positive does no better than its tasks alone, whose net is 0, and is left out.
+without a positive net is omitted, because each of its tasks alone has a net of 0.
 
-Where the feasible patterns are more than a few, columns are generated (`models.eva.saving`); the patterns are listed
-where that ends without a proof and they are not too many. Where an instance may hold too many tasks for both, patterns
-of few tasks still give solutions, and the reservation prices less the least cost of a packing still give a bound, since
-throughputs are at most 1.
+If there are more than a few feasible patterns, columns are generated (`models.eva.saving`). If this ends without a
+proof, the patterns are listed, up to a limit. An instance may hold too many tasks for both methods. Then patterns of
+few tasks give solutions. The reservation prices less the minimum cost of a packing give a bound, because throughputs
+are at most 1.
 
-The partitioning goes by sifting (Bixby et al., 1992). Its linear program is solved over few columns, to which those of
-positive reduced net are added until there is none. Its value z and an incumbent u leave only columns of reduced net at
-least u - z for a better solution, so the integer program over those proves the optimum over all.
+The set partitioning is solved by sifting (Bixby et al., 1992). The linear program starts with few columns, and columns
+of positive reduced net are added until none is left. Let z be its value and u that of an incumbent. A better solution
+uses only columns of a reduced net of at least u - z, so the integer program over these proves the optimum.
 """
 
 from __future__ import annotations
@@ -38,15 +38,18 @@ from models.eva.saving.parameters import suits
 from models.fine_units import FineUnits, coarse_unit
 from models.highs import LinearModel, OutOfTime, Solved, SolveFailed, Watch, solve_arrays
 
-ROUNDING = 1e-9  # A column whose reduced net is below this share of the largest net need not enter the linear program.
+ROUNDING = 1e-9  # columns enter the linear program if their reduced net exceeds this share of the largest net
 
 
 @dataclass(frozen=True)
 class NetPartition:
     """The set partitioning problem over P columns and N classes.
 
-    `net` (P,), `columns` (P, N) tasks of each class, `count` (N,) tasks to hold, `alone` (N,) the columns of a single
-    task. The nets of a solution, added up, are off by `noise` at most.
+    - `net` (P,): net of each column.
+    - `columns` (P, N): tasks of each class in each column.
+    - `count` (N,): number of tasks of each class.
+    - `alone` (N,): the column of a single task of each class.
+    - `noise`: bound on the rounding error in the value of a solution.
     """
 
     net: FloatArray
@@ -56,11 +59,11 @@ class NetPartition:
     noise: float = 0.0
 
     def value(self, x: FloatArray) -> float:
-        """The net of a solution `x` (P,)."""
+        """Return the value of a solution `x` (P,)."""
         return float(self.net @ x)
 
     def over(self, chosen: IntArray, *, integer: bool) -> LinearModel:
-        """The model over the columns `chosen`."""
+        """Return the model over the columns `chosen`."""
         return LinearModel(
             cost=self.net[chosen],
             matrix=self.columns[chosen].T,
@@ -128,9 +131,10 @@ def _solve(
 def _sift(
     partition: NetPartition, options: Options, clock: Stopwatch, most_entering: int
 ) -> tuple[float, FloatArray, IntArray] | None:
-    """Sifting (Bixby et al., 1992): a bound, reduced nets (P,) and the columns used; `None` where time runs out.
+    """Solve the linear program by sifting (Bixby et al., 1992); return a bound, reduced nets (P,) and its columns.
 
-    The bound is the value of the linear program, or that of the last duals where effort runs out or HiGHS fails.
+    The bound is the value of the linear program. If effort is limited or HiGHS fails, it is that of the last duals.
+    Return `None` if time runs out.
     """
     chosen = partition.alone
     unit = coarse_unit(replace(partition.over(chosen, integer=False), cost=partition.net))
@@ -146,10 +150,10 @@ def _sift(
             duals = program.solve(clock.remaining_s).duals * unit
         except OutOfTime:
             return None
-        except SolveFailed:  # the duals before prove a bound, too
+        except SolveFailed:  # the previous duals still prove a bound
             failed = True
         reduced: FloatArray = partition.net - partition.columns @ duals
-        # A column that is there and gains less than the solver's tolerance would come back for ever.
+        # Without the difference, a present column within the solver's tolerance would enter again and again.
         entering = np.setdiff1d(np.flatnonzero(reduced > scale), chosen)
         if not len(entering) or failed or rounds == options.effort:
             # This bound holds for any duals: no column is used more often than the tasks of its classes allow.
@@ -205,8 +209,8 @@ def _value(solved: Solved) -> float:
     return -math.inf if solved.objective is None else solved.objective
 
 
-LEAST_S = 1e-3  # Seconds that a step has in any case.
-LISTING = 0.4  # The share of the time limit in which patterns may be listed.
+LEAST_S = 1e-3  # smallest time limit of a step in seconds
+LISTING = 0.4  # share of the time limit in which patterns may be listed
 
 
 def solve_net_saving(
@@ -220,8 +224,8 @@ def solve_net_saving(
     """Solve the set partitioning over patterns; the start, or Algorithm 1's, is returned unless a better one is found.
 
     - `arrays`: the instance.
-    - `least_cost`: gives a lower bound on the cost of a packing, USD/h, within so many seconds (`None`: any number);
-      called only where the patterns are too many to list.
+    - `least_cost`: returns a lower bound on the cost of a packing in USD/h, within a time limit in seconds (`None` for
+      no limit); called only if the patterns are too many to list.
     - `options`: limits, gap, threads and seed.
     - `report`: called with each new incumbent and each better bound.
     - `start`: instances to begin from, else those of Algorithm 1.
@@ -248,7 +252,7 @@ def solve_net_saving(
         alone = np.flatnonzero(patterns.on_it.sum(axis=1) == 1)
         alone = alone[np.argsort(patterns.on_it[alone].argmax(axis=1))]
         patterns, net, x, known = _with_start(arrays, patterns, net, alone, start)
-        noise = NOISE * arrays.price_alone if len(net) > len(alone) else 0.0  # The net of a task alone is exactly 0.
+        noise = NOISE * arrays.price_alone if len(net) > len(alone) else 0.0  # the net of a task alone is exactly 0
         partition = NetPartition(net, patterns.on_it, arrays.count, alone, noise)
     unit = float(arrays.price_unit)
     seconds = None if options.time_limit is None else max(building.remaining_s / 2, LEAST_S)
@@ -280,10 +284,10 @@ def solve_net_saving(
 def _with_start(
     arrays: PackingArrays, patterns: Patterns, net: FloatArray, alone: IntArray, start: Sequence[Group]
 ) -> tuple[Patterns, FloatArray, FloatArray, float]:
-    """The patterns and nets, joined by those of the start that are not listed, the start as a solution (P,), its value.
+    """Return the patterns and nets with unlisted ones of the start, the start as a solution (P,), and its value.
 
-    The solution may be worth more: tasks on an instance that does not pay are alone there, those on a dearer one than
-    they need on the cheapest.
+    The value of the solution may exceed that of the start. Tasks of an instance without a positive net are each alone,
+    and tasks on a type that is too expensive are on the cheapest one.
     """
     listed = {row.tobytes(): p for p, row in enumerate(patterns.on_it)}
     used: dict[int, int] = {}
@@ -322,7 +326,7 @@ def _generated(
     building: Stopwatch,
     parameters: EvaExactParameters,
 ) -> Answer:
-    """Solve by column generation, for `solve_net_saving`; `building` has run since the time limit does."""
+    """Solve by column generation, for `solve_net_saving`; `building` measures the time since the start."""
     from models.eva.saving.columns import PackingMaster  # slow to load, for numba
     from models.eva.saving.search import SavingSearch
 
@@ -359,9 +363,10 @@ def _generated(
 
 
 def few_patterns(arrays: PackingArrays, limit: int, clock: Stopwatch | None = None) -> tuple[Patterns, FloatArray]:
-    """Patterns of positive net and of single tasks, those of the fewest tasks alone, and the nets (P,) in price units.
+    """Return patterns of single tasks and of positive net, for a small number of tasks, and the nets (P,).
 
-    As many tasks as a quarter of `limit` feasible patterns of a type allow, and the time of `clock`.
+    The number of tasks rises as long as each type has at most `limit` / 4 feasible patterns, and time is left. Nets are
+    in price units.
     """
     clock = clock or Stopwatch()
     fewer = _listed(arrays, limit, 1, Stopwatch())
@@ -377,16 +382,16 @@ def few_patterns(arrays: PackingArrays, limit: int, clock: Stopwatch | None = No
 def _listed(
     arrays: PackingArrays, limit: int, largest: int | None, clock: Stopwatch
 ) -> tuple[Patterns, FloatArray] | None:
-    """Patterns of at most `largest` tasks, the number of tasks being a further resource.
+    """Return the useful patterns of at most `largest` tasks, with the number of tasks as a further resource.
 
-    `None` where there are more than `limit`, or more than there is time for.
+    Return `None` if a type has more than `limit` feasible patterns, or time runs out.
     """
     from models.eva.pattern_kernels import more_patterns_than  # compiled at first use, which takes seconds
 
     kinds: list[IntArray] = []
     on_it: list[IntArray] = []
     by_price = np.argsort(arrays.price, kind="stable")
-    if largest is None:  # the dearest types hold most: mostly the first of them says that there are too many
+    if largest is None:  # the most expensive types hold most, so usually the first one exceeds the limit
         for k in by_price[::-1]:
             most = np.where(arrays.fits[k], arrays.count, 0)
             if more_patterns_than(limit, arrays.capacity[k], arrays.demand_of_type[k], most):
@@ -405,7 +410,7 @@ def _listed(
     every, kind = np.concatenate(on_it), np.concatenate(kinds)
     if clock.expired:
         return None
-    # Types come by price, so that the first of equal patterns is on the cheapest type.
+    # Types are in order of price, so the first of equal patterns is on the cheapest type.
     _, cheapest = np.unique(every, axis=0, return_index=True)
     every, kind = every[cheapest], kind[cheapest]
     step = max(1, CELLS // arrays.classes**2)
@@ -424,7 +429,7 @@ def _listed(
 
 
 def _ceiling(arrays: PackingArrays, least_cost: float | None) -> float | None:
-    """Reservation prices of all tasks less the least cost: no saving is larger, as no throughput exceeds 1."""
+    """Return the reservation prices of all tasks less the minimum cost, a bound because throughputs are at most 1."""
     return None if least_cost is None else arrays.usd(arrays.price_alone) - least_cost * (1 - NOISE)
 
 
@@ -432,9 +437,9 @@ OUT_OF_INSTANCES = "the limits of instances leave tasks without a place"
 
 
 def saving_patterns(arrays: PackingArrays, limit: int) -> Patterns | None:
-    """All feasible patterns of every type of the data but the empty one, `None` where they are more than `limit`.
+    """Return all nonempty feasible patterns of every type of the data, or `None` if they are more than `limit`.
 
-    Of the offers of a type its first one stands for all.
+    The first offer of a type represents all its offers.
     """
     kinds: list[IntArray] = []
     rows: list[IntArray] = []
@@ -455,11 +460,11 @@ def saving_patterns(arrays: PackingArrays, limit: int) -> Patterns | None:
 def solve_limited_saving(
     arrays: PackingArrays, options: Options, report: Report, start: Solution | None, parameters: EvaExactParameters
 ) -> Answer:
-    """Solve for the net saving: a set partitioning over all patterns, with the number of instances of each offer.
+    """Maximise the net saving with limits of instances: a set partitioning over all patterns, with counts of offers.
 
-    maximise sum_p TNRP(p) x_p - sum_k C_k z_k subject to sum_p a_cp x_p = n_c for each class c, the x of the patterns
-    of a type being as many as the z of its offers k, and sum_k z_k <= m for the offers k of each limit; x and z whole.
-    Raises InputError for too many patterns.
+    maximise sum_p TNRP(p) x_p - sum_k C_k z_k subject to sum_p a_cp x_p = n_c for each class c, and sum_k z_k <= m for
+    the offers k of each limit; x and z integer. For each type, the sum of x over its patterns equals the sum of z over
+    its offers. Raises InputError for too many patterns.
     """
     with Stopwatch(options.time_limit) as building:
         patterns = saving_patterns(arrays, parameters.saving_patterns)
@@ -475,7 +480,7 @@ def solve_limited_saving(
         return None if units is None else units * float(arrays.price_unit)
 
     def proven(bound: float | None) -> float | None:
-        # The worth of tasks and the prices are terms of their own, of which what is saved may be a small difference.
+        # The saving may be a small difference of large terms, the values of tasks and the prices.
         largest = float(arrays.price_alone)
         units = None if bound is None else real_bound(bound + noise, "maximize", largest=largest)
         return usd(min(units, 0.0) if none_pays and units is not None else units)
@@ -508,7 +513,7 @@ def solve_limited_saving(
 
 
 def _none_pays(arrays: PackingArrays, patterns: Patterns) -> bool:
-    """Whether it is beyond doubt that no pattern saves anything, not on the cheapest offer of its type either."""
+    """Return whether it is certain that no pattern has a positive net, even on the cheapest offer of its type."""
     net = arrays.value(patterns.on_it) - arrays.price[patterns.kind]
     largest = NOISE * float((patterns.on_it @ (arrays.reservation_price + arrays.job_price)).max(initial=0))
     if (net > largest).any():
@@ -539,7 +544,7 @@ def _saving_model(arrays: PackingArrays, patterns: Patterns) -> LinearModel:
 
 
 def _as_variables(arrays: PackingArrays, patterns: Patterns, start: Sequence[Group]) -> FloatArray:
-    """A plan as values of the variables."""
+    """Return the variables (P + K,) of a plan `start`."""
     type_of = np.array(arrays.type_of)
     rows = zip(type_of[patterns.kind].tolist(), patterns.on_it, strict=True)
     place = {(kind, row.tobytes()): p for p, (kind, row) in enumerate(rows)}

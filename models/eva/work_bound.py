@@ -1,12 +1,13 @@
-"""A bound on what any policy pays in Eva's cloud: the least cost of all work, over hours of patterns.
+"""A lower bound on the cost of any policy in Eva's cloud: the minimum cost of all work, over hours of patterns.
 
-minimise sum_p C_p x_p subject to sum_p a_lp r_lp x_p >= W_l for each lot l, x >= 0 hours: a pattern p is a type and
-the tasks that run on it, a_lp of lot l, at the throughput r_lp that they leave each other. A lot is the tasks of one
-class whose jobs are about as long, so that a long job is one task and no several at once. Whatever a policy does, an
-instance that is billed holds some pattern at any moment, and a job gains no more than each of its tasks does.
+minimise sum_p C_p x_p subject to sum_p a_lp r_lp x_p >= W_l for each lot l, x >= 0 hours.
 
-Any prices y_l >= 0 of an hour of work prove a bound: if no pattern's work, sum_l y_l a_lp r_lp, is worth more than its
-type costs, sum_l y_l W_l is one. Prices that are too high are scaled down until this holds (Farley, 1990).
+A pattern p is a type with a_lp tasks of each lot l, which run at the throughput r_lp next to each other. A lot has the
+tasks of one class with jobs of similar length, so that several tasks cannot share the work of one long job. Under any
+policy, a billed instance holds some pattern at each point in time, and a job progresses at most as fast as each task.
+
+Any duals y_l >= 0 per hour of work prove the bound sum_l y_l W_l, if the value sum_l y_l a_lp r_lp of every pattern is
+at most the price of its type. Duals that are too large are scaled down until this is true (Farley, 1990).
 """
 
 from __future__ import annotations
@@ -29,22 +30,24 @@ from models.eva.saving.kernels import Tasks, search
 from models.eva.saving.pricing import MOST_DECAY, ROUNDING
 from models.highs import LinearModel
 
-GIVEN_UP = Fraction(1, 10**8)  # Share of the bound: a run ends a job when 1e-9 of its work is left, and adds up floats.
+GIVEN_UP = Fraction(1, 10**8)  # margin as a share: a run ends a job at 1e-9 of its work, and sums floats
 
 
 @dataclass(frozen=True)
 class WorkBoundParameters:
-    """The constants of the bound; none changes what is proven, only how near it comes and how long it takes.
+    """The constants of the bound. They change its quality and time, never its validity.
 
-    - `gap`: relative distance to the optimum of the linear program at which it ends.
-    - `excess`: what a pattern must be worth above its price, as a share, to become a column in the first rounds.
-    - `narrowing`: factor by which that falls where no pattern is worth as much.
-    - `share`, `found`: a search keeps patterns of this share of the best excess, and so many at most.
-    - `nodes`, `growth`, `most_nodes`: patterns that a search looks at; more where nothing is found, up to the most.
-    - `all_nodes`: patterns looked at in all after which no round begins.
+    - `gap`: relative distance to the optimum of the linear program at which the search ends.
+    - `excess`: smallest value of a new column above its price in the first rounds, as a share of the price.
+    - `narrowing`: divisor of this excess if no pattern reaches it.
+    - `share`: smallest excess of the patterns that a search keeps, as a share of the best.
+    - `found`: most patterns that a search keeps.
+    - `nodes`: node limit of a search.
+    - `growth`, `most_nodes`: factor on this limit if no pattern is found, and its largest value.
+    - `all_nodes`: nodes of all searches after which no round begins.
     - `rounds`: most rounds of pricing.
-    - `most_tasks`: tasks that an instance may hold at most, or else there is no search.
-    - `alike`: share of the longest job of a lot that the others have at least.
+    - `most_tasks`: most tasks on one instance; if an instance may hold more, there is no search.
+    - `alike`: smallest length of a job in a lot, as a share of the longest.
     """
 
     gap: float = 5e-4
@@ -63,7 +66,13 @@ class WorkBoundParameters:
 
 @dataclass(frozen=True)
 class Lots:
-    """The tasks in L lots: `kin` (L,) the class of each, `hours` (L,) of work, `tasks` (L,), and `jobs` by id."""
+    """The tasks in L lots.
+
+    - `kin` (L,): class of each lot.
+    - `hours` (L,): hours of work of its tasks.
+    - `tasks` (L,): number of its tasks.
+    - `jobs`: ids of its jobs.
+    """
 
     kin: IntArray
     hours: FloatArray
@@ -73,7 +82,7 @@ class Lots:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Hours for which an instance of the type `kind` runs `tasks` (L,) of each lot."""
+    """The `hours` in which an instance of the type `kind` runs `tasks` (L,) of each lot."""
 
     kind: int
     tasks: IntArray
@@ -82,11 +91,14 @@ class Stretch:
 
 @dataclass(frozen=True)
 class WorkBound:
-    """What was proven: no policy pays less than `usd`.
+    """A proved bound: every policy costs at least `usd`.
 
-    `prices` (L,) are what an hour of work of each of the `lots` is worth, USD: no pattern's work is worth more than its
-    type costs. `relaxed`: value of the linear program over the patterns looked at, which the bound on these lots cannot
-    exceed; `None` where none was solved. `rounds` of pricing. `plan`: the hours of each pattern in its solution.
+    - `lots`: the tasks in lots.
+    - `prices` (L,): duals per hour of work of each lot, in USD. No pattern has a value above the price of its type.
+    - `relaxed`: value of the linear program over the known patterns, an upper limit on this bound; `None` if not
+      solved.
+    - `rounds`: rounds of pricing.
+    - `plan`: the hours of each pattern in the solution of the linear program.
     """
 
     usd: float
@@ -98,7 +110,7 @@ class WorkBound:
 
 
 def work_bound(data: EvaCloud, parameters: WorkBoundParameters = WorkBoundParameters()) -> WorkBound:
-    """The bound by column generation, or that of the scarcest resource where it is better."""
+    """Return the bound by column generation, or that of a single resource if it is better."""
     arrays = cloud_arrays(data)
     lots = lots_of(data, arrays, parameters.alike)
     prices = max((y[lots.kin] for y in _resource_prices(arrays)), key=lambda y: float(y @ lots.hours))
@@ -110,10 +122,11 @@ def work_bound(data: EvaCloud, parameters: WorkBoundParameters = WorkBoundParame
 
 
 def lots_of(data: EvaCloud, arrays: CloudArrays, alike: float) -> Lots:
-    """The tasks of each class from the longest job on, a new lot wherever one is shorter than that share of the first.
+    """Divide the tasks of each class into lots, from the longest job on.
 
-    Every task has the work of its job. What is no longer than the hours of the class over the most of its tasks that
-    are on one instance is one lot: wherever several are at once, there are others to take turns with.
+    A new lot begins at a job that is shorter than the share `alike` of the lot's first job. Every task has the work of
+    its job. Let h be the hours of the class, divided by the most of its tasks on one instance. Jobs of at most h hours
+    form one lot, because several tasks at once can alternate with others.
     """
     place = {c.name: i for i, c in enumerate(data.classes)}
     most = np.zeros(len(data.classes), dtype=np.int64)
@@ -142,7 +155,7 @@ def lots_of(data: EvaCloud, arrays: CloudArrays, alike: float) -> Lots:
 
 
 class WorkGeneration:
-    """Column generation from every task alone on, until the bound is near the linear program's value."""
+    """Column generation that starts from every task alone, until the bound is near the linear program's value."""
 
     def __init__(self, pricing: WorkPricing, arrays: CloudArrays, best: WorkBound) -> None:
         self.pricing, self.arrays, self.best = pricing, arrays, best
@@ -154,7 +167,7 @@ class WorkGeneration:
         self.excess, self.nodes, self.rounds = pricing.parameters.excess, pricing.parameters.nodes, 0
 
     def run(self) -> WorkBound:
-        """The best bound that was found."""
+        """Generate columns and return the best bound."""
         loop = ColumnGeneration(self)
         loop.run()
         last = loop.relaxed
@@ -203,7 +216,7 @@ class WorkGeneration:
 
 
 class WorkPricing:
-    """Searches for patterns whose work is worth more than their type costs."""
+    """A search for patterns with a value of work above the price of their type."""
 
     def __init__(self, arrays: CloudArrays, lots: Lots, pair: FloatArray, parameters: WorkBoundParameters) -> None:
         self.parameters, self.looked_at = parameters, 0
@@ -216,16 +229,16 @@ class WorkPricing:
         self.most_tasks = max((self._most_tasks(k) for k in self._kinds), default=0)
 
     def rates(self, pattern: IntArray) -> FloatArray:
-        """Throughput (L,) of a task of each lot in a pattern (L,); meaningless where there is none."""
+        """Return the throughput (L,) of a task of each lot in a pattern (L,); 0 for a lot without tasks."""
         found, there = np.zeros(len(pattern)), np.flatnonzero(pattern)
         for lot in there:
             found[lot] = np.prod(self._pair[lot, there] ** (pattern[there] - (there == lot)))
         return found
 
     def searched(self, prices: FloatArray, excess: float, nodes: int) -> Iterator[tuple[int, list[IntArray], float]]:
-        """For each type some of the patterns whose work is worth `excess` more than its price, as a share.
+        """Yield for each type some patterns with a value above (1 + `excess`) times its price, and a bound.
 
-        The last of each is a bound on what any pattern is worth above the price, in USD.
+        The bound, in USD, limits the value of any pattern of the type above the price.
         """
         arrays, p = self._arrays, self.parameters
         for kind in self._kinds:
@@ -252,19 +265,19 @@ class WorkPricing:
                 pattern = np.zeros(len(prices), dtype=np.int64)
                 pattern[lots] = row
                 patterns.append(pattern)
-            # A worth is a sum of products of 256 factors at most: off by less than 2^13 roundings of its terms.
+            # A value is a sum of products of at most 256 factors, so it errs by less than 2^13 roundings of its terms.
             noise = ROUNDING * (price + p.most_tasks * float(prices[lots].max()))
             yield kind, patterns, max(limit, float(nets.max(initial=0.0)), 0.0) + noise
 
     def _most_tasks(self, kind: int) -> int:
-        """A bound on the tasks that an instance of a type holds."""
+        """Return a bound on the number of tasks that an instance of a type holds."""
         least = self._demand[kind][self._fits[kind]].min(axis=0).tolist()
         room = [q // d for q, d in zip(self._arrays.capacity[kind].tolist(), least, strict=True) if d]
         return int(min([sum(self._tasks[self._fits[kind]].tolist()), *room]))
 
 
 def _dearer(kin: IntArray) -> IntArray:
-    """For lots from the dearest on the one before it of the same class, -1 for none: that is used up first."""
+    """Return for each lot, in order of falling value, the previous lot of its class, or -1; that is used up first."""
     last = dict[int, int]()
     found = []
     for i, c in enumerate(kin.tolist()):
@@ -274,9 +287,9 @@ def _dearer(kin: IntArray) -> IntArray:
 
 
 def _resource_prices(arrays: CloudArrays) -> Iterator[FloatArray]:
-    """For each resource, prices of an hour of work: its share of the resource, on the type where that is cheapest.
+    """Yield for each resource the duals of an hour of work: the minimum over types of the price of its share.
 
-    Tasks that fit together take shares that add up to 1 at most, and no task runs at more than full speed.
+    The shares of tasks that fit together add up to at most 1, and no task runs faster than at full speed.
     """
     fits = (arrays.demand <= arrays.capacity[:, None, :]).all(axis=2)
     for r in range(arrays.capacity.shape[1]):
@@ -285,6 +298,6 @@ def _resource_prices(arrays: CloudArrays) -> Iterator[FloatArray]:
 
 
 def _proven(prices: FloatArray, hours: FloatArray, scale: Fraction) -> float:
-    """What prices prove, scaled, in rational numbers, rounded down: USD."""
+    """Return the bound of scaled duals in USD, computed in rational numbers and rounded down."""
     worth = sum((Fraction(float(y)) * Fraction(float(w)) for y, w in zip(prices, hours, strict=True)), Fraction(0))
     return max(0.0, math.nextafter(float(worth * scale * (1 - GIVEN_UP)), -math.inf))

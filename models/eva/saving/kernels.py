@@ -14,13 +14,16 @@ Float = NDArray[np.float64]
 
 
 class Tasks(NamedTuple):
-    """The n classes that a search may take, in the order in which it takes them, on a type of R resources.
+    """The n classes of a search, in the order of the search, on a type of R resources.
 
-    - `demand` (n, R), `capacity` (R,), `most` (n,): whole amounts, and most tasks of a class.
+    - `demand` (n, R), `capacity` (R,): integer amounts.
+    - `most` (n,): most tasks of each class.
     - `fixed`, `scaled` (n,): a task at throughput t adds fixed + t * scaled to the net.
-    - `pair` (n, n): throughput of a task beside one other; `decay` (n, n): -ln of that, cut off where it is large.
+    - `pair` (n, n): throughput of a task co-located with one other task.
+    - `decay` (n, n): -ln of this throughput, with an upper limit.
     - `price`: price of the type.
-    - `after` (n,): a class that has to be used up before this one, as it is worth more and nothing else; -1 for none.
+    - `after` (n,): a class that must be used up before this one, because it only differs by a larger value; -1 for
+      none.
     """
 
     demand: Int
@@ -36,9 +39,12 @@ class Tasks(NamedTuple):
 
 @compiled
 def knapsack(gain: Float, need: Int, room: float, copies: Int, first: int, spent: Float) -> float:
-    """The fractional knapsack over the classes from `first` on: most gain within `room` of one resource.
+    """Return the value of the fractional knapsack over the classes from `first` on, for one resource.
 
-    `spent` (n,) is room for the gain per need, of which the largest is taken again and again.
+    - `gain`, `need` (n,): gain and demand of a task of each class.
+    - `room`: capacity.
+    - `copies` (n,): most tasks of each class.
+    - `spent` (n,): working memory for the gain per demand.
     """
     total, n = 0.0, len(gain)
     for c in range(first, n):
@@ -76,15 +82,18 @@ def _bound(
     threshold: float,
     room: tuple[Float, Int, Float, Int],
 ) -> float:
-    """A bound on the net of what tasks of the classes from `first` on can make of a pattern; stops under `threshold`.
+    """Return a bound on the net of a pattern after adding tasks of the classes from `first` on.
 
-    - `net`: net of the pattern as it is.
-    - `free` (R,), `used` (n,): capacity left, and tasks of each class taken.
-    - `members`, `rate`, `number`: the tasks of the pattern and their throughputs.
+    - `net`: present net of the pattern.
+    - `free` (R,), `used` (n,): free capacity, and tasks of each class in the pattern.
+    - `members`, `rate`, `number`: the tasks of the pattern, their throughputs, and their number.
     - `outside` (n,): throughput of one more task of each class.
+    - `threshold`: a bound up to this is not improved further.
+    - `room`: working memory.
 
-    A newcomer gains no more than beside the present tasks alone. What a present task loses is 1 - exp(-x) of its
-    worth, with x the decays of the newcomers added up: concave in x, so no less than the chord up to the greatest x.
+    A new task adds at most its value next to the present tasks alone. A present task loses the share 1 - exp(-x) of its
+    value, with x the sum of the decays of the new tasks. This share is concave in x, so it is at least the chord from 0
+    to the largest x.
     """
     n, resources = t.demand.shape
     gain, copies, spent, ones = room
@@ -130,14 +139,14 @@ def _bound(
 def search(
     t: Tasks, threshold: float, share: float, most_found: int, most_nodes: int
 ) -> tuple[int, NDArray[np.int16], Float, float, int]:
-    """Patterns of net above `threshold`, by branch and bound: classes in order, one task after another.
+    """Find patterns of net above `threshold` by branch and bound over the tasks, class by class.
 
     - `share`: the threshold rises to this share of the best net found; 0 finds every pattern above it.
-    - `most_found`: so many patterns end the search, or are overwritten where the threshold rises.
-    - `most_nodes`: so many patterns looked at end the search.
+    - `most_found`: limit on the patterns. It ends the search if `share` is 0; otherwise the worst one is replaced.
+    - `most_nodes`: node limit of the search.
 
-    Returns the number of patterns found, the patterns (n each), their nets, a bound on the net of every pattern that
-    is not among them, and the number of nodes.
+    Returns the number of patterns found, the patterns (n each), their nets, a bound on the net of every other pattern,
+    and the number of nodes.
     """
     n, resources = t.demand.shape
     depth_most = 1
@@ -241,10 +250,12 @@ def search_in_order(
     most_found: int,
     most_nodes: int,
 ) -> tuple[int, NDArray[np.int16], Float, float, int]:
-    """The search over some classes in an order, of which one of equal `kin` comes after the one before it.
+    """Run `search` over some classes in an order; among classes of equal `kin`, each must be used up before the next.
 
-    - `order` (m,): classes; `fixed` (n,): see `Tasks`.
+    - `order` (m,): the classes.
+    - `fixed` (n,), `price`: see `Tasks`.
     - `every`: demand, capacity, most, scaled, pair, decay as in `Tasks`, and `kin` (n,), for all n classes.
+    - `threshold`, `share`, `most_found`, `most_nodes`: see `search`.
     """
     demand, capacity, most, scaled, pair, decay, kin = every
     m = len(order)
@@ -262,16 +273,20 @@ def search_in_order(
     return search(tasks, threshold, share, most_found, most_nodes)
 
 
-WHOLE = 2**40  # The surrogate's room, of which a resource has a share; sums of these are exact.
+WHOLE = 2**40  # approximate capacity of the surrogate, of which a resource has a share; its sums are exact
 HALVINGS = 12
 
 
 @compiled
 def with_surrogate(demand: Int, capacity: Int, most: Int, gain: Float) -> tuple[Int, Int]:
-    """Demands and room with one more resource, a sum of all others in whole multiples (Glover, 1968).
+    """Return demands and capacities with one more resource: a sum of all others with integer weights (Glover, 1968).
 
-    Whatever fits each resource fits the sum, so any multiples do; those taken make the fractional knapsack least. In
-    one resource after the other a ternary search looks for its best share beside those before it.
+    A pattern that fits each resource fits the sum, so any weights are valid. The function looks for weights that
+    minimise the fractional knapsack. For one resource after another, a ternary search finds its best share relative to
+    the earlier resources.
+
+    - `demand` (n, R), `capacity` (R,), `most` (n,): see `Tasks`.
+    - `gain` (n,): gain of a task of each class.
     """
     n, resources = demand.shape
     multiple, other = np.zeros(resources, dtype=np.int64), np.zeros(resources, dtype=np.int64)
@@ -308,7 +323,7 @@ def with_surrogate(demand: Int, capacity: Int, most: Int, gain: Float) -> tuple[
 
 @compiled
 def _mixed(share: Float, at: int, own: float, capacity: Int, multiple: Int) -> None:
-    """Set the whole multiples of resources whose shares of the room are `share`, less what `at` has for its own."""
+    """Set the integer weights `multiple` (R,): resource `at` gets the share `own`, the others the rest by `share`."""
     rest = share.sum() - share[at]
     for r in range(len(share)):
         part = own if r == at else (share[r] * (1.0 - own) / rest if rest > 0.0 else 0.0)
@@ -317,7 +332,7 @@ def _mixed(share: Float, at: int, own: float, capacity: Int, multiple: Int) -> N
 
 @compiled
 def _summed(demand: Int, capacity: Int, most: Int, gain: Float, multiple: Int, spent: Float) -> float:
-    """The fractional knapsack over the sum of resources in these multiples."""
+    """Return the value of the fractional knapsack over the sum of resources with weights `multiple` (R,)."""
     n, resources = demand.shape
     need, room = np.zeros(n, dtype=np.int64), 0
     for r in range(resources):
@@ -328,7 +343,7 @@ def _summed(demand: Int, capacity: Int, most: Int, gain: Float, multiple: Int, s
 
 @compiled
 def values(on_it: Int, fixed: Float, scaled: Float, pair: Float) -> Float:
-    """What the tasks `on_it` (P, N) of patterns are worth together, (P,): fixed + throughput * scaled for each."""
+    """Return the value (P,) of the tasks `on_it` (P, N) of patterns: the sum of fixed + throughput * scaled."""
     found = np.zeros(len(on_it))
     there = np.empty(on_it.shape[1], dtype=np.int64)
     for p in range(len(on_it)):
@@ -349,9 +364,10 @@ def values(on_it: Int, fixed: Float, scaled: Float, pair: Float) -> Float:
 
 @compiled
 def first_that_holds(on_it: Int, kinds: Int, demand: Int, capacity: Int, fits: NDArray[np.bool_]) -> Int:
-    """The first of some types that holds the tasks `on_it` (P, N) of each pattern, (P,), or -1.
+    """Return for each pattern (P,) the first of the types `kinds` that holds its tasks `on_it` (P, N), or -1.
 
-    `demand` (K, N, R), `capacity` (K, R), `fits` (K, N) of all types.
+    - `demand` (K, N, R), `capacity` (K, R): demands and capacities for all types.
+    - `fits` (K, N): whether a task of a class fits on a type.
     """
     patterns, n = on_it.shape
     found = np.full(patterns, -1, dtype=np.int64)
