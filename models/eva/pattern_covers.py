@@ -1,7 +1,8 @@
-"""A cover that a multiset of instance types is short of, by what patterns can hold, where totals do not refute it.
+"""Inequalities that exclude an infeasible instance mix by its patterns, if the surrogate inequalities do not.
 
-Column generation over the types of the multiset, for values of the tasks of which all instances together cannot hold
-enough. A type whose best pattern is too long a search counts by the totals of its room.
+Column generation over the types of the mix finds values of the tasks. At these values, the best patterns of all
+instances have a smaller total value than all tasks. If the best pattern of a type takes too long to find, the surrogate
+inequality bounds its value.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from instances.proofs.eva.certificate import STEPS_OF_PATTERN, Packing, WrittenC
 from instances.proofs.eva.multisets import LARGEST_TOTAL
 from models.highs import LinearModel, solve_arrays
 
-SCALE = 1 << 20  # the largest value of a task, before the weights of types need it finer
+SCALE = 1 << 20  # largest value of a task, before a finer scale for the weights of types
 ROUNDS = 150
-STEPS = STEPS_OF_PATTERN // 10  # of a search; a type that needs more counts by totals
-SHORT = 1e-9  # share of all tasks that may be left over where the linear program packs them
+STEPS = STEPS_OF_PATTERN // 10  # step limit of a search; beyond it, the surrogate inequality bounds the type
+SHORT = 1e-9  # a smaller unassigned share of all tasks is a rounding error
 
 
 def pattern_cover(
@@ -33,10 +34,13 @@ def pattern_cover(
     entries: int,
     clock: Stopwatch,
 ) -> WrittenCover | None:
-    """A cover that instances of each type in this `number` (K,) do not meet; `None` where none is found.
+    """Return an inequality that an instance mix violates, or `None` if none is found.
 
-    - `rooms`, `placed`: the types (M,) and tasks (M, N) of a packing of some tasks into them, to begin from.
-    - `entries`: of the table of the cover.
+    - `packing`, `arrays`: the problem as a certificate states it, and the instance.
+    - `number` (K,): instances of each type in the mix.
+    - `rooms` (M,), `placed` (M, N): type and tasks of each instance in a packing of some tasks; the first patterns.
+    - `entries`: approximate number of entries in the table of the inequality.
+    - `clock`: limits the time.
     """
     search = _Refutation(packing, arrays, number)
     for k, row in zip(rooms.tolist(), placed, strict=True):
@@ -54,7 +58,7 @@ def pattern_cover(
 
 
 class _Refutation:
-    """The linear program that packs most into a multiset: patterns of some types, shares of tasks on the others."""
+    """The linear program that packs as much as possible into a mix, by patterns or by fractions of tasks per type."""
 
     def __init__(self, packing: Packing, arrays: PackingArrays, number: IntArray) -> None:
         self.packing, self.arrays, self.number = packing, arrays, number
@@ -66,13 +70,13 @@ class _Refutation:
         self.size = (least / np.maximum(1, arrays.count @ least)).sum(axis=1)
 
     def add(self, kind: int, pattern: IntArray) -> bool:
-        """Add a pattern; whether it is new."""
+        """Add a pattern; return whether it is new."""
         known = len(self.columns)
         self.columns[kind, pattern.tobytes()] = pattern
         return len(self.columns) > known
 
     def duals(self) -> FloatArray | None:
-        """What a task of each class is worth; `None` where all are packed."""
+        """Solve the linear program; return the value (N,) of a task of each class, `None` if all tasks are packed."""
         n, count = self.arrays.classes, self.arrays.count.astype(float)
         patterned = [k for k in self.kinds if k not in self.linear]
         columns = [(patterned.index(k), p) for (k, _), p in self.columns.items() if k not in self.linear]
@@ -102,7 +106,7 @@ class _Refutation:
         return np.maximum(0.0, solved.duals[:n])
 
     def priced(self, duals: FloatArray) -> tuple[WrittenCover | None, bool]:
-        """The cover of duals, where the multiset is short of it, and whether there is something new in the program."""
+        """Return the inequality of duals (N,), if the mix violates it, and whether the linear program has changed."""
         value = [int(y) for y in np.floor(duals / duals.max() * SCALE)]
         tasks, more, worth = self._by_entry(value), False, dict[int, int]()
         for k in self.kinds:
@@ -136,7 +140,7 @@ class _Refutation:
     def _short(
         self, tasks: Sequence[int], fine: int, weights: Mapping[int, Sequence[int]], worth: Mapping[int, int]
     ) -> bool:
-        """Whether the multiset seems to be short of what the tasks count."""
+        """Return whether the best patterns of the mix have a smaller total value than all tasks."""
         room = self.packing.totals.room
         linear = {k: sum(w * q for w, q in zip(of_it, room[k], strict=True)) for k, of_it in weights.items()}
         held = sum(int(self.number[k]) * (linear[k] if k in linear else fine * worth[k]) for k in self.kinds)
@@ -150,7 +154,10 @@ class _Refutation:
         return found
 
     def _weights(self, kind: int, value: Sequence[int], fine: int) -> tuple[int, ...]:
-        """Weights under which every task takes as much of a type as it counts, and a full room as little as can be."""
+        """Return weights (R,) that minimise the weighted capacity of a type.
+
+        The weighted demand of every task is at least its value.
+        """
         task = np.flatnonzero(self.arrays.fits[kind])
         room = np.maximum(1.0, self.room[kind])
         needs, counts = self.arrays.demand_of_type[kind][task] / room, np.array(value, dtype=float)[task]

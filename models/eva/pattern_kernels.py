@@ -1,4 +1,4 @@
-"""Compiled loops (numba): the maximal patterns of a type, their worth, and the ways to split a pattern in two."""
+"""Compiled loops (numba): the maximal patterns of a type, their values, and the test for dominated patterns."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ BLOCK = 1024
 def maximal_patterns(
     capacity: IntArray, demand: IntArray, most: IntArray, order: IntArray, limit: int, steps: int, kept_as: IntArray
 ) -> tuple[bool, IntArray]:  # pragma: no cover - compiled
-    """All maximal patterns (N, P) by depth-first search, and whether the search ended within its limits.
+    """Find all maximal patterns by depth-first search; return whether the search ended, and the patterns (N, P).
 
-    - `capacity` (R,), `demand` (N, R): of the type; `most` (N,): most tasks of a class, 0 where none fits.
-    - `order` (N,): the classes in the order in which the search takes them.
+    - `capacity` (R,), `demand` (N, R): capacity of the type, and demand of a task of each class.
+    - `most` (N,): most tasks of each class, 0 if the class does not fit.
+    - `order` (N,): the classes in the order of the search.
     - `limit`: most patterns.
     - `steps`: most steps of the search.
-    - `kept_as` (N, 0): an array of the kind of number by which patterns are kept.
+    - `kept_as` (N, 0): an empty array with the data type of the patterns.
 
-    A branch that leaves a class out is cut where all that may still follow would leave room for the class.
+    A branch with fewer tasks of a class is cut if all later tasks together leave enough capacity for one more.
     """
     classes, resources = demand.shape
     demand, most = demand[order], most[order]
-    rest = np.zeros((classes + 1, resources), dtype=np.int64)  # demand of all tasks of the classes from here on
+    rest = np.zeros((classes + 1, resources), dtype=np.int64)  # demand of all tasks of the classes from this one on
     for c in range(classes - 1, -1, -1):
         for r in range(resources):
             rest[c, r] = rest[c + 1, r] + most[c] * demand[c, r]
@@ -76,7 +77,7 @@ def maximal_patterns(
             at -= 1
             down = False
             continue
-        # Back at class `at`: one task less, if what follows can fill the room that it leaves.
+        # Back at class `at`: remove one task, if the later classes can use the freed capacity.
         if pattern[at] == 0:
             at -= 1
             continue
@@ -99,9 +100,12 @@ def maximal_patterns(
 def more_patterns_than(
     limit: int, capacity: IntArray, demand: IntArray, most: IntArray
 ) -> bool:  # pragma: no cover - compiled
-    """Whether more than `limit` patterns fit in `capacity` (R,), at most `most` (N,) tasks of a class.
+    """Return whether more than `limit` patterns fit in `capacity` (R,).
 
-    `demand` is (N, R). The patterns are counted by depth-first search, those of the last class all at once.
+    A depth-first search counts the patterns, and counts all numbers of tasks of the last class at once.
+
+    - `demand` (N, R): demand of a task of each class.
+    - `most` (N,): most tasks of each class.
     """
     classes, resources = demand.shape
     left = np.zeros((classes + 1, resources), dtype=np.int64)
@@ -140,9 +144,10 @@ def more_patterns_than(
 def worth_of(
     held: IntArray, value: FloatArray, begin: int, end: int, worth: FloatArray
 ) -> None:  # pragma: no cover - compiled
-    """Put the worth of the patterns `held` (N, P) from `begin` to `end` into `worth` (P,), at values (N,) of a task.
+    """Write the values of the patterns `held` (N, P) from `begin` to `end` into `worth` (P,).
 
-    Whole numbers below 2^52 stay whole in floating point. Patterns go block by block, so that sums stay in the cache.
+    A task of each class has the `value` (N,). Integers below 2^52 are exact in floating point. Patterns are processed
+    in blocks, so that the sums stay in the cache.
     """
     for first in range(begin, end, BLOCK):
         last = min(end, first + BLOCK)
@@ -160,10 +165,10 @@ def worth_of(
 def best_places(
     worth: FloatArray, begin: int, end: int, target: float, limit: int, state: NDArray[np.int8], left_out: int
 ) -> tuple[float, IntArray]:  # pragma: no cover - compiled
-    """The most worth from `begin` to `end`, and the best places of those worth more than the target.
+    """Return the largest value from `begin` to `end`, and the indices of the best patterns above the target.
 
-    At most `limit` places, the best first, and of equals the first. Places of state `left_out` count for the most worth
-    alone.
+    There are at most `limit` indices, the best first, and among equals the first. Patterns of the state `left_out`
+    count for the largest value only.
     """
     most, number = worth[begin], 0
     places = np.zeros(limit, dtype=np.int64)
@@ -187,7 +192,7 @@ def best_places(
 def cheapest_price(
     load: IntArray, family: IntArray, capacity: IntArray, price: IntArray, upto: int
 ) -> int:  # pragma: no cover - compiled
-    """The least price, of `price` (K,) in rising order, of the first `upto` types to hold `load` (F, R); -1 if none."""
+    """Return the lowest price of the first `upto` types that hold `load` (F, R), or -1; `price` (K,) is sorted."""
     for k in range(upto):
         holds = True
         for r in range(capacity.shape[1]):
@@ -210,10 +215,14 @@ def replaceable(
     cheaper: int,
     splits: int,
 ) -> IntArray:  # pragma: no cover - compiled
-    """Whether (P,) one instance of the first `kind` types holds a pattern, or two of the first `cheaper` at its price.
+    """Return which patterns (P,) of type `kind` are dominated, as 0 or 1.
 
-    Types are in rising order of price. `family` (K,), `demand` (F, N, R), `capacity` (K, R), `price` (K,). Of the ways
-    to split a pattern in two at most `splits` are looked at.
+    A pattern is dominated if one of the first `kind` types holds it, or two instances of the first `cheaper` types at
+    no higher price. Types are in increasing order of price.
+
+    - `patterns` (P, N): the patterns.
+    - `family` (K,), `demand` (F, N, R), `capacity` (K, R), `price` (K,): the types and the demands.
+    - `splits`: most splits of a pattern in two that are tested.
     """
     found = np.zeros(len(patterns), dtype=np.int64)
     families, classes, resources = demand.shape
@@ -240,7 +249,7 @@ def replaceable(
         if cheaper == 0:
             continue
         for _ in range(splits):
-            # The next part in the order of a counter whose digits run to the numbers of tasks.
+            # The next part, in the order of a counter whose digits run up to the numbers of tasks.
             i = 0
             while i < many:
                 c = used[i]

@@ -1,9 +1,10 @@
-"""The saving of section 4.4 with every job at its true speed, that of its slowest task: exact, for small instances.
+"""The saving of section 4.4 with every job at its true speed, that of its slowest task; exact for small instances.
 
-The paper charges a job once for every task that is slowed down. Here t_j is the speed of job j, and over patterns p
+The paper subtracts the loss of a job for every task that is slowed down. Here t_j is the speed of job j. Over patterns
+p,
 
-maximise sum_j RP_j t_j - sum_p C_p x_p subject to sum_p a_kp x_p = n_k for every entry k of tasks, x whole, and
-t_j <= r_jp wherever x_p >= 1 and pattern p holds tasks of job j, which run there at r_jp or faster.
+maximise sum_j RP_j t_j - sum_p C_p x_p subject to sum_p a_kp x_p = n_k for every entry k of tasks, x integer, and
+t_j <= r_jp if x_p >= 1 and pattern p holds tasks of job j, which run there at r_jp or faster.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from models.highs import LinearModel, solve_arrays
 
 MOST_PATTERNS = 20_000
 On = tuple[int, ...]
-"""Tasks of each entry on an instance."""
+"""The number of tasks of each entry on an instance."""
 
 
 @dataclass(frozen=True)
 class TrueSaving:
-    """Instances, their saving with jobs at their true speeds, and a bound on any such saving, USD/h."""
+    """Instances, their saving with jobs at their true speeds, and a bound on the maximum of this saving, in USD/h."""
 
     solution: Solution
     saving: float
@@ -61,11 +62,11 @@ class _Tasks:
         self.pair = [[known.get((own, other), throughput.default) for other in names] for own in names]
 
     def rate(self, entry: int, on_it: On) -> float:
-        """Throughput of a task of an entry beside the others."""
+        """Return the throughput of a task of an entry next to the other tasks `on_it`."""
         return prod(self.pair[entry][other] ** (k - (other == entry)) for other, k in enumerate(on_it) if k)
 
     def patterns(self) -> Iterator[tuple[int, On]]:
-        """All sets of tasks that fit on a type, each with the cheapest that holds it; InputError for too many."""
+        """Yield all patterns, each with the cheapest type that holds it. Raises InputError for too many patterns."""
         names = self.data.resources
         capacity = [[steps(kind.capacity[r]) for r in names] for kind in self.kinds]
         need = [
@@ -95,7 +96,7 @@ class _Tasks:
 
 
 def true_saving(data: EvaPacking, solution: Solution) -> float:
-    """What a solution saves with every job at the speed of its slowest task, USD/h."""
+    """Return the saving of a solution with every job at the speed of its slowest task, in USD/h."""
     tasks = _Tasks(data)
     place = {task.key: i for i, task in enumerate(data.tasks)}
     price = {kind.name: kind.usd_per_hour for kind in data.instance_types}
@@ -118,7 +119,7 @@ def true_saving(data: EvaPacking, solution: Solution) -> float:
 
 
 def most_true_saving(data: EvaPacking, options: Options = Options()) -> TrueSaving:
-    """The most that can be saved with jobs at their true speeds. Raises InputError for too many patterns."""
+    """Maximise the saving with jobs at their true speeds. Raises InputError for too many patterns."""
     tasks = _Tasks(data)
     patterns = list(tasks.patterns())
     worth = _worth_of_jobs(tasks)
@@ -158,7 +159,7 @@ def most_true_saving(data: EvaPacking, options: Options = Options()) -> TrueSavi
         integer=[*([True] * (2 * n)), *([False] * m)],
         sense="maximize",
     )
-    fine = FineUnits.of(model)  # prices may be so small that HiGHS takes them for nothing
+    fine = FineUnits.of(model)  # HiGHS may treat small prices as 0
     solved = fine.told(solve_arrays(fine.model, options))
     if solved.x is None:
         raise InputError(f"true speeds: {solved.reason or solved.termination}")
@@ -177,7 +178,7 @@ def most_true_saving(data: EvaPacking, options: Options = Options()) -> TrueSavi
 
 
 def _slowed(tasks: _Tasks, on_it: On) -> dict[str, float]:
-    """The jobs of several tasks that a pattern slows down, and to what."""
+    """Return the jobs of several tasks that a pattern slows down, with their throughputs."""
     found: dict[str, float] = {}
     for entry, k in enumerate(on_it):
         job = tasks.jobs[entry]
@@ -187,7 +188,7 @@ def _slowed(tasks: _Tasks, on_it: On) -> dict[str, float]:
 
 
 def _worth_of_jobs(tasks: _Tasks) -> Mapping[str, float]:
-    """Reservation prices of the tasks of each job of several, added up, USD/h."""
+    """Return the sum of the reservation prices of each job with several tasks, in USD/h."""
     found: dict[str, float] = {}
     for task, job, price in zip(tasks.data.tasks, tasks.jobs, tasks.price, strict=True):
         if job is not None:

@@ -11,22 +11,22 @@ from numpy.typing import NDArray
 from instances.arrays import IntArray
 from instances.compiled import compiled
 
-BITS = 29  # The most value has so many bits, and rounding adds one at most: 32-bit integers hold it.
+BITS = 29  # bits of the maximum value; rounding adds at most one bit, so 32-bit integers hold it
 
 
 @compiled
 def fill_table(
     size: IntArray, value: NDArray[np.int32], rows: IntArray, last: int, taken: NDArray[np.uint8]
 ) -> NDArray[np.int32]:  # pragma: no cover - compiled
-    """Compute the most value at each capacity, where each of B items is used once or not at all.
+    """Compute the maximum value at each capacity, if each of B items is used at most once.
 
-    A capacity has a row, for the capacities of all axes but the last, and a place on the last axis. The indices are
-    unsigned, because the compiler vectorises only such loops.
+    A capacity has a row, for all axes but the last, and an index on the last axis. The indices are unsigned, because
+    the compiler vectorises only such loops.
 
     - `size` (B, d): size of each item on each axis; `value` (B,): its value.
-    - `rows` (rows, d - 1): the capacities that a row stands for.
+    - `rows` (rows, d - 1): the capacities of each row.
     - `last`: number of capacities on the last axis.
-    - `taken` (ceil(B / 8), rows * last): bit b % 8 of entry b // 8 becomes 1 where the best packing takes item b.
+    - `taken` (ceil(B / 8), rows * last): bit b % 8 of entry b // 8 becomes 1 if the best packing takes item b.
 
     Returns the values (rows * last,).
     """
@@ -58,10 +58,10 @@ def fill_table(
 
 
 class BundleTable:
-    """The most value at each capacity, as `KnapsackTable` computes it in more memory.
+    """The maximum value at each capacity, as `KnapsackTable` computes it in more memory.
 
-    The copies of an item are split into bundles of 1, 2, 4, ... and the rest. Each bundle is used once or not at all.
-    Values are rounded up to multiples of `2**shift`, so that the most value is an upper bound.
+    The copies of an item are split into bundles of 1, 2, 4, ... and the rest. Each bundle is used at most once. Values
+    are rounded up to multiples of `2**shift`, so the maximum value is an upper bound.
 
     - `size` (m, d): item sizes on the axes of the table.
     - `capacity` (d,): the largest capacity.
@@ -80,11 +80,11 @@ class BundleTable:
         self._best: NDArray[np.int32]
 
     def limit(self, copies: IntArray) -> None:
-        """Set how many copies (m,) there are of each item."""
+        """Set the number of copies (m,) of each item."""
         self._copies = np.asarray(copies, dtype=np.int64)
 
     def fill(self, values: IntArray) -> None:
-        """Compute the table for integer item values (m,), of which negative ones count as 0."""
+        """Compute the table for integer item values (m,); negative values count as 0."""
         self._values = np.maximum(values, 0)
         self.shift = max(0, int(self._value_limit()).bit_length() - BITS)
         bundles = [
@@ -103,11 +103,11 @@ class BundleTable:
         self._best = fill_table(size, value.astype(np.int32), self._rows, self.shape[-1], self._taken)
 
     def best(self, capacity: Sequence[int]) -> int:
-        """Return the most value at a capacity."""
+        """Return the maximum value at a capacity."""
         return int(self._best[self._state(capacity)]) << self.shift
 
     def best_with_each(self, capacity: Sequence[int]) -> IntArray:
-        """Return the most value (m,) at a capacity with each item at least once; -1 where the item does not fit.
+        """Return the maximum value (m,) at a capacity with each item at least once; -1 if the item does not fit.
 
         An item whose copies are all used in the rest of the packing is counted once too often.
         """

@@ -1,4 +1,4 @@
-"""Pricing: the best pattern of every type at given duals, exactly, by knapsack tables, and columns that pay."""
+"""Exact pricing by knapsack tables: the best pattern of each type, and columns of negative reduced cost."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from models.eva.configuration import Column, holds
 if TYPE_CHECKING:
     from models.eva.column_generation.knapsack import BundleTable
 
-VALUE_LIMIT = 2**52  # No packing may have a larger value: sums of a few table entries must fit 64-bit integers.
-THIN = 100  # states of a slab, below which a call for each slab takes longer than a few passes over all states
+VALUE_LIMIT = 2**52  # largest value of a packing, because sums of a few table entries must fit 64-bit integers
+THIN = 100  # fewest states of a slab, below which a call for each slab is slower than a few passes over all states
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class FoundPackings:
 
 
 class KnapsackTable:
-    """Layers `L_j(s)` of a dynamic program: the most value in capacity `s` from the first `j` items within the limits.
+    """Layers `L_j(s)` of a dynamic program: the maximum value in capacity `s` of the first `j` items in their limits.
 
     `L_j(s) = max_{0 <= k <= u_j} k p_j + L_{j-1}(s - k w_j)`, in integers, so the values at all capacities are exact.
 
@@ -53,7 +53,7 @@ class KnapsackTable:
         self._values = np.zeros(len(size), dtype=np.int64)
 
     def limit(self, copies: IntArray) -> None:
-        """Set how many copies (m,) there are of each item."""
+        """Set the number of copies (m,) of each item."""
         self._limits = [int(u) for u in copies]
 
     def fill(self, values: IntArray) -> None:
@@ -72,7 +72,7 @@ class KnapsackTable:
                 self._use_within(layer, self._sizes[j], int(value), min(self._limits[j], self._fits[j]))
 
     def _use_freely(self, layer: IntArray, size: tuple[int, ...], value: np.int64) -> None:
-        """Any number of copies: slabs as thick as the item, each from the slab before: each state is visited once."""
+        """Update a layer for any number of copies: each slab, as thick as the item, follows from the previous slab."""
         axis = max(range(len(size)), key=lambda a: size[a] / self.shape[a])
         step = size[axis]
         target = [slice(w, None) for w in size]
@@ -84,7 +84,7 @@ class KnapsackTable:
             np.maximum(view, layer[tuple(source)] + value, out=view)
 
     def _use_within(self, layer: IntArray, size: tuple[int, ...], value: int, limit: int) -> None:
-        """At most `limit` copies: bundles of 1, 2, 4, ... and the rest, each used once."""
+        """Update a layer for at most `limit` copies: bundles of 1, 2, 4, ... and the rest, each used once."""
         bundle = 1
         while limit > 0:
             take = min(bundle, limit)
@@ -96,11 +96,11 @@ class KnapsackTable:
             bundle *= 2
 
     def best(self, capacity: Sequence[int]) -> int:
-        """The most value at a capacity."""
+        """Return the maximum value at a capacity."""
         return int(self._flat[-1, int(self._strides @ np.asarray(capacity, dtype=np.int64))])
 
     def best_with_each(self, capacity: Sequence[int]) -> IntArray:
-        """The most value (m,) at a capacity with each item at least once; -1 where the item does not fit.
+        """Return the maximum value (m,) at a capacity with each item at least once; -1 if the item does not fit.
 
         An item whose copies are all used in the rest of the packing is counted once too often.
         """
@@ -110,7 +110,7 @@ class KnapsackTable:
         return np.asarray(np.where(inside, self._flat[-1, state].astype(np.int64) + self._values, -1))
 
     def packing(self, capacity: Sequence[int]) -> dict[int, int]:
-        """A best packing at a capacity, as {item: copies}."""
+        """Return a best packing at a capacity, as {item: copies}."""
         state, top = int(self._strides @ np.asarray(capacity, dtype=np.int64)), len(self._sizes)
         packing: dict[int, int] = {}
         while True:
@@ -123,7 +123,7 @@ class KnapsackTable:
             top = j
 
     def _copies(self, j: int, state: int, goal: int) -> int:
-        """How many copies of item j, the fewest, bring layer j to `goal` at a state."""
+        """Return the smallest number of copies of item j that brings layer j to `goal` at a state."""
         value, step = int(self._values[j]), int(self._offset[j])
         if step == 0:
             return (goal - int(self._flat[j, state])) // value
@@ -146,18 +146,18 @@ class KnapsackTable:
         target: int,
         node_limit: int,
     ) -> FoundPackings:
-        """Packings of value above `target` by a depth-first branch and bound, with the bounds of the table.
+        """Find packings of value above `target` by depth-first branch and bound, with the bounds of the table.
 
-        The axes of the table are some of the R resources. The table was filled with `values - size @ charge`, so that
-        the tasks that still fit a room s have a value of at most `L_j(s) + charge . s`. Items are taken in falling
-        position, so that the layers of the table bound every branch. Each packing found raises the target.
+        The axes of the table are some of the R resources. The table was filled with `values - size @ charge`. So the
+        tasks that fit in free capacity s have a value of at most `L_j(s) + charge . s`. The search takes items in order
+        of decreasing index, so the layers of the table bound every branch. Each packing found raises the target.
 
-        - `capacity`: the room on the axes of the table.
-        - `room` (R,): the room on all resources.
+        - `capacity`: capacity on the axes of the table.
+        - `room` (R,): capacity of all resources.
         - `size` (m, R): sizes of the items.
         - `values` (m,): values of the items.
-        - `charge` (R,): Lagrangian prices of the resources that are not axes, 0 for the others.
-        - `limit` (m,): most copies of each item, no more than the limits of the table.
+        - `charge` (R,): Lagrangian penalties of the resources that are not axes, 0 for the others.
+        - `limit` (m,): most copies of each item, at most the limits of the table.
         - `target`: the value to exceed.
         - `node_limit`: most nodes of the search.
         """
@@ -196,14 +196,14 @@ class KnapsackTable:
         return FoundPackings(packings, not stack)
 
 
-SPARE = 2**9  # A table entry may be so many times the largest value of a pattern within 64-bit integers.
+SPARE = 2**9  # factor by which a table entry may exceed the largest value of a pattern within 64-bit integers
 
 
 class TypeTable:
     """Pricing for some types of equal demands: a knapsack table over the resources chosen as axes.
 
-    The remaining resources are charged a price per unit (a Lagrangian relaxation, its price kept from call to call),
-    and a search over the table closes what the relaxation leaves open.
+    The remaining resources have a Lagrangian penalty per unit, which is kept from call to call. A search over the table
+    closes the gap of this relaxation.
     """
 
     def __init__(self, arrays: PackingArrays, kinds: Sequence[int], parameters: ColumnGenerationParameters) -> None:
@@ -225,11 +225,11 @@ class TypeTable:
         self.charged = [r for r in used if r not in self.axes]
         self.charge = np.zeros(len(room), dtype=np.int64)
         self.charged_share = np.zeros(len(room))
-        self.most_charged = SPARE * VALUE_LIMIT // (64 * np.maximum(self.room, 1)) + 1  # any charge gives a bound
+        self.most_charged = SPARE * VALUE_LIMIT // (64 * np.maximum(self.room, 1)) + 1  # any penalty gives a bound
 
     @cached_property
     def table(self) -> KnapsackTable | BundleTable:
-        """The knapsack table over the axes, allocated on first use."""
+        """Return the knapsack table over the axes, allocated at its first use."""
         size, capacity = self.size[:, self.axes] // self.unit[self.axes], self._capacity(self.room)
         if self.entries(self.axes) <= self.parameters.table_entries:
             return KnapsackTable(size, capacity)
@@ -238,7 +238,7 @@ class TypeTable:
         return BundleTable(size, capacity)
 
     def _choose_axes(self, used: list[int], limit: int) -> list[int]:
-        """The axes: as many resources as a table within the limit can have, and of as many the scarcest."""
+        """Choose the axes: the largest possible number of resources within the limit, and among these the scarcest."""
         states = self.room // self.unit + 1
         tight = (self.arrays.count[self.classes] @ (self.size / np.maximum(self.room, 1)))[used]
         pressure = dict(zip(used, tight, strict=True))
@@ -249,14 +249,14 @@ class TypeTable:
         return []
 
     def entries(self, axes: Sequence[int]) -> int:
-        """Entries of a table with the given axes."""
+        """Return the number of entries of a table with the given axes."""
         entries = len(self.classes) + 1
         for r in axes:
             entries *= int(self.room[r] // self.unit[r]) + 1
         return entries
 
     def value_limit(self, duals: FloatArray) -> float:
-        """A bound on the value of a pattern, whose demands as shares of capacity add up to R resources at most."""
+        """Return a bound on the value of a pattern, whose demands as shares of capacity add up to at most R."""
         share = (self.size / np.maximum(self.room, 1)).sum(axis=1)
         free = share == 0
         value = duals[self.classes]
@@ -266,10 +266,11 @@ class TypeTable:
         return max(limit, float(np.maximum(value, 0.0) @ self.most) / SPARE) if self.charged else limit
 
     def fill(self, values: IntArray, target: int, counts: IntArray | None = None) -> None:
-        """Fill the table for integer class values (N,); `counts` (N,) tasks if not all.
+        """Fill the table for integer class values; the penalties are kept as shares of the largest value.
 
-        `target` is a value of the largest room at which its bound is good enough. The charges are kept from call to
-        call as shares of the largest value.
+        - `values` (N,): value of a task of each class.
+        - `target`: a bound for the largest capacity that is good enough.
+        - `counts` (N,): number of tasks of each class, if not all.
         """
         self.values = values[self.classes]
         self.limit = np.minimum((self.arrays.count if counts is None else counts)[self.classes], self.most)
@@ -282,19 +283,19 @@ class TypeTable:
         self.charged_share = self.charge / largest
 
     def bound(self, kind: int) -> int:
-        """A bound on the value of the type's patterns; exact if all resources are axes."""
+        """Return a bound on the value of the type's patterns; it is exact if all resources are axes."""
         return self.table.best(self._capacity(self._room(kind))) + int(self.charge @ self._room(kind))
 
     def bound_with_each(self, kind: int) -> IntArray:
-        """Bounds (m,) on the value of patterns with a task of each of `classes` in turn, -1 where no task fits."""
+        """Return bounds (m,) on the value of patterns with a task of each of `classes`, -1 if the task does not fit."""
         bounds = self.table.best_with_each(self._capacity(self._room(kind)))
         fits = self.arrays.fits[kind, self.classes]
         return np.where(fits & (bounds >= 0), bounds + int(self.charge @ self._room(kind)), -1)
 
     def pattern(self, kind: int, first: int | None = None) -> dict[int, int]:
-        """A most valuable packing by the table, {position in `classes`: copies}, with item `first` at least once.
+        """Return a best packing of the table, as {index in `classes`: copies}, with item `first` at least once.
 
-        It may not fit the resources that are charged, and `first` may be counted once too often.
+        It may exceed the capacity of resources with a penalty, and `first` may be counted once too often.
         """
         capacity = self._capacity(self._room(kind))
         if first is None:
@@ -305,7 +306,7 @@ class TypeTable:
     def search(
         self, kind: int, target: int, node_limit: int, limit: IntArray | None = None, first: int | None = None
     ) -> FoundPackings:
-        """Patterns of value above a target, by branch and bound.
+        """Find patterns of value above a target by branch and bound.
 
         - `kind`: the instance type.
         - `target`: the value to exceed.
@@ -331,7 +332,7 @@ class TypeTable:
         return FoundPackings(packings, found.complete)
 
     def column(self, kind: int, packing: dict[int, int]) -> Column:
-        """The column of a packing by positions."""
+        """Return the column of a packing {index in `classes`: copies}."""
         return Column.of(kind, ((int(self.classes[j]), q) for j, q in packing.items()))
 
     def _room(self, kind: int) -> IntArray:
@@ -341,10 +342,10 @@ class TypeTable:
         return [int(room[r] // self.unit[r]) for r in self.axes]
 
     def _tune(self, r: int, target: int) -> None:
-        """Move the charge of resource r to where the bound of the largest room is least, and fill the table there.
+        """Minimise the bound for the largest capacity over the penalty of resource r, and fill the table there.
 
-        The bound is convex and piecewise linear in the charge; each packing is one line, with the room that it leaves
-        as its slope. The minimum lies where a falling and a rising line meet.
+        The bound is convex and piecewise linear in the penalty. Each packing is one line, with its free capacity as
+        slope. The minimum is at the intersection of a falling and a rising line.
         """
         capacity, charge = self._capacity(self.room), self.charge
         falling: tuple[int, int] | None = None
@@ -376,9 +377,9 @@ class TypeTable:
 
 
 class TablePricer:
-    """Pricing by knapsack tables (see `Pricer`); types of equal demands share a table where sharing is cheaper.
+    """Pricing by knapsack tables (see `Pricer`); types of equal demands share a table if this is smaller.
 
-    A task is worth the same on every type.
+    A task has the same value on every type.
     """
 
     pairs = holdings = dominated = False
@@ -408,7 +409,7 @@ class TablePricer:
 
     @property
     def exact(self) -> bool:
-        """Whether tables alone find the best pattern of each type."""
+        """Return whether tables alone find the best pattern of each type."""
         return not any(table.charged for table in self.tables)
 
     def scale(self, value: FloatArray, target: FloatArray) -> int:
@@ -417,7 +418,10 @@ class TablePricer:
         return int(2 ** max(0, floor(log2(VALUE_LIMIT / largest))))
 
     def coarsen(self, values: IntArray) -> tuple[IntArray, int]:
-        """Return values (N,) that the tables hold, in parts of a unit and rounded up, and the unit, a power of two."""
+        """Return values (N,) divided by a unit and rounded up, so that the tables hold them, and the unit.
+
+        The unit is a power of two.
+        """
         unit = 1 << max(0, ceil(log2(max(1.0, self._value_limit(values) / (2 * VALUE_LIMIT)))))
         return -(-values // unit), unit
 
@@ -447,10 +451,11 @@ class TablePricer:
     def _price_type(
         self, table: TypeTable, k: int, target: int, limit: int, exact: bool
     ) -> tuple[int, list[dict[int, int]]]:
-        """A bound on the value of a type's patterns; the best pattern and, for many classes, the best with the class.
+        """Return a bound on the value of a type's patterns, and packings above the target.
 
-        Where some resources are charged, the bound is closed by a search for patterns above the target; if it ends, no
-        pattern has a value above both the target and the best one found.
+        The packings are the best one, and the best one with each of up to `limit` classes. If some resources have
+        penalties, a search for patterns above the target improves the bound. If it ends, the bound is the larger of the
+        target and the best value found.
         """
         bound = table.bound(k)
         if bound <= target:

@@ -1,7 +1,7 @@
 """Compiled loops of pricing over items (numba): completion tables, branch and bound, surrogate multipliers.
 
-m items of R resources, in an order of falling value per weight; Q relaxations to a single weight. All arrays are int64
-unless said otherwise. Every bound is a whole number that no packing exceeds.
+m items of R resources, in order of decreasing value per weight; Q relaxations to a single weight. All arrays are int64
+unless stated otherwise. Every bound is an integer that no packing exceeds.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ Float = NDArray[np.float64]
 
 
 class Items(NamedTuple):
-    """Items and room of one search, as compiled code takes them.
+    """Items and capacity of one search, in the form for compiled code.
 
-    - `size` (m, R), `value` (m,), `room` (R,).
-    - `weight` (Q, m), `weight_room` (Q,), `shift` (Q,), `tables` (Q, m + 1, G): relaxations: the weights of a packing,
-      whole multiples of the resources, add up to at most the room; `tables[q, j, s]` is the most value of the items
-      from the j-th on where the weights, shifted right, add up to at most s.
+    - `size` (m, R), `value` (m,): size and value of each item.
+    - `room` (R,): capacity.
+    - `weight` (Q, m), `weight_room` (Q,): weights of the items and the capacity in each relaxation, as integer
+      combinations of the resources.
+    - `shift` (Q,), `tables` (Q, m + 1, G): `tables[q, j, s]` is the maximum value of the items from the j-th on, if
+      their weights, shifted right, add up to at most s.
     - `conflict_from` (m + 1,), `conflicts`: the items that item j cannot be packed with, as compressed rows.
     """
 
@@ -40,7 +42,7 @@ class Items(NamedTuple):
 
 @compiled
 def complete(weight: Int, value: Int, room: int, table: Int) -> None:
-    """Fill a completion table (m + 1, G): most value of the items from the j-th on at each room up to `room`."""
+    """Fill a completion table (m + 1, G): the maximum value of items from the j-th on, at capacities up to `room`."""
     m = len(value)
     for s in range(room + 1):
         table[m, s] = 0
@@ -55,7 +57,12 @@ def complete(weight: Int, value: Int, room: int, table: Int) -> None:
 
 @compiled
 def fractional(value: Float, share: Float, multiplier: Float) -> float:
-    """The value of the fractional knapsack (Dantzig, 1957) under the surrogate weight `share` (m, R) @ multiplier."""
+    """Return the value of the fractional knapsack (Dantzig, 1957) with the surrogate weight `share` @ `multiplier`.
+
+    - `value` (m,): values of the items.
+    - `share` (m, R): sizes as shares of the capacity.
+    - `multiplier` (R,): surrogate multipliers.
+    """
     m = len(value)
     weight = np.empty(m)
     ratio = np.empty(m)
@@ -76,7 +83,11 @@ def fractional(value: Float, share: Float, multiplier: Float) -> float:
 
 @compiled
 def multipliers(value: Float, share: Float, rounds: int) -> Float:
-    """Multipliers (R,), of sum 1, that make the fractional surrogate knapsack small: a line search a pair at a time."""
+    """Minimise the fractional surrogate knapsack over multipliers (R,) of sum 1, by line searches over pairs.
+
+    - `value` (m,), `share` (m, R): see `fractional`.
+    - `rounds`: steps of a line search.
+    """
     resources = share.shape[1]
     best = np.full(resources, 1.0 / resources)
     if resources == 1:
@@ -104,12 +115,16 @@ def multipliers(value: Float, share: Float, rounds: int) -> Float:
 def search(
     items: Items, first: int, threshold: int, raising: bool, nodes: int, packed: Int, length: Int, values: Int
 ) -> tuple[int, bool, int]:
-    """Packings of value above a threshold, by depth-first branch and bound: (how many, whether all was seen, nodes).
+    """Find packings of value above a threshold by depth-first branch and bound.
+
+    Return the number of packings, whether the search is complete, and the number of nodes.
 
     - `first`: an item that every packing holds, or -1.
-    - `raising`: whether the threshold rises to the value of each packing found, so that only better ones follow.
-    - `packed` (P, L), `length` (P,), `values` (P,): filled with the packings found, the best last where `raising`;
-      a packing of more than L items ends the search, as do more than P packings where the threshold does not rise.
+    - `threshold`: the value to exceed.
+    - `raising`: whether each packing found raises the threshold to its value, so that only better ones follow.
+    - `nodes`: node limit.
+    - `packed` (P, L), `length` (P,), `values` (P,): filled with the packings found, the best last if `raising`. A
+      packing of more than L items ends the search, and so do more than P packings if not `raising`.
     """
     m, resources, relaxations = items.size.shape[0], items.size.shape[1], items.weight.shape[0]
     most, longest = packed.shape
@@ -125,7 +140,7 @@ def search(
         j = 0
     while True:
         if not going_down:
-            # Look for the next item to pack; end the line where no completion can beat the threshold.
+            # Look for the next item to pack; stop if no completion can exceed the threshold.
             while j < m:
                 ended = False
                 for q in range(relaxations):
@@ -192,9 +207,10 @@ def search(
 
 @compiled
 def search_each(items: Items, threshold: int, nodes: int, packed: Int, length: Int, values: Int) -> None:
-    """For each item the best packing found with the item in so many nodes, of value above the threshold.
+    """Find for each item a good packing that contains it, of value above the threshold, within `nodes` nodes each.
 
-    `packed` (m, L), `length` (m,), `values` (m,): the packings; `values` is the threshold where none was found.
+    - `packed` (m, L), `length` (m,): filled with the packings.
+    - `values` (m,): filled with their values, or with the threshold if no packing was found.
     """
     m = len(items.value)
     some = np.empty((64, packed.shape[1]), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""A dive over listed patterns: all those that a packing at a goal can have, by their reduced costs."""
+"""A dive over a list of all patterns that a packing at a goal can have, according to their reduced costs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from models.eva.configuration import Column, Configuration, price
 from models.eva.item_packing.pricing import ItemPricer
 from models.highs import OutOfTime
 
-NEAR = Fraction(1, 10**6)  # Duals whose sums are nearer than this share of the goal count as equal.
+NEAR = Fraction(1, 10**6)  # sums of duals closer than this share of the goal count as equal
 
 
 def even_duals(arrays: PackingArrays) -> FloatArray:
@@ -35,11 +35,11 @@ def enumerate_patterns(
     goal: int,
     limit: int,
 ) -> list[Column] | None:
-    """Return the patterns that a packing of cost `goal` at most can have; `None` if they are more than `limit`.
+    """Return the patterns that a packing of cost at most `goal` can have; `None` if they are more than `limit`.
 
-    At feasible duals pi a packing costs `sum_c pi_c` plus the reduced costs of its patterns, none of which is negative.
-    So it has no pattern of a reduced cost above `goal - sum_c pi_c`. The duals are rounded to integers and shrunk until
-    they are feasible. Of the duals given and of `even_duals`, those of the larger sum are used.
+    At feasible duals pi, a packing costs `sum_c pi_c` plus the nonnegative reduced costs of its patterns. So it has no
+    pattern with a reduced cost above `goal - sum_c pi_c`. The duals are rounded to integers and reduced until they are
+    feasible. The function uses the given duals or `even_duals`, whichever have the larger sum.
 
     - `arrays`: the instance, of classes of one task each.
     - `pricer`: pricing.
@@ -69,10 +69,10 @@ def enumerate_patterns(
 
 
 class PoolDive:
-    """A depth-first search for a packing of listed patterns, the task with the fewest patterns left first.
+    """A depth-first search for a packing of listed patterns; the task with the fewest remaining patterns comes first.
 
-    The search goes back if the linear program over the patterns left cannot reach the goal. Of the patterns of a task,
-    it tries few, those of the largest value in the linear program first.
+    The search backtracks if the linear program over the remaining patterns cannot reach the goal. It tries few patterns
+    of a task, those of the largest value in the linear program first.
 
     - `arrays`: the instance, of classes of one task each.
     - `columns`: the patterns.
@@ -100,7 +100,7 @@ class PoolDive:
 
         - `tries`: patterns that are tried for a task.
         - `nodes`: most linear programs.
-        - `noise`: standard deviation of what is added to the values of the linear program before they are compared.
+        - `noise`: standard deviation of the noise that is added to the values of the linear program.
         - `clock`: limit of the search.
         """
         self._tries, self._noise, self._last = tries, noise, self.nodes + nodes

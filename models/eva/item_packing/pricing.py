@@ -1,4 +1,4 @@
-"""Pricing by branch and bound over items: its work does not depend on how fine the demands are."""
+"""Pricing by branch and bound over items: its work does not depend on the precision of the demands."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from models.eva.configuration import Column
 from models.eva.item_packing.knapsack import Items, complete, multipliers, search, search_each
 from models.eva.item_packing.parameters import DEFAULTS, ItemParameters
 
-WEIGHT_LIMIT = 2**56  # Weights of relaxations, and the sizes that they are made of, stay below this.
+WEIGHT_LIMIT = 2**56  # limit on the weights of relaxations and on the sizes that they combine
 
 
 class ItemPricer:
     """Exact pricing for classes of one task each, by branch and bound (see `models.eva.branch_and_price.pricer`).
 
-    The bounds of the search come from completion tables over single resources and over a weighted sum of all, each
-    with sizes rounded down to a few thousand levels, which keeps them valid.
+    The bounds of the search come from completion tables over single resources and over a weighted sum of all. Sizes are
+    rounded down to a few thousand levels, so the bounds are valid.
     """
 
     pairs = True
@@ -33,12 +33,12 @@ class ItemPricer:
         self._tables = np.empty(0, dtype=np.int64)
 
     def scale(self, value: FloatArray, target: FloatArray) -> int:
-        """The finest unit, a power of two: duals `value` (K, N) and `target` (K,) times it can be priced."""
+        """See `Pricer`."""
         largest = max(1.0, float(np.maximum(value, 0.0).sum(axis=1).max()), float(np.abs(target).max()))
         return int(2 ** max(0, floor(log2(VALUE_LIMIT / largest))))
 
     def price(self, prices: PatternPrices, columns_each: int, exact: bool = True) -> Priced:
-        """Price all types. At most about `columns_each` columns of a type; see `PatternPrices` and `Priced`."""
+        """Price all types, with about `columns_each` columns of each at most; see `PatternPrices` and `Priced`."""
         bound = [0] * len(prices.target)
         columns: list[tuple[float, Column]] = []
         for k, target in enumerate(prices.target):
@@ -50,7 +50,10 @@ class ItemPricer:
         return Priced(tuple(bound), list(dict.fromkeys(column for _, column in columns)))
 
     def every(self, prices: PatternPrices, least: tuple[int, ...], limit: int) -> list[Column] | None:
-        """All patterns of each type k worth at least `least[k]`; `None` where they are more than `limit`."""
+        """Return all patterns of each type k with a value of at least `least[k]`; `None` if they exceed a limit.
+
+        `limit` is the largest number of patterns; the search has its own limit on nodes.
+        """
         columns: list[Column] = []
         for k, worth in enumerate(least):
             if not self.useful[k]:
@@ -94,7 +97,7 @@ class ItemPricer:
         return bound, found
 
     def _items(self, prices: PatternPrices, k: int, every: bool = False) -> tuple[Items, list[tuple[int, ...]]]:
-        """The items of a search on type k, with the classes that each stands for: what is together is one item."""
+        """Return the items of a search on type k, and the classes of each: classes kept together are one item."""
         arrays, family = self.arrays, int(self.arrays.family[k])
         value, demand = prices.value[k], arrays.demand[family]
         groups = _together(arrays.classes, prices.together)
@@ -154,7 +157,7 @@ class ItemPricer:
 
 
 def _weights(value: FloatArray, share: FloatArray, room: IntArray, rounds: int) -> IntArray:
-    """Whole multipliers (Q, R) of the relaxations: each resource alone, and where there are several a mix, last."""
+    """Return integer multipliers (Q, R) of the relaxations: each resource alone, then a mix if there are several."""
     resources = len(room)
     alone = np.eye(resources, dtype=np.int64)
     if resources == 1 or not len(value):
@@ -165,7 +168,7 @@ def _weights(value: FloatArray, share: FloatArray, room: IntArray, rounds: int) 
 
 
 def _together(classes: int, pairs: tuple[tuple[int, int], ...]) -> list[tuple[int, ...]]:
-    """Classes by what is together, each group sorted, in the order of the least class."""
+    """Return the groups of classes that are kept together, each sorted, in order of their smallest class."""
     root = list(range(classes))
     for a, b in pairs:
         while root[a] != a:

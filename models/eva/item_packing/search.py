@@ -45,7 +45,7 @@ def dive_over_patterns(search: ColumnSearch, clock: Stopwatch) -> None:
 
 
 def branch(search: ColumnSearch, clock: Stopwatch) -> None:
-    """Search a tree from the incumbent and the bound on, until both meet."""
+    """Search a tree, starting from the incumbent and the bound, until both meet."""
     limit = None if search.options.time_limit is None else clock.remaining_s
     options = replace(search.options, time_limit=limit, effort=search.at_most(search.parameters.tree_nodes))
 
@@ -78,7 +78,7 @@ def pack_items(
     start: Configuration | None = None,
     parameters: ItemParameters = DEFAULTS,
 ) -> Outcome[Configuration, None]:
-    """Find the least price of instances that hold all tasks, task by task.
+    """Minimise the price of instances that hold all tasks, task by task.
 
     - `arrays`: the instance.
     - `options`: limits, threads and seed, and the gap (cost - bound) / cost at which the search ends.
@@ -86,7 +86,7 @@ def pack_items(
     - `start`: a configuration to begin from.
     - `parameters`: the constants of the method.
 
-    Raises ValueError where the start does not hold all tasks, or holds more on an instance than fits.
+    Raises ValueError if the start lacks a task, or has an instance with more tasks than fit.
     """
     tasks = SingleTasks(arrays)
 

@@ -11,7 +11,9 @@ from models.eva.configuration import Column, Configuration, trim
 
 
 class SingleTasks:
-    """The tasks of an instance, class after class: `arrays` of classes of one task each, `class_of` (tasks,) each task.
+    """The tasks of an instance, class after class.
+
+    `arrays` has a class for each task, and `class_of` (tasks,) is the original class of each task.
 
     - `classes`: the arrays of the instance.
     """
@@ -22,7 +24,7 @@ class SingleTasks:
         self._first = np.concatenate([[0], np.cumsum(classes.count)]).tolist()
 
     def split(self, configuration: Configuration) -> Configuration:
-        """A configuration of classes as one of tasks: each class hands out its tasks in turn, as long as there are."""
+        """Convert a configuration of classes to one of tasks; tasks that it holds too often are dropped."""
         given = list(self._first)
         found: Configuration = {}
         for column, copies in configuration.items():
@@ -37,7 +39,7 @@ class SingleTasks:
         return found
 
     def joined(self, packing: Configuration) -> Configuration:
-        """A configuration of tasks as one of classes."""
+        """Convert a configuration of tasks to one of classes."""
         found: Configuration = {}
         for column, copies in packing.items():
             tasks: dict[int, int] = {}
@@ -52,9 +54,9 @@ MIXES = 5
 
 
 def best_fit(arrays: PackingArrays) -> list[Configuration]:
-    """Packings by best fit decreasing, a type and a mix of the resources each; tasks of one, each its own class.
+    """Return packings by best fit decreasing, one for each type and each order of the tasks.
 
-    Where a type does not hold a task, the task is alone on its cheapest type.
+    Each class has one task. If a type does not hold a task, the task is alone on its cheapest type.
     """
     found = []
     for k in range(len(arrays.price)):
@@ -79,7 +81,7 @@ def best_fit(arrays: PackingArrays) -> list[Configuration]:
 
 
 def _mixes(resources: int) -> NDArray[np.float64]:
-    """Weights (M, R) of the resources, each in turn favoured."""
+    """Return weights (M, R) of the resources, with emphasis on one resource after another."""
     mixes = []
     for r in range(resources):
         for favour in np.linspace(0.2, 0.8, MIXES):
@@ -89,7 +91,7 @@ def _mixes(resources: int) -> NDArray[np.float64]:
 
 @compiled
 def _fill(size: IntArray, room: IntArray, weight: NDArray[np.float64]) -> IntArray:
-    """The bin of each item, in the order given: the fullest bin that holds the item."""
+    """Pack items in the given order, each into the fullest bin that holds it; return the bin of each item."""
     n, resources = size.shape
     left = np.empty((n, resources), dtype=np.int64)
     bins = np.empty(n, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""A round of Eva's scheduler as one problem: the model as it is stated, and a fast exact method over columns."""
+"""A round of Eva's scheduler as one problem: the compact model, and a fast exact method over columns."""
 
 from models.eva.reconfiguration.exact import exact_reconfiguration, short_list
 from models.eva.reconfiguration.literal import (

@@ -1,8 +1,8 @@
-"""Certificates of a round: duals of column generation, and branch and bound over the contents that matter at them.
+"""Certificates of a round: duals of column generation, and branch and bound over the patterns of small reduced cost.
 
-The duals are those of the method that solves, over the same columns. They are written as whole multiples of a small
-part of a USD, and those of tasks are raised until no content is worth more than they pay for it, by the search of
-whoever verifies the file. Where too many contents matter, the certificate is of a greater worth than that at hand.
+The duals are those of the solving method, over the same columns. They are written as integer multiples of a small
+fraction of a USD. The duals of tasks are raised until no pattern has a positive reduced value, by the same search as in
+`verify`. If too many patterns matter, the certificate proves a larger bound than the value of the solution.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from models.eva.saving.parameters import ROUND, suits
 from models.eva.saving.pricing import SavingPricer
 from models.eva.saving.search import Generation, SavingSearch
 
-SCALE = 1 << 40  # duals are multiples of one over so much of a USD
-FINE = 1 << 60  # so is the worth
-SHARE = 0.4  # of the time limit is for column generation
-NEAR = Fraction(1, 10**11)  # of the worth: contents that matter by no more than this are listed as well
-TRIES = 12  # to make duals pay enough, and to list the contents
+SCALE = 1 << 40  # duals are multiples of a USD divided by this
+FINE = 1 << 60  # the objective cutoff is a multiple of a USD divided by this
+SHARE = 0.4  # share of the time limit for column generation
+NEAR = Fraction(1, 10**11)  # margin below the value of the solution, as a share, for listing patterns
+TRIES = 12  # attempts to list the patterns, each with a larger cutoff
 
 
 def certificate(data: EvaReconfiguration, solution: Solution | None, bound: float, options: Options) -> Certificate:
-    """A proof of `bound`, or of the best bound that the time limit allows. Raises NoCertificate where there is none."""
+    """Return a proof of `bound`, or of the best bound within the time limit. Raises NoCertificate if there is none."""
     clock = Stopwatch(options.time_limit)
     worth = None if solution is None else check(data, solution).objective
     if solution is None or worth is None:
@@ -50,7 +50,7 @@ def certificate(data: EvaReconfiguration, solution: Solution | None, bound: floa
             try:
                 listed = RoundProgram(round_, raised, min(reached, most))
             except CheckFailed:
-                break  # a content is worth more than is paid
+                break  # a pattern has a positive reduced value
             except NoCertificate as error:
                 why, reached = error, Fraction(math.ceil((reached + most) / 2 * FINE), FINE)
                 continue
@@ -86,7 +86,7 @@ def _written(
 def _duals(
     data: EvaReconfiguration, round_: ClassedRound, solution: Solution, options: Options, clock: Stopwatch
 ) -> tuple[RoundDuals, Fraction]:
-    """The duals of column generation over all contents, and by how much a content may be worth more than they pay."""
+    """Return the duals of column generation over all patterns, and a bound on the reduced value of a pattern."""
     arrays = reconfiguration_arrays(data)
     if not suits(arrays.packing, ROUND):
         raise NoCertificate(f"an instance can hold more than {ROUND.most_tasks} tasks")
@@ -105,7 +105,7 @@ def _duals(
 def _of_round(
     round_: ClassedRound, arrays: ReconfigurationArrays, master: SavingMaster, found: SavingDuals
 ) -> RoundDuals:
-    """Duals of the classes and groups of the arrays as those of a round, in USD."""
+    """Convert the duals of the classes and groups of the arrays to those of a round, in USD."""
     usd = Fraction(arrays.unit_usd)
     class_of = {i: c for c, some in enumerate(arrays.packing.members) for i in some}
     group_of = {name: g for g, group in enumerate(arrays.groups) for name in group.ids}
@@ -132,7 +132,7 @@ def _of_round(
 
 
 def _raised(duals: RoundDuals, more: Fraction) -> Iterator[RoundDuals]:
-    """Duals in whole multiples of 1 / `SCALE`, those of tasks raised by `more`, or further where that is too little."""
+    """Yield duals in multiples of 1 / `SCALE`, with those of tasks raised by `more`, and then by larger amounts."""
     for factor in (1, 2, 100, 10_000):
         rise = factor * (more + Fraction(1, SCALE))
         yield RoundDuals(

@@ -1,4 +1,4 @@
-"""A round of Eva's scheduler as it is stated: a variable for everything that an instance can hold.
+"""The compact model of a round of Eva's scheduler: a variable for each pattern, or content, of an instance.
 
 Existing instances e of type k_e with b_ec tasks of entry c, contents a and p of instances, entries c of n_c tasks:
 
@@ -8,8 +8,8 @@ subject to  (1) sum_a y_ea = 1                                  for each existin
             (2) sum_e sum_a a_c y_ea + sum_p a_cp x_p = n_c     for each task entry c
             (3) z_j + sum of y_ea with a_c >= b_ec >= 1         for each job j, instance e and entry c of j there
 
-y and z are binary, x is whole. The empty content a = 0 gives an instance up and costs no rent. m_c is of entries
-without a job, where each task is a job of its own; a job j by name is charged once. s_p is what it costs to start.
+y and z are binary, x is integer. The empty content a = 0 terminates an instance at no cost. m_c is the cost to move a
+task of an entry without a job. A named job j costs m_j once if it moves. s_p is the cost to start an instance.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
     from models.literal import Values
 
-MOST_CONTENTS = 2_000  # of one instance type
+MOST_CONTENTS = 2_000  # most contents of one instance type
 
 
 def build_literal_reconfiguration(data: EvaReconfiguration) -> ConcreteModel:
-    """The model of a round, in USD. Raises InputError where an instance can hold too many things to list."""
+    """Build the model of a round, in USD. Raises InputError if an instance has too many contents to list."""
     from pyomo.environ import Binary, ConcreteModel, Constraint, NonNegativeIntegers, Objective, Var, maximize
 
     held = _contents(data)
@@ -57,7 +57,7 @@ def build_literal_reconfiguration(data: EvaReconfiguration) -> ConcreteModel:
         return sum(k * data.tasks[c].migration_usd for c, k in lost)
 
     def content(e: int, a: int) -> Content:
-        """The content a of instance e; the last one is empty."""
+        """Return content a of instance e; the last one is empty."""
         of_type = held[kind_of[e]]
         return of_type[a] if a < len(of_type) else {}
 
@@ -94,14 +94,14 @@ def build_literal_reconfiguration(data: EvaReconfiguration) -> ConcreteModel:
 
 
 def _jobs(data: EvaReconfiguration) -> dict[str, float]:
-    """The jobs by name of which something runs, with what moving one costs, USD."""
+    """Return the named jobs with running tasks, and the cost to move each job, in USD."""
     tasks = {task.key: task for task in data.tasks}
     there = [tasks[key] for instance in data.existing for key in instance.tasks]
     return {task.job: task.migration_usd for task in there if task.job}
 
 
 def _contents(data: EvaReconfiguration) -> list[list[Content]]:
-    """All contents of each type. Raises InputError where they are too many."""
+    """Return all contents of each type. Raises InputError if they are too many."""
     found = []
     for kind in data.instance_types:
         held = contents(data, kind, MOST_CONTENTS)
@@ -112,7 +112,7 @@ def _contents(data: EvaReconfiguration) -> list[list[Content]]:
 
 
 def _nets(data: EvaReconfiguration, held: list[list[Content]]) -> list[list[float]]:
-    """D (TNRP - C_k) of each content of each type, USD."""
+    """Return D (TNRP - C_k) for each content of each type, in USD."""
     book = Book(data)
     horizon = Fraction(repr(data.horizon_hours))
     worth: dict[tuple[tuple[int, int], ...], Fraction] = {}
@@ -129,14 +129,14 @@ def _nets(data: EvaReconfiguration, held: list[list[Content]]) -> list[list[floa
 
 
 def read_literal_reconfiguration(data: EvaReconfiguration, model: ConcreteModel) -> Result:
-    """What a solver of your own has found for `build_literal_reconfiguration(data)`, as `models.eva.read_literal`."""
+    """Return the result of an external solver for `build_literal_reconfiguration(data)`; see `read_literal`."""
     from models.literal import read_model  # slow to import, for Pyomo
 
     return read_model(data, model, _read)
 
 
 def literal_names_reconfiguration(data: EvaReconfiguration) -> Mapping[str, Callable[..., Mapping[str, Any]]]:
-    """What the indices of each variable of `build_literal_reconfiguration(data)` stand for."""
+    """Return the meaning of the indices of each variable of `build_literal_reconfiguration(data)`."""
     held = _contents(data)
     place = {kind.name: k for k, kind in enumerate(data.instance_types)}
     kind_of = [place[instance.type] for instance in data.existing]

@@ -1,9 +1,8 @@
-"""The best round over lists of contents at growing δ, see `models.eva.saving.search`.
+"""The best round over lists of patterns at increasing δ; see `models.eva.saving.search`.
 
-Over a list, branch and bound over the numbers of instances looks for what is worth more than U - δ alone: a content
-that is not in the list may be worth as much, and the next list is longer. That takes a few linear programs, or very
-many where another content is little worse; then the list is an integer program at once, which HiGHS solves where the
-list is short.
+Over a list, branch and bound over the numbers of instances searches only for a value above U - δ. A solution with an
+unlisted pattern has at most this value, and the next list is longer. The search takes few linear programs, or very many
+if other patterns are almost as good. In the second case, HiGHS solves an integer program over the list.
 """
 
 from __future__ import annotations
@@ -16,21 +15,19 @@ from models.eva.saving.parameters import SavingParameters
 from models.eva.saving.pricing import SavingPricer
 from models.eva.saving.search import Generated, SavingSearch
 
-GROWTH = (
-    2.5  # Factor by which δ grows; its root is taken where a list is too long, unless it is no more than the least.
-)
+GROWTH = 2.5  # factor on δ; its square root is used if a list is too long, down to LEAST_GROWTH
 LEAST_GROWTH = 1.05
-LONGEST = 8  # Where time is left, a list may be so many times as long.
-NODES_A_SECOND = 200_000  # that a search for a list looks at, or more, where it is not to end after the time limit
-FEW = 30  # Linear programs in which the numbers of instances settle most lists, or else need very many more.
-UNLIMITED = 1 << 60  # of them, where there is a time limit
+LONGEST = 8  # factor by which a list may become longer if time is left
+NODES_A_SECOND = 200_000  # nodes per second of a search for a list, a low estimate to keep the time limit
+FEW = 30  # linear programs that suffice for most lists; other lists need very many more
+UNLIMITED = 1 << 60  # limit on the linear programs if there is a time limit
 
 
 class RoundSearch(SavingSearch):
-    """The search for the best round; under a limit of effort over two lists alone, so that it is short."""
+    """The search for the best round; if effort is limited, over at most two lists, so that it is short."""
 
     def _count(self, made: Generated, pricer: SavingPricer) -> None:
-        """Find the best round over lists at growing δ, until what is left out does not matter."""
+        """Find the best round over lists at increasing δ, until unlisted patterns cannot improve it."""
         if self.options.effort is not None:
             super()._count(made, pricer)
             return
@@ -61,7 +58,7 @@ class RoundSearch(SavingSearch):
             self._stop("time limit" if self.clock.expired else reason)
 
     def _longer(self, p: SavingParameters) -> SavingParameters | None:
-        """The constants of longer lists, `None` where no time is left for them or none is limited."""
+        """Return the constants of longer lists; `None` if lists are at their longest, or there is no time limit."""
         limit, most = self.options.time_limit, LONGEST * self.parameters.counted
         if limit is None or p.counted >= most:
             return None
@@ -69,9 +66,9 @@ class RoundSearch(SavingSearch):
         return replace(p, counted=2 * p.counted, listing_nodes=nodes)
 
     def _solved(self, listed: SavingColumns, delta: float, pricer: SavingPricer) -> bool:
-        """Find the best round over a list of all contents that are short of their pay by no more than δ, or more.
+        """Find the best round over the list of all patterns with a reduced net of at least -δ.
 
-        Whether nothing that is worth more than U - δ was missed.
+        Return whether the search missed no round of a value above U - δ.
         """
         if self._counted(listed, delta, pricer, FEW):
             return True
@@ -85,7 +82,10 @@ class RoundSearch(SavingSearch):
         return self._counted(listed, delta, pricer, UNLIMITED if limited else self.parameters.counts.nodes)
 
     def _counted(self, listed: SavingColumns, delta: float, pricer: SavingPricer, nodes: int) -> bool:
-        """Branch on the numbers of instances over such a list, for what is worth more than U - δ alone."""
+        """Branch on the numbers of instances over such a list, only for values above U - δ.
+
+        Return whether the search ended within `nodes` linear programs.
+        """
         columns, floor = self._with_known(listed), self.dual_bound - delta
         program, best = self.master.listed(columns, pricer.noise), max(self.value, floor) + self.moving_all
         counts = replace(self.parameters.counts, nodes=nodes)
