@@ -1,8 +1,8 @@
 """Pack tasks into a fixed set of bins: dot-product heuristic, ejection moves, fix-and-optimise, integer program.
 
 A bin is an instance that is rented in any case, or a node of a cluster. The dot-product heuristic follows Panigrahy et
-al., "Heuristics for Vector Bin Packing" (2011): the task with the largest sum of shares goes first, into the bin whose
-free capacity points most nearly in the direction of its demand.
+al., "Heuristics for Vector Bin Packing" (2011). It places the task with the largest sum of shares first, into the bin
+whose free capacity points most nearly in the direction of its demand.
 """
 
 from __future__ import annotations

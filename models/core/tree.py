@@ -72,7 +72,7 @@ class Tree(Generic[B, D, P, S]):
     - `problem`: bounds nodes and branches on them.
     - `root`: the first node.
     - `eager`: whether children are bounded at once, so that their order is right. Otherwise a node is bounded just
-      before it is branched on, so that a linear program is still at this node; the latest of equal nodes comes first.
+      before branching, so that a linear program is still at this node. Then the latest of equal nodes comes first.
     - `deep`: whether the latest node comes first, instead of the node of the smallest bound.
     """
 

@@ -351,8 +351,8 @@ class PricedTree:
     ) -> tuple[int, int, list[int], list[tuple[PackingDecision, int]], list[list[int]], list[int]]:
         """Round duals to integers that the exact search can handle.
 
-        Return the scale, the unit, the duals of the tasks and of the decisions, and for each type the values of the
-        tasks and the change of its price. Values are rounded down to multiples of the unit.
+        Return the scale, the unit, and the duals of the tasks and of the decisions. Return as well, for each type, the
+        values of the tasks and the change of its price. Values are rounded down to multiples of the unit.
         """
         packing, unit = self.packing, 1
         largest = float(max([Fraction(1), *duals, *decided]))

@@ -79,7 +79,10 @@ class Covered:
 
 
 def covering_master(arrays: PackingArrays, patterns: Patterns) -> LinearModel:
-    """The master problem (Gilmore and Gomory, 1961): a column for each pattern, a row for each class and each limit."""
+    """Build the master problem (Gilmore and Gomory, 1961), with a column for each pattern.
+
+    It has a row for each class and one for each limit.
+    """
     rows = [np.isin(patterns.kind, limit.types).astype(float) for limit in arrays.limits]
     most = [limit.most for limit in arrays.limits]
     return LinearModel(

@@ -2,7 +2,7 @@
 
 The cost share of a family is a multiple of the greatest common divisor of its prices. For each resource, one type of
 the family has the largest capacity per price. Its ratio limits the capacity that the cost share buys. The minimum total
-cost of such bins to which the tasks can be assigned, in integers, is a lower bound on the cost of any packing.
+cost of such bins, with an integer assignment of the tasks, is a lower bound on the cost of any packing.
 """
 
 from __future__ import annotations

@@ -189,8 +189,8 @@ def _capacity_of_family(data: EvaPacking, amounts: WholeAmounts) -> Any:
     """Return the capacity rule of family f for demands on f.
 
     A type of another family has as slack the largest demand on f that its tasks can have. The tasks on an instance of
-    type k fit its own capacity. So their demand on f is at most M_k^{f,r}: the demand of all tasks, or for some
-    resource, k's capacity times the largest ratio of the two demands.
+    type k fit its own capacity. So their demand on f is at most M_k^{f,r}. This is the minimum of the demand of all
+    tasks and, for each resource, k's capacity times the largest ratio of the two demands.
     """
     demand, capacity, entry = amounts.demand, amounts.capacity, _entries(data)
     resources = range(len(data.resources))

@@ -10,8 +10,8 @@ few tasks give solutions. The reservation prices less the minimum cost of a pack
 are at most 1.
 
 The set partitioning is solved by sifting (Bixby et al., 1992). The linear program starts with few columns, and columns
-of positive reduced net are added until none is left. Let z be its value and u that of an incumbent. A better solution
-uses only columns of a reduced net of at least u - z, so the integer program over these proves the optimum.
+of positive reduced net are added as long as there are any. Let z be its value and u that of an incumbent. A better
+solution uses only columns of a reduced net of at least u - z, so the integer program over these proves the optimum.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def solve_net_saving(
 
     - `arrays`: the instance.
     - `least_cost`: returns a lower bound on the cost of a packing in USD/h, within a time limit in seconds (`None` for
-      no limit); called only if the patterns are too many to list.
+      no limit). It is called only if the patterns are too many to list.
     - `options`: limits, gap, threads and seed.
     - `report`: called with each new incumbent and each better bound.
     - `start`: instances to begin from, else those of Algorithm 1.

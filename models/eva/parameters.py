@@ -14,7 +14,7 @@ from models.eva.saving.parameters import SavingParameters
 class TotalsParameters:
     """The constants of the surrogate relaxation.
 
-    `multisets`, `cuts` and `turns` are limits only after this method has used its share of a time limit.
+    If there is a time limit, `multisets`, `cuts` and `turns` count only after this method has used its share of it.
 
     - `steps`: most steps of one search for instance mixes.
     - `first`: width of the first search above the bound, as a share of the bound; each next one is twice as wide.

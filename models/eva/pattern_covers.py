@@ -34,7 +34,7 @@ def pattern_cover(
     entries: int,
     clock: Stopwatch,
 ) -> WrittenCover | None:
-    """Return an inequality that an instance mix violates, or `None` if none is found.
+    """Return an inequality that an instance mix violates, or `None` if the search finds no such inequality.
 
     - `packing`, `arrays`: the problem as a certificate states it, and the instance.
     - `number` (K,): instances of each type in the mix.
@@ -140,7 +140,7 @@ class _Refutation:
     def _short(
         self, tasks: Sequence[int], fine: int, weights: Mapping[int, Sequence[int]], worth: Mapping[int, int]
     ) -> bool:
-        """Return whether the best patterns of the mix have a smaller total value than all tasks."""
+        """Return whether the instances of the mix hold less than the total value of all tasks."""
         room = self.packing.totals.room
         linear = {k: sum(w * q for w, q in zip(of_it, room[k], strict=True)) for k, of_it in weights.items()}
         held = sum(int(self.number[k]) * (linear[k] if k in linear else fine * worth[k]) for k in self.kinds)

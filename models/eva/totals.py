@@ -461,7 +461,7 @@ class _MultisetSearch:
         return replace(found, found=np.array([number]), price=np.array([spends.cost(number)]))
 
     def _at_length(self, done: int, most: int) -> bool:
-        """Return whether other methods should follow: `done` reaches `most`, and most of a time limit is over."""
+        """Return whether other methods should follow: `done` reaches `most`, and the share of a time limit is over."""
         limit = self.clock.limit_s
         return done >= most and (limit is None or self.clock.cpu_s >= self.parameters.share * limit)
 

@@ -6,8 +6,8 @@ A pattern p is a type with a_lp tasks of each lot l, which run at the throughput
 tasks of one class with jobs of similar length, so that several tasks cannot share the work of one long job. Under any
 policy, a billed instance holds some pattern at each point in time, and a job progresses at most as fast as each task.
 
-Any duals y_l >= 0 per hour of work prove the bound sum_l y_l W_l, if the value sum_l y_l a_lp r_lp of every pattern is
-at most the price of its type. Duals that are too large are scaled down until this is true (Farley, 1990).
+Let y_l >= 0 be any duals per hour of work, so that sum_l y_l a_lp r_lp is the value of a pattern. If no value exceeds
+the price of the type, sum_l y_l W_l is a bound. Duals that are too large are scaled down until then (Farley, 1990).
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ class BranchAndPrice:
         self.lp_value: float | None = None
         self._branching = parameters
         self._root: ProvenDuals | None = None
-        self._earlier: TreeProof | None = None  # the largest bound of the trees before a restart
+        self._earlier: TreeProof | None = None  # the best proof of the trees before the last restart
         self._restarts, self._limit = parameters.restarts, parameters.restart_nodes
         self._first: PatternNode = Node(0, self.standing)
         self._tree: Tree[int, BranchDecision, Duals, Bounded] = Tree(self, self._first, eager=False)
@@ -318,7 +318,7 @@ def branch_and_price(
     - `bound`: a bound that is proved already. If it is larger than the bound of the best tree, the outcome has it.
     - `parameters`: the constants of the method.
 
-    The outcome lacks a packing only if types have limits: then none may exist, or none may be found in time.
+    The outcome lacks a packing only if types have limits. Then a packing may not exist, or time may be too short.
     """
     clock = Stopwatch(options.time_limit)
     incumbent: Incumbent[Configuration, int] = Incumbent("minimize", clock, report, gap=options.gap, bound=bound)

@@ -26,7 +26,7 @@ THIN = 100  # fewest states of a slab, below which a call for each slab is slowe
 
 @dataclass(frozen=True)
 class FoundPackings:
-    """Packings above a target, best last, as (value, {item: copies}); `complete`: no better packing was left out."""
+    """Packings above a target, best last, as (value, {item: copies}); `complete`: whether no better one is missing."""
 
     packings: list[tuple[int, dict[int, int]]]
     complete: bool

@@ -243,8 +243,8 @@ def draw(guide: Guide, state: State, packing: LinkedPacking, first: int) -> int:
 def ruin_and_recreate(guide: Guide, packing: LinkedPacking, iterations: int, state: State, tolerance: float) -> int:
     """Empty a few instances and pack their tasks again, `iterations` times; return the saving in price units.
 
-    A packing is accepted if it costs less. At equal cost, it is accepted if its waste is in fewer instances: the sum of
-    squares must be larger, or smaller by at most a random part of `tolerance`.
+    A packing is accepted if it costs less. At equal cost, it is accepted if its waste is in fewer instances. Then the
+    sum of squares of the waste must be larger, or smaller by at most a random part of `tolerance`.
     """
     saved = 0
     ruined = np.empty(guide.others + 1, dtype=np.int64)

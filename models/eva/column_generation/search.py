@@ -246,7 +246,7 @@ class ColumnSearch:
         return tuple(found)
 
     def dive_to_bound(self, clock: Stopwatch) -> None:
-        """Dive for a packing at the smallest cost that the bound allows; if none is found, at costs above it."""
+        """Dive for a packing at the smallest cost that the bound allows; if this fails, at higher costs."""
         low, steps = self.least, self.parameters.bisections
         first = clock if clock.limit_s is None else Stopwatch(FIRST_SHARE * clock.limit_s)
         if any(self.dive(low, limits, first) for limits in dict.fromkeys((self.limits, ()))):
@@ -257,7 +257,7 @@ class ColumnSearch:
                 low = middle
 
     def dive_with_noise(self, clock: Stopwatch) -> None:
-        """Dive with noise, alternately for the cost halfway to the bound and for the smallest cost that it allows."""
+        """Dive with noise, alternately for the cost halfway to the incumbent and for the smallest possible cost."""
         for i in range(self.at_most(self.parameters.noisy_dives)):
             if self.over or clock.expired or not self.dives_end:
                 return

@@ -145,8 +145,8 @@ def search(
     - `most_found`: limit on the patterns. It ends the search if `share` is 0; otherwise the worst one is replaced.
     - `most_nodes`: node limit of the search.
 
-    Returns the number of patterns found, the patterns (n each), their nets, a bound on the net of every other pattern,
-    and the number of nodes.
+    Returns the number of patterns, the patterns (n each), their nets, a bound on all other nets, and the number of
+    nodes.
     """
     n, resources = t.demand.shape
     depth_most = 1

@@ -133,9 +133,9 @@ class SavingPricer:
         return FoundColumns(SavingColumns.joined(parts), bound, complete)
 
     def _order(self, searched: Searched, duals: SavingDuals, threshold: float) -> tuple[IntArray, FloatArray, float]:
-        """Return the usable items in order of decreasing value alone, their values less the job prices, and the price.
+        """Return the usable items in order, the values of all items at throughput 0, and the price of the instance.
 
-        The values (n,) are those at full slowdown, see `Tasks.fixed`.
+        The order is by decreasing value of a task alone on an instance.
         """
         extra = searched.extra
         if len(duals.spread):
