@@ -177,7 +177,7 @@ class TypeTotals:
         """Return weights of a surrogate inequality that an instance mix violates, or `None`.
 
         - `number` (K,): instances of each type.
-        - `shared`: the fractional assignment, which must leave tasks unassigned.
+        - `shared`: the fractional assignment; if it assigns all tasks, the result is `None`.
         """
         if shared.objective <= SHORT:
             return None
