@@ -1,4 +1,4 @@
-"""A case: what a heuristic does on an instance beside the optimum, or how it breaks."""
+"""Cases: an instance with the heuristic's value and the optimum, or with the way in which the heuristic breaks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from instances import Options, Stopwatch
 from instances.fields import Frozen, Sense
 from instances.gaps import FLOOR, of_nothing
 
-ENOUGH_S = 0.5  # CPU seconds within which an answer may be asked for
+ENOUGH_S = 0.5  # CPU seconds; a heuristic with less time than this is not reported as too slow
 
 
 class Case(Frozen):
@@ -36,7 +36,7 @@ class Case(Frozen):
 
     @property
     def gap(self) -> float:
-        """How far the heuristic is from the best value known, as a share of it; 0 where it is a share of nothing."""
+        """Return the gap to the best value known, relative to that value; 0 if the value is missing or about 0."""
         if self.heuristic is None or self.best is None or abs(self.best) < FLOOR:
             return 0.0
         worse = self.heuristic - self.best if self.sense == "minimize" else self.best - self.heuristic
@@ -44,14 +44,14 @@ class Case(Frozen):
 
     @property
     def exactly(self) -> Fraction:
-        """The gap of a heuristic that minimises, without rounding, where the optimum is proven; or else 0."""
+        """Return the gap of a minimising heuristic without rounding if the optimum is proven, else 0."""
         if not self.proven or self.heuristic is None or self.best is None or self.best < FLOOR:
             return Fraction(0)
         return max(Fraction(0), Fraction(self.heuristic) / Fraction(self.best) - 1)
 
     @property
     def ratio(self) -> float | None:
-        """The worse value over the better one; `None` where there is none."""
+        """Return the larger of both absolute values over the smaller one; `None` if it is undefined."""
         if self.heuristic is None or self.best is None:
             return None
         low, high = sorted((abs(self.heuristic), abs(self.best)))
@@ -59,7 +59,7 @@ class Case(Frozen):
 
     @property
     def rank(self) -> tuple[Any, ...]:
-        """The worst case comes first: one that breaks, then the widest gap; of equals the smallest."""
+        """Return the sort key: cases that break come first, then the widest gap, then the smallest instance."""
         return self.broken is None, -round(self.gap, 12), len(self.chosen), self.chosen
 
 
@@ -67,7 +67,7 @@ class Case(Frozen):
 class KnownOptimum:
     """The best value known of an instance, `None` without a solution, and the bound on its optimum.
 
-    `infeasible`: whether it is proven that there is no solution.
+    `infeasible`: whether the instance is proven to have no solution.
     """
 
     best: float | None
@@ -78,10 +78,10 @@ class KnownOptimum:
 
 
 class Optima:
-    """The optima of instances of a space, each looked for once, and what they say of larger ones.
+    """Compute and cache the optima of instances of a space, and derive bounds on the optima of larger instances.
 
-    `bounds`: bounds that are known before. `proofs`: how many optima were looked for; `unproven`: for how many of them
-    none was proven.
+    `bounds`: bounds that are known beforehand. `proofs`: number of optima computed. `unproven`: number of those without
+    a proof.
     """
 
     def __init__(
@@ -94,11 +94,11 @@ class Optima:
         self._bounds = dict(bounds)
 
     def unfit(self, data: Any) -> bool:
-        """Whether the exact method cannot take an instance."""
+        """Return whether the exact method rejects an instance."""
         return self._exact.unfit(data) is not None
 
     def of(self, chosen: Chosen) -> KnownOptimum:
-        """The optimum of an instance."""
+        """Return the optimum of an instance; compute it on the first call."""
         if chosen not in self._known:
             self.proofs += 1
             instance = self._space.instance(chosen)
@@ -113,13 +113,16 @@ class Optima:
         return self._known[chosen]
 
     def asked_anew(self) -> Optima:
-        """The same, which looks for nothing twice, but knows nothing of an instance before it is asked for it."""
+        """Return a copy that shares the cached optima, but derives bounds only from instances that it is asked for."""
         anew = Optima(self._space, self._exact, self._options)
         anew._known, anew.clock = self._known, self.clock
         return anew
 
     def at_least(self, chosen: Chosen) -> float | None:
-        """What the optimum is at least, where it is no less than that of any part: by what is known of the parts."""
+        """Return a lower bound on the optimum from known sub-instances; `None` if there is none.
+
+        The bound is valid only if adding elements never decreases the optimum (`Space.grows`).
+        """
         if not self._space.grows:
             return None
         if chosen not in self._bounds:
@@ -129,18 +132,19 @@ class Optima:
         return self._bounds[chosen]
 
     def limited(self) -> Options:
-        """The options, with what is left of the time."""
+        """Return the options with the remaining time as the limit."""
         limit = self._options.time_limit
         return self._options if limit is None else replace(self._options, time_limit=max(self.clock.remaining_s, 0.01))
 
 
 class Judge:
-    """What a heuristic does on instances of a space, each looked at once.
+    """Evaluate a heuristic on instances of a space, each instance once.
 
-    `about` is called with each instance before the heuristic is, and with `None` after it. `calls`: how often it was
-    called; `asked`: of how many instances the optimum was asked for; `cpu_s`: what all of that takes, whoever else has
-    asked for the same; `nothing`: how many instances had an optimum of 0 that the heuristic did not reach, of which no
-    gap is a share.
+    - `about`: callback, called with each instance before the heuristic runs, and with `None` after it.
+    - `calls`: number of calls of the heuristic.
+    - `asked`: number of instances whose optimum was requested.
+    - `cpu_s`: CPU seconds of both, also for optima that another judge has computed before.
+    - `nothing`: number of instances on which exactly one of both values is 0, so that no relative gap exists.
     """
 
     def __init__(
@@ -155,22 +159,22 @@ class Judge:
         load_method(heuristic)
 
     def case(self, chosen: Chosen) -> Case | None:
-        """The case, `None` where these make no instance that has a solution.
+        """Return the case with its optimum; `None` if there is no such instance or it has no solution.
 
-        Where the optimum is known beforehand it is not looked for.
+        If the optimum is known beforehand, it is not computed.
         """
         if chosen not in self._known:
             self._known[chosen] = self._beside_optimum(self.alone(chosen))
         return self._known[chosen]
 
     def alone(self, chosen: Chosen) -> Case | None:
-        """The case without the optimum; `None` where these make no instance, or none that a method takes."""
+        """Return the case without the optimum; `None` if there is no such instance or a method rejects it."""
         if chosen not in self._alone:
             self._alone[chosen] = self._judged(chosen)
         return self._alone[chosen]
 
     def at_most(self, case: Case) -> Fraction | None:
-        """What the gap is at most, by what is known of the optimum: `None` where that is nothing."""
+        """Return an upper bound on the gap from the bound on the optimum; `None` if no such bound is known."""
         bound = self.optima.at_least(case.chosen)
         if case.broken is not None or case.heuristic is None or bound is None or bound <= 0:
             return None
@@ -185,7 +189,7 @@ class Judge:
         sense, clock, options = instance.data.sense, Stopwatch(), self.optima.limited()
         try:
             found = apply(self._heuristic, instance, options)
-        except Exception as error:  # whatever a heuristic does is a finding
+        except Exception as error:  # any failure of a heuristic is a result
             return Case(chosen=chosen, sense=sense, broken=Failure.of(error, Reported()).reason)
         finally:
             self._about(None)
@@ -198,7 +202,7 @@ class Judge:
             limit = options.time_limit or 0.0
             said = f"did not answer within {limit:.3g} CPU s"
             return Case(chosen=chosen, sense=sense, broken=said) if limit >= ENOUGH_S else None
-        if found.objective is None:  # that breaks it where there is a solution
+        if found.objective is None:  # the heuristic breaks only if the instance has a solution
             solved = self.optima.of(chosen).best is not None
             said = found.reason or f"{found.status}, no solution"
             return Case(chosen=chosen, sense=sense, broken=said) if solved else None

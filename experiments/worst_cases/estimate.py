@@ -1,4 +1,4 @@
-"""What optima are likely to be, by those that are proven: which instance is worth a proof next."""
+"""Estimate optima from the proven ones, to select the instance whose optimum is proven next."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import numpy as np
 
 from experiments.worst_cases.space import Chosen
 
-PRIOR, SPREAD = 0.7, 0.3  # the share before anything is known: its mean, and the deviation of each of its terms
-NOISE = 0.1  # deviation of a share that its terms do not tell
-HOPE = 0.5  # deviations below the mean: an instance is taken to be as bad as it may well be
+PRIOR, SPREAD = 0.7, 0.3  # prior mean of the share, and prior standard deviation of each coefficient
+NOISE = 0.1  # standard deviation of a share that the coefficients do not explain
+HOPE = 0.5  # standard deviations below the mean: the search is optimistic that an instance is bad
 
 
 class EstimatedOptima:
-    """The optimum of an instance as a share of what its things take `alone`, one by one: a share is one term and a mean
-    of terms of the things, each with its weight in what they take. The terms are those of Bayesian linear regression.
+    """Estimate the optimum of an instance as a share of the sum of its elements' values `alone`.
+
+    The share is an intercept plus the mean of one coefficient per element, weighted by the elements' values. Bayesian
+    linear regression estimates the coefficients.
     """
 
     def __init__(self, alone: Mapping[int, float], things: int) -> None:
@@ -26,7 +28,7 @@ class EstimatedOptima:
         self._known: tuple[Any, Any] | None = None
 
     def learn(self, chosen: Chosen, optimum: float) -> None:
-        """Take an optimum that is proven."""
+        """Update the regression with a proven optimum."""
         row, total = self._row(chosen)
         if total > 0:
             self._precision += np.outer(row, row) / NOISE**2
@@ -34,7 +36,7 @@ class EstimatedOptima:
             self._known = None
 
     def low(self, chosen: Chosen) -> float:
-        """What the optimum may well be at least: by the mean, less some deviations."""
+        """Return an optimistic estimate of the optimum: the posterior mean less `HOPE` standard deviations."""
         if self._known is None:
             deviations = np.linalg.inv(self._precision)
             self._known = deviations @ self._seen, deviations

@@ -1,4 +1,4 @@
-"""Worst cases in the library: what is kept of each, its instance, its certificate and what heuristics find there.
+"""Keep worst cases in the library: their instances, their certificates and the values of heuristics on them.
 
 `python -m experiments.worst_cases.library` takes them from the records of the studies.
 """
@@ -37,10 +37,11 @@ ENDINGS = {"vipr": "vipr", "json": "certificate.json"}
 
 @dataclass(frozen=True)
 class KnownCase:
-    """The worst case of a `method` that was found among instances of a size: what its instance is made of, in a space
-    by the name of `--within`, and the values of the heuristic and of the optimum, which is proven.
+    """The worst case found of a `method` among instances of a size, with the values of heuristic and proven optimum.
 
-    `over_all`: whether none of this size is worse.
+    - `space`: name of the space, as for `--within`.
+    - `chosen`: elements of the instance.
+    - `over_all`: whether the case is proven to be the worst of its size.
     """
 
     problem: str
@@ -54,31 +55,31 @@ class KnownCase:
 
     @property
     def instance(self) -> Instance[Any]:
-        """The instance, which may be that of several cases."""
+        """Return the instance; several cases may share it."""
         found: Instance[Any] | None = _space(self.problem, self.space).instance(self.chosen)
         assert found is not None
         return found
 
     @property
     def place(self) -> tuple[str, str, str, int]:
-        """What it is the worst case of."""
+        """Return the key of the case: problem, space, method and size."""
         return self.problem, self.space, self.method, self.size
 
     @property
     def gap(self) -> float:
-        """How far the heuristic is from the optimum, as a share of it."""
+        """Return the gap of the heuristic to the optimum, relative to the optimum."""
         sense = self.instance.data.sense
         return Case(chosen=self.chosen, heuristic=self.heuristic, best=self.optimum, sense=sense).gap
 
     @property
     def row(self) -> list[str]:
-        """Its row in the table of cases."""
+        """Return the row in the table of cases."""
         chosen, over_all = " ".join(map(str, self.chosen)), "yes" if self.over_all else "no"
         return [*map(str, self.place), chosen, repr(self.heuristic), repr(self.optimum), over_all]
 
     @classmethod
     def of(cls, row: Mapping[str, str]) -> KnownCase:
-        """The case of a row."""
+        """Build the case from a row of the table."""
         return cls(
             problem=row["problem"],
             space=row["space"],
@@ -99,13 +100,13 @@ def _space(problem: str, name: str) -> Space:
 
 
 def known_cases() -> list[KnownCase]:
-    """All of them."""
+    """Return all cases of the table."""
     text = (FOLDER / TABLE).read_text(encoding="utf-8")
     return [KnownCase.of(row) for row in csv.DictReader(io.StringIO(text))]
 
 
 def worst_sets() -> list[InstanceSet]:
-    """The instances of all of them, a set for each space."""
+    """Return the instances of all known cases, one set per problem and space."""
     found: dict[tuple[str, str], dict[str, Instance[Any]]] = {}
     methods: dict[tuple[str, str], list[str]] = {}
     for case in known_cases():
@@ -120,7 +121,7 @@ def worst_sets() -> list[InstanceSet]:
 
 
 def certificate_of(instance: Instance[Any]) -> Path | None:
-    """The file of the certificate of a worst case's optimum; `None` where there is none."""
+    """Return the certificate file of a worst case's optimum; `None` if it does not exist."""
     for ending in ENDINGS.values():
         file = CERTIFICATES / f"{instance.name}.{ending}"
         if file.is_file():
@@ -129,17 +130,17 @@ def certificate_of(instance: Instance[Any]) -> Path | None:
 
 
 def cases_of_records(folder: Path = EVIDENCE) -> list[KnownCase]:
-    """The cases that the records of all papers have."""
+    """Return the cases in the records of all papers."""
     found = [read(f"{paper}/worst", folder) for paper in PAPERS]
     rows = [row for record in found if record is not None for row in record.tables[-1].rows]
     return [KnownCase.of(dict(zip(CASE, row, strict=True))) for row in rows]
 
 
 def as_bad(found: Sequence[KnownCase], known: Sequence[KnownCase]) -> list[KnownCase]:
-    """The cases that were found; of those of a search, the known one in its place that is as bad or worse.
+    """Return the cases found, but keep a known case of a search if it is as bad or worse.
 
-    A search of another version goes other ways, and what an earlier one has found stays true for as long as the
-    heuristic gives that value.
+    Another version searches other instances. An earlier case remains valid while the heuristic still returns the
+    same value.
     """
     before = {case.place: case for case in known}
     return [_worse(case, before.get(case.place)) for case in found]
@@ -154,7 +155,7 @@ def _worse(found: KnownCase, known: KnownCase | None) -> KnownCase:
 
 
 def keep(options: Options) -> None:
-    """Put the cases of the records in the library: the table, certificates, and records of their optima."""
+    """Write the cases of the records to the library: the table, the certificates, and the records of their optima."""
     text, cases = io.StringIO(), as_bad(cases_of_records(), known_cases())
     csv.writer(text, lineterminator="\n").writerows([CASE, *(case.row for case in cases)])
     write_whole(FOLDER / TABLE, text.getvalue().encode())
@@ -171,7 +172,7 @@ def keep(options: Options) -> None:
 
 
 def _certified(instance: Instance[Any], options: Options) -> Result:
-    """The optimum of an instance, whose certificate is written, if its problem has any."""
+    """Solve an instance to optimality, and write the certificate if its problem has a certifier."""
     result = apply(METHODS[instance.problem][0], instance, options)
     if instance.problem in CERTIFIERS:
         certify = resolve(CERTIFIERS[instance.problem])

@@ -1,4 +1,4 @@
-"""Instances drawn near a worst case or anywhere: what breaks a heuristic, and what tells bad ones from good ones."""
+"""Sample instances near a worst case or anywhere in a space, to learn which of them are bad for a heuristic."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from experiments.worst_cases.search import Found, Seen, WorstCaseTask
 from experiments.worst_cases.space import Chosen
 from experiments.worst_cases.walk import drawn
 
-NUMBER = 160  # instances that are looked at
-LEFT_OUT = 3  # things at most that one next to another has not, and that it has for them
+NUMBER = 160  # sampled instances
+LEFT_OUT = 3  # a neighbour drops at most this many elements, and adds at most this many random ones
 
 
 @dataclass(frozen=True)
 class Near(WorstCaseTask):
-    """What a heuristic does on instances of at most `size` things; where some are `chosen`, half are next to these.
+    """Evaluate a heuristic on random instances of at most `size` elements.
 
-    Where it breaks on any no optimum is looked for.
+    If `chosen` is not empty, half of the instances are neighbours of it. If the heuristic breaks on any instance, no
+    optimum is computed.
     """
 
     chosen: Chosen

@@ -1,4 +1,4 @@
-"""A region: what tells the bad instances of a space from the good ones, as one or two conditions on what they have."""
+"""Find a region: one or two conditions on features that separate the bad instances of a space from the good ones."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from experiments.worst_cases.case import Case
 from experiments.worst_cases.space import Space
 
-BAD = 0.5  # of the worst gap: what is at least as bad is bad
+BAD = 0.5  # an instance is bad if its gap is at least this share of the worst gap
 SIZE = "number of all"
-THRESHOLDS = 12  # of a feature that are tried
-BEST = 12  # conditions that are tried in pairs
+THRESHOLDS = 12  # approximate number of thresholds that are tried for each feature
+BEST = 12  # the best single conditions, which are also tried in pairs
 
 
 @dataclass(frozen=True)
 class Condition:
-    """That a feature is at most, or more than, a threshold."""
+    """The condition that a feature exceeds a threshold (`above`), or does not."""
 
     feature: str
     above: bool
@@ -32,7 +32,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Region:
-    """`conditions` that hold together; on `fresh` instances, on which it was not found, it is `right` so often."""
+    """A conjunction of `conditions`. It classifies `right` of the `fresh` instances correctly, which were held out."""
 
     conditions: tuple[Condition, ...]
     right: int
@@ -43,9 +43,10 @@ class Region:
 
 
 def region(space: Space, cases: Sequence[Case]) -> Region | None:
-    """The region that tells best which cases are bad, found on every other one; `None` where all are or none is.
+    """Return the region that best separates bad cases from good ones, learned on every other case.
 
-    Bad are those on which a heuristic breaks, or without any those that are at least half as bad as the worst.
+    A case is bad if the heuristic breaks on it. If the heuristic never breaks, a case is bad if its gap is at least
+    half of the worst gap. Returns `None` if the learning half does not contain both kinds, or if no case is held out.
     """
     known = sorted({case.chosen: case for case in cases}.values(), key=lambda case: case.chosen)
     breaks = any(case.broken is not None for case in known)
@@ -84,7 +85,7 @@ def _says(conditions: tuple[Condition, ...], features: dict[str, float]) -> bool
 
 
 def _balanced(conditions: tuple[Condition, ...], rows: Sequence[tuple[dict[str, float], bool]]) -> float:
-    """The mean of how often it is right of the bad and of the good ones: few are bad."""
+    """Return the balanced accuracy: the mean of the accuracies on bad and on good cases, because few are bad."""
     shares = []
     for kind in (True, False):
         of_kind = [features for features, bad in rows if bad == kind]

@@ -1,4 +1,4 @@
-"""Searches for the worst case: over all instances of a size, or by walks; then a smaller one."""
+"""Search for the worst case by enumeration of a size or by walks; then reduce the case to a smaller one."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from instances import Options
 from instances.fields import Frozen
 from instances.result import Termination, versions
 
-KEPT = 200  # cases of a part of a search that are handed back, for what tells bad ones from good ones
-SAMPLED = 20  # cases of a part of an enumeration that are looked at, whether they can be the worst or not
+KEPT = 200  # cases that a part of a search returns, to separate bad cases from good ones
+SAMPLED = 20  # cases of a part of an enumeration that are evaluated even if they cannot be the worst
 
 
 class Part(Frozen):
@@ -58,7 +58,7 @@ class Found(Whole):
     complete: bool = False
 
     def line(self) -> str:
-        """The worst so far of this part."""
+        """Return a line with the worst case of this part so far."""
         if self.status == "error" and not self.cases:
             return super().line()
         worst = self.cases[0] if self.cases else None
@@ -68,7 +68,7 @@ class Found(Whole):
 
 @dataclass(frozen=True)
 class WorstCaseTask(WholeTask[Found]):
-    """A look at instances of a space for what a heuristic does badly on them, in a process of its own."""
+    """Evaluate a heuristic on instances of a space in a separate process, to find bad ones."""
 
     outcome_type = Found
 
@@ -95,7 +95,7 @@ class WorstCaseTask(WholeTask[Found]):
     @property
     @abstractmethod
     def where(self) -> dict[str, Any]:
-        """What the outcome depends on beside space and heuristic."""
+        """Return the inputs of the outcome in addition to space and heuristic."""
 
     def content(self, digests: Digests) -> dict[str, Any]:
         return {
@@ -109,7 +109,7 @@ class WorstCaseTask(WholeTask[Found]):
 
 @dataclass(frozen=True)
 class Search(WorstCaseTask):
-    """A part of a search for the worst case of a heuristic.
+    """Run a part of a search for the worst case of a heuristic.
 
     `bounds`: bounds on the optima of smaller instances.
     """
@@ -158,7 +158,7 @@ class Search(WorstCaseTask):
         )
 
     def ended(self, reported: Reported, termination: Termination, reason: str) -> Found:
-        """A heuristic that does not answer breaks on the instance that it is called with, if it had time for it."""
+        """Report that the heuristic breaks on the current instance if it had enough time but did not answer."""
         if reported.about is None:
             return super().ended(reported, termination, reason)
         chosen, known, left = reported.about
@@ -173,7 +173,7 @@ class Search(WorstCaseTask):
 
 
 class Seen:
-    """The cases of a search: the worst first, and an even sample of the others."""
+    """Collect the cases of a search: the worst, sorted, and a uniform sample of all."""
 
     def __init__(self, worst: list[Case], rng: random.Random) -> None:
         self.worst, self._rng, self._number = worst, rng, 0
@@ -193,15 +193,15 @@ class Seen:
 
 
 def instances_of(space: Space, part: Part) -> Iterator[Chosen]:
-    """The instances of a part, in order."""
+    """Yield the instances of a part, in order."""
     return itertools.islice(every(space.things, part.size), part.first, part.last)
 
 
 def enumerated(judge: Judge, part: Part, seen: Seen) -> bool:
-    """Look at all instances of a part; whether that was done before the time was over.
+    """Evaluate all instances of a part and return whether this ended before the time limit.
 
-    First comes a sample, then those that a bound on their optimum lets be worst. Once it lets none be worse than one
-    that is proven, the optima of the others are not looked for.
+    A sample comes first, then the other instances by the upper bound on their gap, the largest first. The enumeration
+    stops once no bound exceeds the worst proven gap.
     """
     left = []
     for chosen in instances_of(judge.space, part):
@@ -229,9 +229,9 @@ def enumerated(judge: Judge, part: Part, seen: Seen) -> bool:
 
 
 def searched(judge: Judge, heuristic: str, part: Part, seen: Seen) -> bool:
-    """Search instances of a size; whether that was done before the time was over.
+    """Search instances of a size and return whether this ended before the time limit.
 
-    It begins where the space leads to; where it leads to nothing it walks.
+    The search evaluates the leads of the space. If there are no leads, it walks.
     """
     leads = judge.space.leads(heuristic, part.size, part.seed or 0)
     if leads:
@@ -248,7 +248,10 @@ def searched(judge: Judge, heuristic: str, part: Part, seen: Seen) -> bool:
 
 
 def smaller(judge: Judge, chosen: Chosen, keep: float, seen: Seen) -> bool:
-    """Make an instance smaller and simpler while its gap stays at `keep` at least, or while the heuristic breaks."""
+    """Reduce an instance while its gap is at least `keep`, or while the heuristic breaks, and add the last case.
+
+    Returns whether this ended before the time limit.
+    """
     case = judge.case(chosen)
     if case is None:
         return True
@@ -270,7 +273,7 @@ def smaller(judge: Judge, chosen: Chosen, keep: float, seen: Seen) -> bool:
 
 
 def simpler(chosen: Chosen) -> Iterator[Chosen]:
-    """The instances that have a thing less, then those that have one that is earlier in the list in its place."""
+    """Yield the instances with one element less, then those with an element replaced by an earlier one of the list."""
     if len(chosen) > 1:
         for i in range(len(chosen)):
             if i == 0 or chosen[i] != chosen[i - 1]:

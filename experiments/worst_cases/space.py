@@ -1,4 +1,4 @@
-"""A space of instances: each is made of so many of a list of things, in any order and with repetition."""
+"""Spaces of instances: each instance is a multiset of elements from a list."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ from typing import Any, Protocol
 from instances import InputError, Instance, Solution
 
 Chosen = tuple[int, ...]
-"""What an instance is made of: places in the list of a space, in rising order, a place once for each repetition."""
+"""The elements of an instance: indices into the list of a space, in ascending order, repeated by multiplicity."""
 
 
 @dataclass(frozen=True)
 class Entries:
-    """Where the entries of a problem's data are that a space repeats: `field`, by `key`, and `count` of each, if any.
+    """The entries of a problem's data that a space repeats.
 
-    `apart`: fields that must be empty, for they name entries. `grows`: whether a solution without some of the entries
-    is one of what is left, at no more than before, where that is minimised. `held`: the field in which an entry says
-    how many of others it holds, and that of these, whose numbers follow.
+    - `field`: the field of the data that lists them.
+    - `key`: the field of an entry that names it.
+    - `count`: the field of an entry with its multiplicity, if any.
+    - `apart`: fields that must be empty, because they refer to entries by name.
+    - `grows`: whether removing entries from a solution keeps it feasible and, for minimisation, never raises its cost.
+    - `held`: the field with the number of other entries that an entry holds, and the field of these other entries.
+      Their counts follow from it.
     """
 
     field: str
@@ -34,17 +38,17 @@ class Entries:
     held: str | None = None
 
     def names(self, data: Any) -> str | None:
-        """The field that names entries, `None` where none does."""
+        """Return the first non-empty field that refers to entries by name, else `None`."""
         return next((path for path in self.apart if _filled(data, *path.split("."))), None)
 
 
 def _filled(data: Any, field: str, of_each: str | None = None) -> bool:
-    """Whether a field is not empty, or that of anything in it."""
+    """Return whether `field` is not empty, or with `of_each`, whether that field of any element is not empty."""
     value = getattr(data, field)
     return bool(value) if of_each is None else any(getattr(one, of_each) for one in value)
 
 
-NEAR = 3  # how far in the list a thing is from one that is much like it
+NEAR = 3  # maximum distance in the list between similar elements
 ENTRIES = {
     "eva-packing": (Entries("tasks", "workload", "count", ("running", "spread"), grows=True),),
     "eva-reconfiguration": (Entries("tasks", "workload", "count", ("existing",)),),
@@ -59,11 +63,11 @@ ENTRIES = {
         Entries("nodes", "name", apart=("pods.allowed_nodes", "spread"), held="pods"),
     ),
 }
-"""What varies of a problem: the first of which nothing names entries."""
+"""The entries that may vary, by problem: a space uses the first whose `apart` fields are empty."""
 
 
 class Space(Protocol):
-    """Instances of one problem that are made of things of a list, the simplest first."""
+    """The instances of one problem that consist of elements of a list, sorted from simple to complex."""
 
     @property
     def problem(self) -> str: ...
@@ -73,43 +77,43 @@ class Space(Protocol):
 
     @property
     def things(self) -> int:
-        """How many different things there are."""
+        """Return the number of distinct elements."""
 
     @property
     def grows(self) -> bool:
-        """Whether the optimum of an instance is at least that of what is made of a part of the same things."""
+        """Return whether the optimum of an instance is at least the optimum of each of its sub-multisets."""
 
     def instance(self, chosen: Chosen) -> Instance[Any] | None:
-        """The instance that is made of these; `None` where they make none."""
+        """Return the instance with these elements; `None` if there is no such instance."""
 
     def reference(self, chosen: Chosen) -> float | None:
-        """The optimum, where the way in which the instance is made gives it; or else `None`."""
+        """Return the optimum if it is known by construction, else `None`."""
 
     def nearly(self, solution: Solution) -> float:
-        """How near a heuristic's solution is to a worse one, from 0 to 1: of equal gaps this tells where to go on."""
+        """Return how near a heuristic's solution is to a worse one, from 0 to 1. The search uses it to break ties."""
 
     def near(self, thing: int, rng: random.Random) -> int:
-        """A thing that is much like one."""
+        """Return an element that is similar to `thing`."""
 
     def leads(self, heuristic: str, size: int, seed: int) -> list[Chosen]:
-        """Instances that a search of the space's own holds for bad ones of a heuristic: where to begin."""
+        """Return instances that the space's own search expects to be bad for a heuristic, as starting points."""
 
     def told(self, chosen: Chosen) -> str:
-        """What an instance is made of, in words."""
+        """Describe the elements of an instance in words."""
 
     def features(self, chosen: Chosen) -> dict[str, float]:
-        """What may tell a bad instance from a good one, by name."""
+        """Return the features that may separate bad instances from good ones, by name."""
 
     def content(self) -> list[Any]:
-        """What the space is, for a digest."""
+        """Return the definition of the space, as input of a digest."""
 
 
 @dataclass(frozen=True)
 class RepeatedEntries:
-    """The instances that have the entries of `base`, each any number of times, and everything else as it has.
+    """The instances that have the entries of `base` in any multiplicities, and all other fields of `base`.
 
-    `entries`: those of another list instead. `per_entry`: fields that grow with the number of entries, as a budget
-    does, and by how much with each.
+    - `entries`: other entries to repeat instead of those of `base`.
+    - `per_entry`: fields that are proportional to the number of entries, such as a budget, with the amount per entry.
     """
 
     base: Instance[Any]
@@ -152,7 +156,7 @@ class RepeatedEntries:
 
     @cached_property
     def _dots(self) -> str:
-        """What is between a name and the number of its repetition, and in no name: no two entries get one name."""
+        """Return a separator between a name and its repetition number. No name contains it, so new names are unique."""
         names = [getattr(entry, self._of.key) for entry in self._entries]
         dots = "."
         while any(dots in name for name in names):
@@ -183,7 +187,7 @@ class RepeatedEntries:
         return Instance.of(data, f"{self.base.name}-{named}"[:150], f"{self.base.source}: {self.told(chosen)}")
 
     def _followed(self, of: Entries, made: Sequence[Any]) -> dict[str, tuple[Any, ...]]:
-        """What the entries hold, in their numbers; what waits in the base waits."""
+        """Return the held entries with counts that match `made`; entries that no entry of the base holds remain."""
         if of.held is None:
             return {}
         before, now = (_total(getattr(entry, of.held) for entry in some) for some in (self._entries_of_base, made))
@@ -219,7 +223,7 @@ class RepeatedEntries:
         return found
 
     def _numbers(self) -> Mapping[str, list[float]]:
-        """The numbers that all entries have, by where they are."""
+        """Return the numeric values that all entries have, by their path."""
         rows = [
             dict(_numbers(entry.model_dump(exclude={self._of.key, self._of.count or ""}))) for entry in self._entries
         ]
@@ -231,7 +235,7 @@ class RepeatedEntries:
 
 
 def _total(held: Iterable[Mapping[str, int]]) -> Counter[str]:
-    """How many there are of each, over all."""
+    """Return the sum of the counts by name."""
     found = Counter[str]()
     for one in held:
         found.update(one)
@@ -249,10 +253,10 @@ def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
 
 
 def number(things: int, size: int) -> int:
-    """How many instances of a size a space of so many things has."""
+    """Return the number of instances of `size` in a space with the given number of elements."""
     return math.comb(things + size - 1, size) if things else 0
 
 
 def every(things: int, size: int) -> Iterator[Chosen]:
-    """The instances of a size, each once: the order of what they are made of makes no other instance."""
+    """Yield all instances of `size`, each once, because the order of the elements does not matter."""
     return itertools.combinations_with_replacement(range(things), size)

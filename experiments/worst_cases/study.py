@@ -1,4 +1,7 @@
-"""The worst cases of a paper's heuristics: proven over all small instances, found by search beside them and beyond."""
+"""Study the worst cases of a paper's heuristics: proven over all small instances, and found by search for larger ones.
+
+For comparison, the search also runs on sizes that are enumerated.
+"""
 
 from __future__ import annotations
 
@@ -20,40 +23,41 @@ from experiments.worst_cases.space import Chosen, Space
 from experiments.worst_cases.walk import PROOF, least_steps
 from instances import Options, Stopwatch
 
-SHARE = 10  # a search beside an enumeration may take one of so many of its steps
-LEAST = 1_000  # instances of an enumeration beside which a search is run: a tenth of fewer is nothing
-LARGE_STEPS = 1_000  # of a search where nothing is enumerated
-LARGE_PROOFS = 300  # the same where no bound passes over any
-SEEDS = 5  # of the searches of a size
+SHARE = 10  # a search that is compared with an enumeration may take one in `SHARE` of its steps
+LEAST = 1_000  # minimum size of an enumeration with a search: a tenth of fewer instances is too few steps
+LARGE_STEPS = 1_000  # steps of a search without an enumeration
+LARGE_PROOFS = 300  # steps of such a search if no bound excludes any instance, so that every step is a proof
+SEEDS = 5  # searches per size
 CASE = ("problem", "space", "method", "size", "chosen", "heuristic", "optimum", "over_all")
 GAP = "gap to optimum"
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """What is looked at of a space: every instance up to a size, and larger ones by searches of some `seeds` alone.
+    """The instances of a space to study: all instances up to size `every`, and a search at each size in `larger`.
 
-    `effort`: by which factor searches of larger ones are shorter.
+    - `seeds`: searches per larger size.
+    - `effort`: factor on the steps of these searches.
     """
 
     problem: str
     space: str
     every: int
     larger: tuple[int, ...]
-    methods: tuple[str, ...] = ()  # all that take it where there are none
+    methods: tuple[str, ...] = ()  # empty: all heuristics that accept the space
     seeds: int = SEEDS
     effort: float = 1.0
 
     @property
     def quick(self) -> Sweep:
-        """All instances of size 1, or short searches of the smallest size if it has searches alone."""
+        """Return a sweep of all instances of size 1, or short searches of the smallest size if there are only those."""
         return replace(
             self, every=min(self.every, 1), larger=() if self.every else self.larger[:1], seeds=1, effort=0.02
         )
 
 
 class Tally(Seen):
-    """The worst case and the first one on which the heuristic breaks, with how many of those there are."""
+    """Record the worst case, the first case on which the heuristic breaks, and the number of such cases."""
 
     def __init__(self) -> None:
         super().__init__([], random.Random(0))
@@ -69,7 +73,7 @@ class Tally(Seen):
 
 
 def study_of(paper: str, sweeps: Sequence[Sweep], options: Options, quick: bool) -> Study:
-    """The study of a paper: a process for each space."""
+    """Build the study of a paper, with one task per sweep."""
     sweeps = [one.quick for one in sweeps] if quick else sweeps
     tasks = [
         Measurement.of(
@@ -115,9 +119,10 @@ def swept(
     effort: float,
     options: Options,
 ) -> dict[str, Any]:
-    """The rows of a space: what is found of each heuristic at each size, with what it takes for that heuristic alone.
+    """Return the rows of a space: the worst case and the work for each heuristic and size.
 
-    The optima are shared: each is proven once, and counted for every heuristic that asks for it.
+    The heuristics share the optima. Each optimum is proven once, but its work counts for every heuristic that requests
+    it.
     """
     made: Space = _of(paper, "worst").SPACES[problem][space]()
     entries: Sequence[Entry] = _of(paper, "methods").METHODS[problem]
@@ -145,7 +150,7 @@ def swept(
 
 
 def _of(paper: str, role: str) -> Any:
-    """The module of a paper: here nothing asks the lists of all papers, which name the studies."""
+    """Import a module of a paper by its role, because `experiments.papers` itself refers to the studies."""
     return import_module(f"experiments.{paper}.{role}")
 
 
@@ -159,7 +164,7 @@ def _row(space: Space, entry: Entry, size: int) -> dict[str, Any]:
 
 
 def _told(judge: Judge, tally: Tally) -> dict[str, Any]:
-    """The worst case of a tally, in plain types."""
+    """Return the worst case of a tally in plain types."""
     worst = tally.worst[0] if tally.worst else None
     shown = worst or tally.breaks
     return {
@@ -181,7 +186,7 @@ def _named(space: Space, chosen: Chosen) -> str | None:
 
 
 def _is_optimum(judge: Judge, case: Case) -> bool:
-    """Whether the best value of a case is proven to be the optimum; one that was known beforehand is proven here."""
+    """Return whether the best value of a case is proven optimal; a value known beforehand is proven here."""
     if case.proven:
         return True
     optimum = judge.optima.of(case.chosen)
@@ -201,11 +206,11 @@ def _enumerated(judge: Judge, size: int) -> dict[str, Any]:
 
 
 def _searched(optima: Optima, made: Space, entry: Entry, size: int, steps: int, seed: int) -> dict[str, Any]:
-    """What a search finds that knows nothing of what was looked at before."""
+    """Search without knowledge of the instances evaluated before, and return the worst case found."""
     judge, tally = Judge(made, entry, optima.asked_anew()), Tally()
     with Stopwatch() as clock:
         searched(judge, entry.name, Part(size=size, seed=seed, steps=steps), tally)
-    seconds = max(clock.cpu_s, judge.cpu_s)  # the search of the space's own, or optima that others have asked for
+    seconds = max(clock.cpu_s, judge.cpu_s)  # the clock misses cached optima, the judge the space's own search
     return _told(judge, tally) | {"whole": False, "instances": judge.calls, "cpu_s": seconds}
 
 
@@ -214,7 +219,7 @@ def _share(gap: float | None) -> str:
 
 
 def _page_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
-    """The worst case of each heuristic at three sizes: the two largest enumerated ones and one beyond, or three."""
+    """Return the worst case of each heuristic at three sizes: up to two enumerated sizes, the others searched."""
     found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
         found.setdefault((row["method"], row["space"]), []).append(row)
@@ -228,7 +233,7 @@ def _page_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
 
 
 def _cell_of(row: Mapping[str, Any]) -> str:
-    """The worst of a size in a few words."""
+    """Summarise the worst case of a size in a few words."""
     over = f"all {row['instances']:,}" if row["over_all"] else "searched"
     ratio = "-" if row["ratio"] is None else f"{row['ratio']:.4g}"
     broken = f", breaks on {row['broken']:,}" if row["broken"] else ""
@@ -236,7 +241,7 @@ def _cell_of(row: Mapping[str, Any]) -> str:
 
 
 def _worst_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
-    """The worst case of each heuristic at each size."""
+    """Return the worst case of each heuristic at each size."""
     head = ["heuristic", "space", "size", "worst gap", "ratio", "over", "proven one by one", "instance"]
     found = []
     for row in rows:
@@ -256,7 +261,7 @@ def _worst_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
 
 
 def _search_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
-    """What searches find beside an enumeration of the same size."""
+    """Compare the searches with the enumerations of the same size."""
     head = ["heuristic", "space", "size", "proven worst", "found", "CPU s, all", "CPU s, a search", "as bad"]
     found = []
     for row in rows:
@@ -271,7 +276,7 @@ def _search_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
 
 
 def _cases_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
-    """The cases for the library; of a heuristic that is optimal there is none."""
+    """Return the cases for the library; a heuristic that is always optimal has no case."""
     made = [row for row in rows if row["gap"] and row["optimum"] is not None]
     return TextTable(CASE, [[_cell(row[name]) for name in CASE] for row in made])
 
@@ -285,14 +290,14 @@ def _cell(value: Any) -> str:
 
 
 def as_bad(row: Mapping[str, Any]) -> int:
-    """How many searches have found what is as bad as the worst, or breaks the heuristic as it does."""
+    """Return the number of searches that found a case as bad as the worst, or one that breaks the heuristic too."""
     if row["broken"]:
         return sum(broken > 0 for broken in row["search_broken"])
     return sum((gap or 0.0) >= (row["gap"] or 0.0) - 1e-9 for gap in row["search_gap"])
 
 
 def _of_references(paper: str) -> dict[tuple[str, str], float]:
-    """The widest gap of each method in the record of the reference study, by problem and method."""
+    """Return the widest gap of each method in the record of the reference study, by problem and method."""
     record, found = read(f"{paper}/gap-study"), dict[tuple[str, str], float]()
     if record is None:
         return found
@@ -307,7 +312,7 @@ def _of_references(paper: str) -> dict[tuple[str, str], float]:
 
 
 def beaten(paper: str, rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, float, float]]:
-    """Problem and heuristic, the widest gap of the reference sets, and that of the worst case found."""
+    """Return problem, heuristic, the widest gap of the reference sets, and the gap of the worst case found."""
     references, worst = _of_references(paper), dict[tuple[str, str], float]()
     for row in rows:
         key = row["problem"], row["method"]

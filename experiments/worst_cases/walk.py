@@ -1,4 +1,4 @@
-"""A walk to bad instances of a size: they are grown from smaller ones, and from there each step changes one thing."""
+"""Search for bad instances of a size: grow them from smaller bad instances, then improve by hill climbing."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from experiments.worst_cases.case import Case, Judge
 from experiments.worst_cases.estimate import EstimatedOptima
 from experiments.worst_cases.space import Chosen, Space
 
-PROOF = 16  # steps that an optimum takes where most instances are passed over by a bound
-GROWN = 0.75  # of the steps are for growing
-CALLED = 0.5  # of the steps of a size are for calls of the heuristic, the others for proofs
-SIDE_BY_SIDE = 2  # instances of a size that are put beside those of another
-SWAPS = 1_000  # neighbours of an instance that are looked at: of more, so many are drawn
-IDLE = 50  # starts that cost no step, for all of it is known, before a walk ends
-KNOWN_TOPS = 3  # instances without a worse neighbour from which a walk goes on
+PROOF = 16  # steps that the proof of an optimum counts for if bounds exclude most instances
+GROWN = 0.75  # share of the steps for growing
+CALLED = 0.5  # share of the steps of a size for calls of the heuristic; the rest is for proofs
+SIDE_BY_SIDE = 2  # worst instances of each size that are combined with those of another size
+SWAPS = 1_000  # maximum number of neighbours to evaluate; larger neighbourhoods are sampled
+IDLE = 50  # consecutive starts without a step, because their cases are known, before a walk ends
+KNOWN_TOPS = 3  # worst local optima from which the walk restarts
 
 
 class Walk:
-    """A search of instances of a size from a seed, in so many steps.
+    """Search for bad instances of `size` from a seed, within a limit of `steps`.
 
-    A step is a call of the heuristic. Where the optimum of a part bounds that of the whole an optimum takes `PROOF`
-    more; there many instances are looked at, and the optimum is proven of those that are likely to be worst. `cases`:
-    those of the size, and what breaks the heuristic.
+    A call of the heuristic is one step. If the optimum of a sub-instance bounds that of the instance (`Space.grows`),
+    a proof counts for `PROOF` further steps. The search then proves only the optima of the instances that are likely
+    to be worst. `cases`: the proven cases of this size, and all cases that break the heuristic.
     """
 
     def __init__(self, judge: Judge, size: int, steps: int, seed: int) -> None:
@@ -39,13 +39,13 @@ class Walk:
         self._first = self._used()
 
     def run(self) -> bool:
-        """Take the steps; whether that was done before the time was over."""
+        """Run the search and return whether it ended before the time limit."""
         self._climb(self._grown())
         return not self.judge.clock.expired
 
     @property
     def used(self) -> int:
-        """The steps that were taken."""
+        """Return the number of steps taken."""
         return self._used() - self._first
 
     def _used(self) -> int:
@@ -54,10 +54,10 @@ class Walk:
     def _over(self, steps: float | None = None) -> bool:
         return self.judge.clock.expired or self.used >= (self.steps if steps is None else steps)
 
-    # what is known of an instance
+    # cases and estimates of an instance
 
     def _called(self, chosen: Chosen) -> Case | None:
-        """The case without its optimum; `None` where there is none, or the heuristic breaks."""
+        """Return the case without its optimum; `None` if there is no such case or the heuristic breaks."""
         case = self.judge.alone(chosen)
         if case is None or case.broken is not None:
             if case is not None:
@@ -67,7 +67,7 @@ class Walk:
         return case
 
     def _judged(self, chosen: Chosen) -> Case | None:
-        """The case beside its optimum."""
+        """Return the case with its optimum, and learn from the optimum."""
         if self._called(chosen) is None:
             return None
         case = self.judge.case(chosen)
@@ -86,14 +86,14 @@ class Walk:
         return case
 
     def _takes(self, thing: int) -> float:
-        """What the heuristic has for a thing alone."""
+        """Return the heuristic's value for an instance of one element."""
         if thing not in self._single:
             case = self._called((thing,))
             self._single[thing] = 0.0 if case is None or case.heuristic is None else case.heuristic
         return self._single[thing]
 
     def _height(self, chosen: Chosen) -> float:
-        """How bad an instance is, or is likely to be where its optimum is not proven."""
+        """Return how bad an instance is, estimated if its optimum is not proven."""
         case = self._proven.get(chosen)
         if case is not None:
             return height(case)
@@ -112,7 +112,7 @@ class Walk:
     # growing
 
     def _grown(self) -> list[Chosen]:
-        """Instances of the size, the worst first: of each size those that are made of the worst smaller ones."""
+        """Return instances of the size, the worst first, each built from the worst smaller instances."""
         levels: list[list[Chosen]] = [[()]]
         for n in range(1, self.size + 1):
             share = max(0.0, GROWN * self.steps - self.used) / (self.size - n + 1)
@@ -121,7 +121,7 @@ class Walk:
         return levels[-1]
 
     def _made(self, levels: Sequence[Sequence[Chosen]], until: float) -> Iterator[Chosen]:
-        """Two smaller ones side by side; then one smaller one and a thing, of the worst first."""
+        """Yield unions of two smaller instances, then smaller instances with one more element, the worst first."""
         n = len(levels)
         for a in range(2, n // 2 + 1):
             for one in levels[a][:SIDE_BY_SIDE]:
@@ -137,7 +137,7 @@ class Walk:
                 return
 
     def _best(self, tried: Sequence[Chosen], until: float) -> list[Chosen]:
-        """Look at instances, as far as the steps go, and put the worst first."""
+        """Evaluate instances within the step limit and return them, the worst first."""
         found = []
         calls = self.used + (CALLED if self._space.grows else 1.0) * (until - self.used)
         for chosen in tried:
@@ -161,7 +161,7 @@ class Walk:
     # climbing
 
     def _climb(self, starts: Sequence[Chosen]) -> None:
-        """From each start to a worse neighbour while there is one; then from what is near to the worst, or anywhere."""
+        """Climb from each start to worse neighbours; then restart near a local optimum, or at a random instance."""
         ahead, idle = list(reversed(starts)), 0
         tops: list[Case] = []
         while not self._over() and idle < IDLE:
@@ -181,7 +181,7 @@ class Walk:
         return drawn(self._space, self.size, self._rng)
 
     def _worse(self, case: Case) -> Case | None:
-        """A neighbour that is worse: the first that is found, or the most likely ones first."""
+        """Return a worse neighbour: the first one found or, with estimates, the most likely ones first; else `None`."""
         here = height(case) + 1e-9
         near = self._neighbours(case.chosen)
         if not self._space.grows:
@@ -209,7 +209,7 @@ class Walk:
         return None
 
     def _neighbours(self, chosen: Chosen) -> list[Chosen]:
-        """The instances with another thing in the place of one, in random order."""
+        """Return the instances with one element replaced, in random order."""
         things = range(self._space.things)
         places = {chosen[i]: i for i in range(len(chosen))}.values()
         if len(places) * self._space.things > SWAPS:
@@ -222,13 +222,15 @@ class Walk:
 
 
 def least_steps(space: Space, size: int) -> int:
-    """The steps of a walk on which one instance of each size goes on, and two are proven: fewer lead nowhere."""
+    """Return the minimum steps of a useful walk: it extends one instance of each size, and proves two."""
     return size * (space.things + size // 2 + (2 * PROOF if space.grows else 0))
 
 
 def height(case: Case) -> float:
-    """What a walk climbs: the ratio less 1, for a gap of what is maximised ends at 1; and a tenth at most for what is
-    near to a worse one."""
+    """Return the height that a walk climbs: the ratio less 1, plus a tenth of `Case.nearly`.
+
+    The ratio is used because the relative gap of a maximisation problem never exceeds 1.
+    """
     gap = case.gap
     if case.sense == "maximize":
         gap = gap / max(1e-9, 1.0 - gap)
@@ -236,12 +238,12 @@ def height(case: Case) -> float:
 
 
 def drawn(space: Space, size: int, rng: random.Random) -> Chosen:
-    """A random instance of a size."""
+    """Return a random instance of `size` elements."""
     return tuple(sorted(rng.randrange(space.things) for _ in range(size)))
 
 
 def _swapped(chosen: Chosen, space: Space, rng: random.Random) -> Chosen:
-    """An instance next to one: in the place of a thing one much like it, or any other."""
+    """Return a neighbour: one element is replaced by a similar one, or by any other."""
     found = list(chosen)
     place = rng.randrange(len(found))
     found[place] = space.near(found[place], rng) if rng.random() < 0.5 else rng.randrange(space.things)
