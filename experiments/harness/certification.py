@@ -32,7 +32,7 @@ class Certified(Frozen):
 
 
 def certifiable(result: Result) -> bool:
-    """Whether there is something that a certificate could prove: a bound of a solution, or that there is none."""
+    """Return whether a certificate could prove something: a bound of a solution, or infeasibility."""
     if result.status == "infeasible":
         return PROBLEMS[result.problem].proves_empty
     return result.bound is not None and result.solved
@@ -40,7 +40,7 @@ def certifiable(result: Result) -> bool:
 
 @dataclass(frozen=True)
 class Certification:
-    """The certificate of the result of a run, which is certifiable. It has the time limit of the run to itself.
+    """Compute the certificate of the certifiable result of a run, within a separate time limit as long as the run's.
 
     `certifier`: the `module:function` that makes it; `None` where a problem has none.
     """

@@ -1,4 +1,4 @@
-"""Runs tasks on the workers of a Dask scheduler, each in a killable process there, and checks here what they return."""
+"""Run tasks on the workers of a Dask scheduler, each in a killable process, and check the returned values here."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def as_finished_on(
                 lost(f"worker {before[-2]} was lost; {name} is run again on {worker}")
 
     def settle(i: int) -> R:
-        if futures[i].status == "cancelled" and i not in given_up:  # by the client, where its scheduler is gone
+        if futures[i].status == "cancelled" and i not in given_up:  # the client cancels it if its scheduler is lost
             raise Lost(f"the scheduler at {address} was lost")
         outcome = _handed(futures[i], begun.get(i, [])).outcome_of(tasks[i])
         if keep is not None:
@@ -122,13 +122,13 @@ def _remote() -> Any:
 
 
 def _client(address: str) -> Any:
-    """A client of the scheduler, all of whose workers have the versions of this process. Raises InputError."""
+    """Connect to the scheduler, and check that all workers have the versions of this process. Raises InputError."""
     from distributed import Client
     from distributed.versions import VersionMismatchWarning
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", VersionMismatchWarning)  # what matters of it is said below
+            warnings.simplefilter("ignore", VersionMismatchWarning)  # the check below reports relevant differences
             client = Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError) as error:
         raise InputError(f"--dask: {address}: no scheduler answers: {error}") from error

@@ -1,4 +1,4 @@
-"""Evidence: what a command has measured, with all that it takes to measure it again; one file a table or figure."""
+"""Evidence: the measurements of a command with all inputs to repeat them, in one file per table or figure."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from instances.result import versions
 from instances.validation import input_errors
 
 FOLDER = ROOT / "docs" / "evidence"
-FIGURES = 12  # of a number
-RELATIVE, ABSOLUTE = 1e-9, 1e-12  # numbers that are no nearer to each other differ
-SEPARATOR = ";"  # in what names a value, so in no name
+FIGURES = 12  # significant digits of a number
+RELATIVE, ABSOLUTE = 1e-9, 1e-12  # tolerances within which two numbers are equal
+SEPARATOR = ";"  # separates the parts of a reference to a value, so no name contains it
 ENDLESS = "no finite number"
 
 
@@ -45,7 +45,7 @@ class Value(Frozen):
 
     @classmethod
     def of(cls, found: Value | Sample | float | str | None) -> Value:
-        """The figure that a sample, a number or words are; what is no number, as a ratio to 0, is told in words."""
+        """Build the value of a sample, a number or words. A non-finite number, such as a ratio to 0, becomes words."""
         if isinstance(found, Value):
             return found
         if isinstance(found, Sample):
@@ -58,7 +58,7 @@ class Value(Frozen):
 
     @classmethod
     def of_claim(cls, claim: Claim) -> Value:
-        """The figure of a claim, with what it is held against."""
+        """Build the value of a claim, with the fields that it is compared with."""
         made = cls.of(claim.ours if claim.sample is None else claim.sample)
         names = ("where", "what", "paper", "verdict", "note", "sentence", "readings", "would_change")
         said = {name: getattr(claim, name) for name in names}
@@ -66,9 +66,9 @@ class Value(Frozen):
         return made.model_copy(update={"claim": {name: value for name, value in said.items() if value}})
 
     def shown(self, form: str) -> str:
-        """`form` with figures in the place of `{mean:.1%}` and so on; `{half}` is half the interval.
+        """Replace `{mean:.1%}` and similar fields in `form` by figures; `{half}` is half the interval.
 
-        Raises InputError where the value has no such figure.
+        Raises InputError if the value has no such figure.
         """
         figures = self.model_dump(exclude_none=True, exclude={"claim"}) | (self.claim or {})
         if self.low is not None and self.high is not None:
@@ -121,7 +121,7 @@ Figure = float | int | str
 
 
 def _same(one: Figure | None, other: Figure | None) -> bool:
-    """Return whether two figures are the same: texts and whole numbers exactly, other numbers nearly."""
+    """Return whether two figures are equal: texts and integers exactly, other numbers within the tolerances."""
     if not isinstance(one, int | float) or not isinstance(other, int | float):
         return one == other
     if float(one).is_integer() and float(other).is_integer():
@@ -153,7 +153,7 @@ class Evidence(Frozen):
     probe: Probe | None = None
 
     def value(self, name: str) -> Value:
-        """The value of a name. Raises InputError where there is none."""
+        """Return the value with a name. Raises InputError if there is no such value."""
         if name not in self.values:
             raise InputError(f"{self.id}: has no value {name!r}, but {', '.join(map(repr, self.values)) or 'none'}")
         return self.values[name]
@@ -172,7 +172,7 @@ def made(
     record: str, title: str, command: str, found: Mapping[str, Any], *, tables: Sequence[TextTable] = (),
     inputs: Mapping[str, Path], cpu_s: float | None, probe: Probe | None = None,
 ) -> Evidence:  # fmt: skip
-    """The record of what is measured now. Raises InputError for a name that no value can have."""
+    """Build the record of a new measurement. Raises InputError for an invalid name of a value."""
     for name in found:
         if SEPARATOR in name or name != name.strip() or not name:
             raise InputError(f"{record}: {name!r}: a value's name must be of one line without {SEPARATOR!r}")
@@ -191,7 +191,7 @@ def made(
 
 
 def claimed(claims: Sequence[Claim]) -> dict[str, Value]:
-    """The values of claims, by the name that each has, or by where it is and what it measures. Raises InputError."""
+    """Return the values of claims, by name, or by place and measure if unnamed. Raises InputError for a duplicate."""
     found: dict[str, Value] = {}
     for claim in claims:
         name = claim.name or f"{claim.where}: {claim.what}".replace(SEPARATOR, ",")
@@ -202,17 +202,17 @@ def claimed(claims: Sequence[Claim]) -> dict[str, Value]:
 
 
 def digests_of(files: Mapping[str, Path]) -> dict[str, str]:
-    """Digests of what is in files."""
+    """Compute the digests of the contents of files, by name."""
     return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in sorted(files.items())}
 
 
 def path_of(record: str, folder: Path = FOLDER) -> Path:
-    """The file of a record."""
+    """Return the file of a record."""
     return folder / f"{record}.json"
 
 
 def write(evidence: Evidence, folder: Path = FOLDER) -> Path:
-    """Write a record. Raises OutputError where it cannot be written."""
+    """Write a record and return its file. Raises OutputError if it cannot be written."""
     path = path_of(evidence.id, folder)
     path.parent.mkdir(parents=True, exist_ok=True)
     content = evidence.model_dump(mode="json", exclude_none=True)
@@ -225,7 +225,7 @@ def write(evidence: Evidence, folder: Path = FOLDER) -> Path:
 
 
 def read(record: str, folder: Path = FOLDER) -> Evidence | None:
-    """A record, `None` where there is none. Raises InputError, of the file, for what is no record."""
+    """Read a record; return `None` if its file does not exist. Raises InputError if the file is not a record."""
     path = path_of(record, folder)
     if not path.is_file():
         return None
@@ -235,14 +235,14 @@ def read(record: str, folder: Path = FOLDER) -> Evidence | None:
 
 
 def recorded(folder: Path = FOLDER) -> list[str]:
-    """The records that there are."""
+    """Return the ids of all records in a folder."""
     return sorted(str(path.relative_to(folder).with_suffix("")) for path in folder.rglob("*.json"))
 
 
 def shown(said: str, folder: Path = FOLDER) -> str:
-    """What a page is to show where it says `RECORD; VALUE; FORM`.
+    """Return the text that a page shows for `RECORD; VALUE; FORM`.
 
-    Raises InputError where there is no such record or value, or where it has no such figure.
+    Raises InputError if there is no such record or value, or if the value has no such figure.
     """
     parts = [part.strip() for part in said.split(SEPARATOR, 2)]
     if len(parts) != 3:
@@ -258,7 +258,7 @@ def shown(said: str, folder: Path = FOLDER) -> str:
 
 
 def _rounded(number: float) -> float:
-    """A figure with the digits that anybody could mean by it."""
+    """Round a number to `FIGURES` significant digits."""
     return float(f"{number:.{FIGURES}g}")
 
 
@@ -271,7 +271,7 @@ def _json(value: Any) -> str:
 
 
 def _parts(content: dict[str, Any], indent: str) -> list[str]:
-    """The members of a record or a probe as JSON: a line for each value and each row of a table."""
+    """Format the members of a record or a probe as JSON, with one line per value and per table row."""
     values = ",\n".join(f"{indent} {_json(name)}: {_json(value)}" for name, value in content.pop("values").items())
     tables = ",\n".join(f"{indent} {_table(table)}" for table in content.pop("tables"))
     parts = [f"{indent}{_json(name)}: {_json(value)}" for name, value in content.items()]
@@ -280,13 +280,13 @@ def _parts(content: dict[str, Any], indent: str) -> list[str]:
 
 
 def _table(table: Mapping[str, Any]) -> str:
-    """A table, a line a row."""
+    """Format a table as JSON, with one line per row."""
     rows = ",\n".join(f"    {_json(row)}" for row in table["rows"])
     return f'{{"head": {_json(table["head"])}, "rows": [\n{rows}\n  ]}}'
 
 
 def _commit() -> str | None:
-    """The commit of the clone that this runs in; `None` where there is no git or it is no clone."""
+    """Return the checked-out commit, with a + if Python files differ from it; `None` without git or outside a clone."""
     git = ["git", "-C", str(ROOT)]
     try:
         found = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()

@@ -1,17 +1,18 @@
-"""From results to gaps. Three gaps are kept apart: to the proven optimum, to the best bound, and a solver's own.
+"""Compute gaps from results: the gap to the proven optimum, the gap to the best bound, and a solver's own gap.
 
 gap to optimum = |objective - optimum| / |optimum|, the excess over a proven optimum;
-gap to bound = |objective - bound| / |objective|, where no optimum is proven: an upper estimate of the first kind;
+gap to bound = |objective - bound| / |objective|, if no optimum is proven: an upper estimate of the first kind;
 own gap = the same between a method's objective and the bound it proved itself.
 
-Of an optimum or an objective of 0 there are no shares: where the other is not 0 as well, there is no gap, and why is
-told in its place.
+A relative gap to an optimum or an objective of 0 exists only if the other value is 0, too. Otherwise the reason is
+reported instead of a gap.
 
-A problem may name a measure of which its objective is a part (SIA's delay, of completion times): then the first two
-are also taken in that measure.
+The objective of a problem may be a part of a measure (SIA's delay is a part of the completion times). Then the first
+two gaps are also computed in that measure.
 
-An objective is the checker's, and so a fact. A bound is a claim: one that a checked solution beats is false, and it is
-its claimant that is in error. The optimum is proven where the best objective meets the best bound, whosever they are.
+The checker computes every objective, so it is a fact. A bound is a claim. If a checked solution beats a bound, the
+bound is false, and its claimant is in error. The optimum is proven if the best objective meets the best bound, even if
+different methods found them.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Known:
-    """What a study knows of one instance: best objective and bound, whose they are, and the claims it refutes.
+    """The best objective and bound of one instance in a study, their methods, and the refuted claims.
 
-    `refuted` has the reason by the name of the claimant, a method or the instance's reference.
+    `refuted` maps a claimant, a method or the instance's reference, to the reason.
     """
 
     objective: float | None
@@ -48,18 +49,18 @@ class Known:
 
     @property
     def proven(self) -> bool:
-        """Whether the objective is the optimum."""
+        """Return whether the objective is proven optimal."""
         return self.objective is not None and self.bound is not None and agree(self.objective, self.bound)
 
 
 @dataclass(frozen=True)
 class Scored:
-    """One run with its gaps; `None` where there is nothing to compare with.
+    """One run with its gaps; a gap is `None` if there is no value to compare with.
 
-    `proven`: the run's solution is an optimum, by the bound of `bound_by`, which need not be the run's own method.
-    `nothing`: whose share the gap would be, `optimum` or `objective`, where that is 0 and there is no gap for it.
-    `measure_gap_to_optimum`, `measure_gap_to_bound`: the gaps in the problem's measure. `part`, `best_part`: the part
-    of the measure that is the objective, of this run and of the proven optimum.
+    - `proven`: whether the run's solution is optimal, by the bound of `bound_by`, which may be another method.
+    - `nothing`: the denominator of the gap, `optimum` or `objective`, if it is 0 and there is therefore no gap.
+    - `measure_gap_to_optimum`, `measure_gap_to_bound`: the gaps in the problem's measure.
+    - `part`, `best_part`: the part of the measure that is the objective, of this run and of the proven optimum.
     """
 
     run: Run
@@ -76,37 +77,37 @@ class Scored:
 
     @property
     def key(self) -> Key:
-        """The instance, of those of one problem."""
+        """Return the instance's key among the instances of one problem."""
         return self.run.instance_set, self.run.instance.name
 
     @property
     def measure(self) -> Measure | None:
-        """The measure of the run's problem."""
+        """Return the measure of the run's problem."""
         return self.run.instance.data.measure
 
     @property
     def shown_gap_to_optimum(self) -> float | None:
-        """The gap to the optimum that a reader is shown: in the measure, where the problem has one."""
+        """Return the reported gap to the optimum: in the measure, if the problem has one."""
         return self.gap_to_optimum if self.measure is None else self.measure_gap_to_optimum
 
     @property
     def shown_gap_to_bound(self) -> float | None:
-        """The gap to the best bound that a reader is shown: in the measure, where the problem has one."""
+        """Return the reported gap to the best bound: in the measure, if the problem has one."""
         return self.gap_to_bound if self.measure is None else self.measure_gap_to_bound
 
     @property
     def optimum_known(self) -> bool:
-        """Whether an optimum is proven that the run is compared with."""
+        """Return whether the run is compared with a proven optimum."""
         return self.gap_to_optimum is not None or self.nothing == "optimum"
 
     @property
     def failed(self) -> bool:
-        """Whether the run ended in an error, or is in error."""
+        """Return whether the run ended in an error, or its bound is refuted."""
         return self.result.status == "error"
 
     @property
     def unsolved(self) -> bool:
-        """Whether the run ended without a solution."""
+        """Return whether the run ended without a solution."""
         return self.result.status in UNSOLVED
 
 
@@ -114,9 +115,10 @@ class Scored:
 class MethodSummary:
     """One line of the study's table: an instance set and a method.
 
-    `instances`: how many the set has. `whole`: the method has a gap on each on which any method of the set has one, so
-    its means stand beside those of the others that do. `common`, `common_to_bound`: the gaps that a reader is shown, on
-    the instances on which all methods have one that have any.
+    - `instances`: number of instances of the set.
+    - `whole`: whether the method has a gap on every instance on which any method has one, so that its means are
+      comparable.
+    - `common`, `common_to_bound`: the reported gaps on the instances on which every method with any gap has one.
     """
 
     problem: str
@@ -142,27 +144,27 @@ class MethodSummary:
     common_to_bound: tuple[float, ...] = ()
 
     def describe(self, values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
-        """Mean, median and maximum; `None` of no values, and of those over fewer instances than others have."""
+        """Return mean, median and maximum; `None` without values, or if other methods have gaps on more instances."""
         return (fmean(values), median(values), max(values)) if values and self.whole else (None, None, None)
 
     @property
     def shown_gaps(self) -> tuple[float, ...]:
-        """The gaps to the optimum that a reader is shown: in the measure, if the problem has one."""
+        """Return the reported gaps to the optimum: in the measure, if the problem has one."""
         return self.measure_gaps if self.measure else self.gaps
 
     @property
     def shown_gaps_to_bound(self) -> tuple[float, ...]:
-        """The gaps to the best bound that a reader is shown: in the measure, if the problem has one."""
+        """Return the reported gaps to the best bound: in the measure, if the problem has one."""
         return self.measure_gaps_to_bound if self.measure else self.gaps_to_bound
 
     @property
     def partial(self) -> bool:
-        """Whether it has gaps, but on fewer instances than other methods of its set."""
+        """Return whether the method has gaps, but on fewer instances than other methods of its set."""
         return not self.whole and bool(self.gaps or self.gaps_to_bound or self.measure_gaps)
 
     @property
     def notes(self) -> str:
-        """Which runs the figures leave out."""
+        """Describe the runs that the figures leave out."""
         notes = []
         if self.gaps_to_bound and len(self.gaps_to_bound) < self.runs:
             notes.append(f"to bound over {len(self.gaps_to_bound)} of {self.runs}")
@@ -175,16 +177,16 @@ class MethodSummary:
 
 
 def score(finished: Sequence[tuple[Run, Result]]) -> list[Scored]:
-    """Gaps of every run, from what all the runs together, and the instances' references, know of its instance.
+    """Compute the gaps of every run, from the best values of all runs and references of its instance.
 
-    A result whose bound a solution of another refutes becomes an error.
+    A result becomes an error if another solution refutes its bound.
     """
     known = {key: _known(group) for key, group in by_instance(finished).items()}
     return [_score(run, result, known[_key(run)]) for run, result in finished]
 
 
 def false_references(finished: Sequence[tuple[Run, Result]]) -> list[str]:
-    """A line for each instance whose reference the runs refute."""
+    """Return a line for each instance whose reference the runs refute."""
     lines = []
     for (_, _, name), group in by_instance(finished).items():
         reason = _known(group).refuted.get(THE_REFERENCE)
@@ -200,7 +202,7 @@ def _key(run: Run) -> tuple[str, str, str]:
 def by_instance(
     finished: Sequence[tuple[Run, Result]],
 ) -> dict[tuple[str, str, str], list[tuple[Run, Result]]]:
-    """The runs of each instance, by problem, instance set and name."""
+    """Group the runs by problem, instance set and name of the instance."""
     instances: dict[tuple[str, str, str], list[tuple[Run, Result]]] = {}
     for run, result in finished:
         instances.setdefault(_key(run), []).append((run, result))
@@ -212,7 +214,7 @@ def _known(group: Sequence[tuple[Run, Result]]) -> Known:
 
 
 def known_of(results: Sequence[Result], reference: Reference | None = None) -> Known:
-    """What results of one instance know of it, and its reference where there is one."""
+    """Return the best objective and bound of one instance, from its results and its reference, if any."""
     sense = results[0].sense
     best = min if sense == "minimize" else max
     solved = [(r.objective, r.method) for r in results if r.solved and r.objective is not None]
@@ -241,7 +243,10 @@ def _adds(
     sense: Sense,
     refuted: dict[str, str],
 ) -> bool:
-    """Whether the objective of the reference, not refuted, is the best there is, and its own bound proves it."""
+    """Return whether the reference's objective is better than the results' and proven by its own bound.
+
+    If a bound of the results contradicts the reference, this adds the reason to `refuted`.
+    """
     said = reference.objective
     if said is None or THE_REFERENCE in refuted:
         return False
@@ -285,7 +290,7 @@ def _score(run: Run, result: Result, known: Known) -> Scored:
 
 
 def _share(base: float, other: float | None, sense: Sense) -> float | None:
-    """The gap as a share of `base`, where there is such a share."""
+    """Return the gap relative to `base`; `None` if it is undefined."""
     return None if of_nothing(base, other) else gap(base, other, sense)
 
 
@@ -294,7 +299,7 @@ def _opposite(sense: Sense) -> Sense:
 
 
 def summarise(scored: Iterable[Scored]) -> list[MethodSummary]:
-    """One row for each problem, instance set and method, in the order of the runs."""
+    """Return one row for each problem, instance set and method, in the order of the runs."""
     sets: dict[tuple[str, str], dict[str, list[Scored]]] = {}
     for s in scored:
         sets.setdefault((s.result.problem, s.run.instance_set), {}).setdefault(s.result.method, []).append(s)
@@ -332,15 +337,15 @@ def _rows(problem: str, instance_set: str, methods: Mapping[str, Sequence[Scored
 
 
 def compared(known: Mapping[str, frozenset[Key]]) -> tuple[frozenset[Key], frozenset[Key]]:
-    """The instances on which any method has a gap, and those on which every method has one that has any."""
+    """Return the instances on which any method has a gap, and those on which every method with any gap has one."""
     everywhere: frozenset[Key] = frozenset().union(*known.values())
     return everywhere, everywhere.intersection(*(keys for keys in known.values() if keys))
 
 
 def gapped(scored: Sequence[Scored]) -> dict[str, frozenset[Key]]:
-    """The instances, of one problem, on which each method has a gap of whichever kind: it is the same for all methods.
+    """Return the instances of one problem on which each method has a gap; all methods have the same kind of gap.
 
-    Not counted are those of which the optimum is 0, where not every method can have one.
+    Instances with an optimum of 0 are excluded, because not every method can have a gap there.
     """
     bare = {s.key for s in scored if s.nothing == "optimum" and s.measure is None}
     found: dict[str, set[Key]] = {s.result.method: set() for s in scored}

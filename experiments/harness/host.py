@@ -1,12 +1,12 @@
-"""A host: a process that has imported what runs need, and of which each run is a copy that ends with all it began.
+"""A host: a process that has imported the modules of runs. Each run is a copy of it and ends with all its children.
 
-What a run does to its process (folder, environment, limits, modules) ends with it, and what it finds goes into a file:
-over the pipe between command and host go orders and numbers alone, so that a process may die at any moment. Where
-processes cannot be copied, a host works on one order itself, and the next order gets a new host.
+Changes of a run to its process (folder, environment, limits, modules) end with the run. The run writes its result to a
+file. The pipe between command and host carries only orders and numbers, so that a process may die at any moment. If
+the platform cannot copy processes safely, a host works on one order itself, and the next order gets a new host.
 
-A process that Python spawns imports the script it was started from, to find functions there. Tasks need nothing of it:
-functions of the user's are passed by what they are (`harness.user_functions`). So a script needs no main guard, and
-one that takes a minute to load costs that minute once.
+A process that Python spawns imports the script that started it, to find functions there. Tasks do not need the script,
+because a user's functions are passed by value (`harness.user_functions`). So a script needs no main guard, and one
+that takes a minute to load takes that minute only once.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _one_at_a_time = threading.Lock()
 
 class _Process(context.SpawnProcess):
     def start(self) -> None:
-        """Start, also within a worker of a cluster, which is a daemon: the process ends when its parent is gone."""
+        """Start, also within a cluster worker, which is a daemon; the process ends when its parent has ended."""
         config = process.current_process()._config  # type: ignore[attr-defined]
         daemon = config.pop("daemon", None)
         try:
@@ -102,13 +102,11 @@ def _start_deaf(made: Any) -> Any:
     return made
 
 
-CAN_COPY = sys.platform == "linux"  # what macOS brings along does not bear it
-LOOK_S = 0.5  # how often it is looked whether a process that says nothing is alive
-PATIENCE = (
-    20  # times its limit of wall seconds that a run gets while it works: its limit of CPU seconds ends it by itself
-)
-WORKING = 0.02  # a run works where it has used this share of a core
-ANSWER_S = 5.0  # a host that does not answer within so long is ended, too
+CAN_COPY = sys.platform == "linux"  # system libraries of macOS do not support a fork without exec
+LOOK_S = 0.5  # interval at which a silent process is checked to be alive
+PATIENCE = 20  # multiples of the wall-clock limit while a run works, because its CPU limit ends it by itself
+WORKING = 0.02  # a run works if it has used this share of a core
+ANSWER_S = 5.0  # a host that does not answer within this time is ended, too
 END = b""
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl
 PROJECT = Path(__file__).parents[2]
@@ -119,29 +117,32 @@ Work = Callable[[bytes], None]
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run ended: with an exit code, or less than zero by a signal; and whether it was ended at its time limit."""
+    """The end of a run: its exit code, negative for a signal, and whether it was ended at its time limit."""
 
     exitcode: int | None
     at_limit: bool = False
 
 
 class Host:
-    """Runs `work(order)` for one order after the other, with `modules` imported, in the folder `place`.
+    """Run `work(order)` for one order after the other, with `modules` imported, in the folder `place`.
 
-    Where this process is killed, the host ends what runs and removes `folder`.
+    If this process is killed, the host ends its run and removes `folder`.
     """
 
     def __init__(self, work: Work, modules: Sequence[str], folder: str, place: str | None) -> None:
         self._about = work, tuple(modules), folder, place
         self._process: Any = None
         self._orders: Any = None
-        self._running: int | None = None  # the process of the run that is under way
-        self._gone_by = math.inf  # when the host has to have answered
+        self._running: int | None = None  # process id of the current run
+        self._gone_by = math.inf  # deadline for an answer of the host
         self._stopped = False
         self._lock = threading.Lock()
 
     def run(self, order: bytes, limit: float | None) -> Ended:
-        """Work on `order`; after so many wall seconds without work, or many times as many, it is ended."""
+        """Work on `order` and return how the run ended.
+
+        `limit`: wall-clock seconds. The run is ended if it does not work for this time, or after `PATIENCE` times it.
+        """
         at_limit = threading.Event()
         try:
             self._send(order)
@@ -153,28 +154,28 @@ class Host:
         return Ended(code, at_limit.is_set())
 
     def end_run(self) -> None:
-        """End the run that is under way; any thread may say so."""
+        """End the current run; any thread may call this."""
         with self._lock:
             self._gone_by = time.monotonic() + ANSWER_S
             if self._process is None:
                 return
-            if self._running is None or not CAN_COPY:  # it is busy, and would not hear
+            if self._running is None or not CAN_COPY:  # the host is busy, and would not read the pipe
                 self._process.kill()
             else:
                 with suppress(OSError):
                     self._orders.send_bytes(END)
 
     def stop(self) -> None:
-        """The same, and let none begin."""
+        """End the current run, and prevent further ones."""
         self._stopped = True
         self.end_run()
 
     def close(self) -> None:
-        """End the process."""
+        """End the host process."""
         self._end_processes(0.0)
 
     def _send(self, order: bytes) -> None:
-        """Hand over an order, to a new host where there is none, or where it was killed while it had nothing to do."""
+        """Send an order, to a new host if there is none, or if the host was killed while it was idle."""
         for again in (False, True):
             with self._lock:
                 if self._stopped:
@@ -189,7 +190,7 @@ class Host:
                 self._end_processes(0.0)
 
     def _heard(self, limit: float | None = None, at_limit: threading.Event | None = None) -> int:
-        """The next number that the host sends. Raises EOFError where it is dead."""
+        """Receive the next number from the host. Raises EOFError if the host is dead."""
         until = math.inf if limit is None else time.monotonic() + limit
         left, used = PATIENCE, 0.0
         while not self._orders.poll(max(0.0, min(LOOK_S, until - time.monotonic()))):
@@ -207,7 +208,7 @@ class Host:
         return int(self._orders.recv_bytes())
 
     def _end_processes(self, wait_s: float) -> int | None:
-        """End the host and what it runs; the exit code of a host that ends by itself within so many seconds."""
+        """End the host and its run; return the exit code if the host ends by itself within `wait_s`, else `None`."""
         with self._lock:
             process, self._process = self._process, None
             if process is None:
@@ -231,7 +232,7 @@ def cpu_and_threads(process: int) -> tuple[float, int] | None:
 
 
 def _used_by_group_s(group: int | None) -> float:
-    """CPU seconds that the processes of a group have used so far; 0 where the system does not say."""
+    """Return the CPU seconds that a process group has used so far; 0 if the system does not report them."""
     ticks = 0
     for file in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError, ValueError):
@@ -251,12 +252,12 @@ def _ticks(fields: list[bytes]) -> int:
 
 
 def die_with_parent() -> None:
-    """The system kills this process where its parent ends."""
+    """Request that the system kills this process when its parent ends."""
     ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
 
 
 def _end_group(group: int) -> None:
-    """End all processes of a group, of which the first one may be gone."""
+    """End all processes of a group, even if its leader has ended."""
     if hasattr(os, "killpg"):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(group, signal.SIGKILL)
@@ -279,7 +280,7 @@ def keep_spare() -> None:
     loaded, and no thread runs.
     """
     if not CAN_COPY or threading.active_count() > 1 or None in (sys.stdin, sys.stdout, sys.stderr):
-        return  # where a stream is closed, the pipe would take its number
+        return  # if a stream is closed, the pipe would take its descriptor
     with suppress(OSError):  # no further process is to be had
         ours, theirs = multiprocessing.Pipe()
         with theirs:
@@ -311,7 +312,7 @@ def _adopt_spare(*about: Any) -> tuple[Any, Connection] | None:
 
 
 def _serve(orders: Connection, work: Work, modules: Sequence[str], folder: str, place: str | None) -> None:
-    """What a host does until the command ends it, or is gone."""
+    """Serve orders until the command ends the host, or has ended itself."""
     if hasattr(os, "setsid"):
         os.setsid()  # an interrupt at the terminal is for the command alone
     _prepare(modules, place)
@@ -319,10 +320,10 @@ def _serve(orders: Connection, work: Work, modules: Sequence[str], folder: str, 
     try:
         while True:
             order = orders.recv_bytes()
-            if order == END:  # of a run that has ended by itself meanwhile
+            if order == END:  # the run to end has meanwhile ended by itself
                 continue
             if CAN_COPY:
-                if wanting:  # not before: most commands have no second run
+                if wanting:  # only now, because most commands have no second run
                     _import(wanting)
                 code, wanting = _copied(orders, work, order)
                 orders.send_bytes(b"%d" % code)
@@ -337,9 +338,9 @@ def _serve(orders: Connection, work: Work, modules: Sequence[str], folder: str, 
 
 
 def _prepare(modules: Sequence[str], place: str | None) -> None:
-    """What a host does first: imports, for which no run's time limit should pay, are part of it.
+    """Prepare the host: redirect its output, change to its folder, and import modules outside any time limit.
 
-    Standard output is for results: Python's prints go to standard error, those of solver libraries nowhere.
+    Standard output is for results: Python's prints go to standard error, those of solver libraries are discarded.
     """
     sys.stdout = sys.stderr
     with open(os.devnull, "w") as nowhere:
@@ -354,7 +355,7 @@ def _import(modules: Sequence[str]) -> None:
     for module in modules:
         with suppress(Exception):  # the run that needs it will say so
             importlib.import_module(module)
-    gc.freeze()  # what is imported stays, and need not be looked through, or copied, at every collection
+    gc.freeze()  # imported objects stay, so collections need not traverse them, nor copy their memory pages
     gc.enable()
 
 
@@ -370,7 +371,7 @@ def _copied(orders: Connection, work: Work, order: bytes) -> tuple[int, list[str
     os.close(names_to)
     assert copy.pid is not None
     with suppress(OSError):
-        os.setpgid(copy.pid, copy.pid)  # here and there: whoever comes first
+        os.setpgid(copy.pid, copy.pid)  # both parent and child do this, because either may come first
     try:
         orders.send_bytes(b"%d" % copy.pid)
         while copy.is_alive():
@@ -381,7 +382,7 @@ def _copied(orders: Connection, work: Work, order: bytes) -> tuple[int, list[str
     finally:
         _end_group(copy.pid)
         copy.join()
-    os.set_blocking(wanting, False)  # whoever may have got hold of its other end
+    os.set_blocking(wanting, False)  # another process may hold its other end open
     names: list[str] = []
     with suppress(BlockingIOError):
         names = os.read(wanting, MOST_NAMES).decode(errors="replace").split()
@@ -397,12 +398,12 @@ def _run_copy(work: Work, order: bytes, names_to: int, orders: Connection, host:
     if os.getppid() != host:
         os._exit(1)
     if "numpy.random" in sys.modules:
-        sys.modules["numpy.random"].seed()  # else each copy would draw what the one before it has drawn
+        sys.modules["numpy.random"].seed()  # else every copy would draw the same random numbers
     _run(work, order, names_to)
 
 
 def _run(work: Work, order: bytes, names_to: int | None = None) -> None:
-    """Work, and leave without waiting for any thread that the work may have begun."""
+    """Work, and exit without waiting for threads that the work may have started."""
     me, code, before = os.getpid(), 1, set(sys.modules)
     sys.stderr = sys.stdout = prints = _Prints(2)
     try:
@@ -420,13 +421,13 @@ def _run(work: Work, order: bytes, names_to: int | None = None) -> None:
 
 
 def _ours(module: str) -> bool:
-    """Whether a module is this project's, and not the user's of the same name."""
+    """Return whether a module is this project's, and not a user's module of the same name."""
     file = getattr(sys.modules[module], "__file__", None)
     return module.partition(".")[0] in NAMES and str(file).startswith(str(PROJECT))
 
 
 class _Prints(TextIOWrapper):
-    """Standard error for what a run prints, whose last line is ended for the sake of what others print after it."""
+    """Standard error for the prints of a run; `end_line` completes the last line, so that later output is separate."""
 
     def __init__(self, handle: int) -> None:
         to = open(handle, "wb", closefd=False)  # noqa: SIM115
@@ -438,7 +439,7 @@ class _Prints(TextIOWrapper):
         return super().write(text)
 
     def end_line(self) -> None:
-        """End the line that was begun last."""
+        """End an unfinished last line."""
         if self._within_line:
             self.write("\n")
         self.flush()

@@ -1,7 +1,7 @@
-"""The reference library: the instances of the reference sets, each with a checksum and what is known of its optimum.
+"""The reference library: the instances of the reference sets, each with a checksum and the record of its optimum.
 
-The instances are made from seeds; the table beside this file pins what they are and holds the best solution value and
-the best bound that anybody has found, with who found and proved them.
+The instances are generated from seeds. The table in this folder pins their checksums. It also holds the best known
+solution value and the best known bound, with the methods that found and proved them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TABLE = "records.csv"
 
 @dataclass(frozen=True)
 class Record:
-    """What is known of one instance: `None` where nothing is."""
+    """The best known value and bound of one instance; `None` if unknown."""
 
     problem: str
     instance_set: str
@@ -42,16 +42,16 @@ class Record:
 
     @property
     def proven(self) -> bool:
-        """Whether the objective is the optimum."""
+        """Return whether the objective is proven optimal."""
         return self.objective is not None and self.bound is not None and agree(self.objective, self.bound)
 
     @property
     def provers(self) -> list[str]:
-        """Who proved the bound, each by another method."""
+        """Return the names of the methods that proved the bound."""
         return [name for name in self.proved_by.split(" and ") if name]
 
     def of(self, instance: Instance) -> bool:
-        """Whether it is of the same data, read in the same way."""
+        """Return whether the record is of the same data, read in the same way."""
         return self.checksum == checksum(instance)
 
 
@@ -65,7 +65,7 @@ def checksum(instance: Instance) -> str:
 
 
 def read_records() -> dict[Key, Record]:
-    """The table of records."""
+    """Read the table of records."""
     text = resources.files("experiments.harness").joinpath(TABLE).read_text(encoding="utf-8")
     found: dict[Key, Record] = {}
     for row in csv.DictReader(io.StringIO(text)):
@@ -90,7 +90,7 @@ def write_records(records: Iterable[Record], path: Path) -> None:
 
 
 def with_records(sets: Sequence[InstanceSet]) -> list[InstanceSet]:
-    """Reference sets with what the records know of them; a record of another reading knows nothing (see `unlike`)."""
+    """Return the sets with the records as references, without records of other data or another reading (`unlike`)."""
     records = read_records()
     return [replace(s, instances=[_known(i, records.get((i.problem, i.name))) for i in s.instances]) for s in sets]
 
@@ -104,7 +104,7 @@ def _known(instance: Instance, record: Record | None) -> Instance:
 
 
 def unlike(instances: Iterable[Instance]) -> str | None:
-    """What instances have records that are of other data or of another reading, in one line; `None` without any."""
+    """Name the instances whose records are of other data or another reading, in one line; `None` if there are none."""
     records = read_records()
     pairs = ((i, records.get((i.problem, i.name))) for i in instances)
     names = [i.name for i, record in pairs if record is not None and not record.of(i)]
@@ -116,16 +116,16 @@ def unlike(instances: Iterable[Instance]) -> str | None:
 
 @dataclass(frozen=True)
 class RecordCheck:
-    """What runs say of the records, a line each: the records that they refute, and those that they better."""
+    """The records that runs refute and the records that they improve, one line each."""
 
     refuted: tuple[str, ...]
     bettered: tuple[str, ...]
 
 
 def compared(finished: Sequence[tuple[Run, Result]]) -> RecordCheck:
-    """Runs against the records of their instances, as far as there are any, and of the same reading.
+    """Compare runs with the records of their instances, if a record of the same data and reading exists.
 
-    A false record that an instance has as its reference is left to `false_references`.
+    `false_references` reports a false record that is also the reference of its instance.
     """
     records, refuted, bettered = read_records(), [], []
     for group in by_instance(finished).values():
@@ -161,7 +161,7 @@ def _tighter(bound: float | None, than: float | None, sense: Sense) -> bool:
 
 
 def differing(sets: Sequence[InstanceSet]) -> Iterator[str]:
-    """A line for each instance that is not what its record says, or has none, and for each record without instance."""
+    """Yield a line for each instance whose record is missing or differs, and for each record without an instance."""
     records = read_records()
     for s in sets:
         for instance in s.instances:
@@ -176,7 +176,7 @@ def differing(sets: Sequence[InstanceSet]) -> Iterator[str]:
 def recorded(
     results: Sequence[Result], sets: Sequence[InstanceSet], methods: Mapping[str, Sequence[Entry]]
 ) -> tuple[list[Record], list[str]]:
-    """All records with what `results` know better, and a line for each that is new.
+    """Return all records, improved by `results`, and a line for each new record.
 
     A solution counts where the checker passes it, and with the checker's objective; a bound where it is of one of the
     `methods` of its problem, and one that agrees with it is a second proof. A record of another reading is replaced.

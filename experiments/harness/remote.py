@@ -1,7 +1,7 @@
-"""What runs on a worker of a Dask scheduler: tasks in killable processes of that machine, and their end.
+"""Run and end tasks on a worker of a Dask scheduler, in killable processes of the worker's machine.
 
-A worker has a pool of processes for each session that it works for. They are warm: what a run costs beside its own
-work is to be sent there and back.
+A worker has a pool of processes for each session. The processes are warm, so the only overhead of a run is its
+transfer to the worker and back.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from distributed.worker import thread_state
 from experiments.harness.pool import Handover, HostPool
 from instances.result import versions
 
-GIVEN_UP_S = 0.5  # how often a run asks whether anybody still waits for it
-UNUSED_S = 60.0  # processes of a command that was killed are ended by the next one after so long
+GIVEN_UP_S = 0.5  # interval at which a run checks whether its command still waits for it
+UNUSED_S = 60.0  # the next command ends the processes of a killed command after this time without use
 
 
 @dataclass(frozen=True)
 class WorkerSession:
-    """One command on a cluster: its name, what its tasks want imported, the folder it was called in."""
+    """One command on a cluster: its name, the modules that its tasks need, and the folder that it was called in."""
 
     name: str
     modules: tuple[str, ...]
@@ -33,13 +33,13 @@ class WorkerSession:
 
     @property
     def topic(self) -> str:
-        """Where its workers report which run they begin."""
+        """Return the Dask topic on which the workers report the runs that they begin."""
         return f"gapwise-{self.name}"
 
 
 @dataclass
 class _SessionPool:
-    """The processes of one session on this worker, and what they work on."""
+    """The processes of one session on this worker, and the futures of their tasks."""
 
     pool: HostPool
     futures: dict[int, Any] = field(default_factory=dict)
@@ -51,7 +51,7 @@ _lock = threading.Lock()
 
 
 def work_here(session: WorkerSession, i: int, packed: bytes) -> Handover | None:
-    """What the task at place `i` hands over; `None` where nobody waits for it any more."""
+    """Run task `i` and return its handover; `None` if no command waits for it any more."""
     worker, key = get_worker(), thread_state.key
     worker.log_event(session.topic, {"i": i, "worker": worker.address})
     task = pickle.loads(packed)
@@ -70,7 +70,7 @@ def work_here(session: WorkerSession, i: int, packed: bytes) -> Handover | None:
 
 
 def _begun(session: WorkerSession, processes: int, i: int, task: Any) -> tuple[_SessionPool, Any]:
-    """The held of the session, where the task is begun. Those of sessions that nobody has used for long are ended."""
+    """Schedule the task in the pool of its session, and return both. End pools of other sessions that are unused."""
     with _lock:
         for other, held in list(_session_pools.items()):
             if not held.futures and time.monotonic() - held.used > UNUSED_S and other != session:
@@ -83,7 +83,7 @@ def _begun(session: WorkerSession, processes: int, i: int, task: Any) -> tuple[_
 
 
 def end_here(session: WorkerSession) -> dict[int, Handover]:
-    """End the processes of a session on this worker, and hand over what the runs that this cuts short had reported."""
+    """End the processes of a session on this worker, and return the reports of the interrupted runs."""
     with _lock:
         held = _session_pools.pop(session, None)
         if held is None:
@@ -100,5 +100,5 @@ def _cleared(held: _SessionPool) -> None:
 
 
 def versions_here() -> dict[str, str]:
-    """The versions of this project, of Python and of the solvers on this worker."""
+    """Return the versions of this project, of Python and of the solvers on this worker."""
     return versions()

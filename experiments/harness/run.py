@@ -1,4 +1,4 @@
-"""A gap run: one method on one instance, its starts before it, and the independent checker after it."""
+"""A gap run: one method on one instance, preceded by its starts and followed by the independent checker."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from instances.result import Kind, Termination, versions
 
 @dataclass(frozen=True)
 class Unchecked:
-    """What a process hands back of a run: an answer that nobody has checked, and what its method is."""
+    """The unchecked answer of a run as its process returns it, with the kind of its method."""
 
     answer: Answer
     kind: Kind = "heuristic"
@@ -27,7 +27,7 @@ class Unchecked:
 
 
 def load_method(entry: Entry) -> Method[Any]:
-    """The method that an entry names. Raises InputError where there is none."""
+    """Load the method that an entry names. Raises InputError if there is no such method."""
     if entry.by_user:
         return user_method(entry.target, entry.code)
     found = getattr(resolve(entry.target), "method", None)
@@ -37,7 +37,7 @@ def load_method(entry: Entry) -> Method[Any]:
 
 
 def apply(entry: Entry, instance: Instance, options: Options, report: Report | None = None) -> Result:
-    """Run a method and check what it finds. Raises whatever the method raises."""
+    """Run a method and check its answer. Raises any exception of the method."""
     method = load_method(entry)
     found = Unchecked(answer(entry, method, instance, options, report), method.kind, method.honours)
     return concluded(entry, instance, found, options)
@@ -51,10 +51,10 @@ def answer(
     report: Report | None = None,
     given: GivenStart | None = None,
 ) -> Answer:
-    """What a method finds, not yet checked by anybody else. Raises whatever the method raises.
+    """Run a method and return its unchecked answer. Raises any exception of the method.
 
-    The heuristics that the entry starts from run first, as far as they fit the instance. A start that is `given` is
-    for methods that have a use for it.
+    The heuristics that the entry starts from run first, if they fit the instance. A `given` start is passed only to
+    methods that use a start.
     """
     given = given if uses_start(method) else None
     if not entry.starts and given is None:
@@ -69,12 +69,12 @@ def answer(
 
 
 def uses_start(method: Method[Any]) -> bool:
-    """Whether a method has a use for a start: it begins there, or keeps it where it finds nothing better."""
+    """Return whether a method uses a start: it begins there, or keeps it if it finds no better solution."""
     return method.kind == "exact" or "start" in method.takes
 
 
 def concluded(entry: Entry, instance: Instance, found: Unchecked, options: Options) -> Result:
-    """The result of what was found, checked against the data of `instance`. Raises CheckFailed."""
+    """Check an answer against the data of `instance` and return the result. Raises CheckFailed."""
     result = conclude(instance.data, entry.name, found.answer, options, kind=found.kind, honours=found.honours)
     return result.model_copy(update={"instance": instance.name})
 
@@ -84,7 +84,7 @@ CHECKED = ("status", "objective", "bound", "gap", "violations", "solution")
 
 @dataclass(frozen=True)
 class Run:
-    """One method on one instance, with the options asked for, and perhaps a known solution to start from."""
+    """One method on one instance, with the requested options and an optional known solution as a start."""
 
     instance: Instance
     entry: Entry
@@ -98,7 +98,7 @@ class Run:
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """The modules of a method of this project and its starts; a user's own may do anything when it is imported."""
+        """Return the modules of the method and its starts; none for a user's method, whose import may do anything."""
         return () if self.entry.by_user else tuple(e.target.partition(":")[0] for e in (self.entry, *self.entry.starts))
 
     @property
@@ -117,7 +117,7 @@ class Run:
         return Unchecked(found, method.kind, honours)
 
     def outcome(self, found: Unchecked) -> Result:
-        """The result, checked against the data of this process; of status `error` where it is refuted."""
+        """Check an answer against the data of this process; the result has status `error` if the check fails."""
         try:
             return self._concluded(found)
         except Exception as error:
@@ -125,7 +125,7 @@ class Run:
             return self._concluded(replace(found, answer=Answer(None, None, "error", reason)))
 
     def _concluded(self, found: Unchecked) -> Result:
-        """The checked result, with the objective of the start among the options in effect."""
+        """Return the checked result, with the objective of the start among the options in effect."""
         result = concluded(self.entry, self.instance, found, self.options)
         return result.model_copy(update={"options": self._in_effect(result.options, found.honours)})
 
@@ -133,7 +133,7 @@ class Run:
         return options | ({"start": self.start.objective} if self.start is not None and "start" in names else {})
 
     def ended(self, reported: Reported, termination: Termination, reason: str) -> Result:
-        """The better of the first and the last incumbent: the first may be a start, and the last a worse solution."""
+        """Return the better of the first and the last incumbent, because the first may be a start that is better."""
         known = Unchecked(Answer(reported.solution, reported.bound, termination, reason, trace=reported.trace))
         if reported.about is not None:
             known = replace(known, kind=reported.about[0], honours=reported.about[1])
@@ -152,7 +152,7 @@ class Run:
             "method": self.entry.target,
             "starts": [start.name for start in self.entry.starts],
             "versions": versions(),
-            "limit": "CPU",  # results of the time when limits counted waiting and compilation are not taken up again
+            "limit": "CPU",  # excludes stored results from when limits counted waiting and compilation
             "source": digests.source(self.entry.target, self.entry.code) if self.entry.by_user else None,
         }
 
@@ -160,7 +160,7 @@ class Run:
         return outcome.status != "error"
 
     def recalled(self, text: str) -> Result | None:
-        """A kept result, where its options are those asked for and the checker says of its solution what it says."""
+        """Parse a stored result; return `None` if its options differ or the checker contradicts it."""
         result = Result.model_validate_json(text)
         if result.options != self._in_effect(self.options.only(frozenset(result.options)), result.options):
             return None

@@ -1,4 +1,4 @@
-"""Run tasks in processes of their own, which can be ended from outside without losing their results.
+"""Run tasks in separate processes, which can be ended from outside without loss of their results.
 
 A solver may overrun its time limit, or die. The last report of a task is kept in a file, is checked here like any
 solution, and becomes the outcome.

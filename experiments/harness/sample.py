@@ -1,4 +1,4 @@
-"""A measure over seeds: how many, mean, 95% interval, least and greatest."""
+"""Summarise a measure over seeds: number of seeds, mean, 95% interval, minimum and maximum."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 ENOUGH_SEEDS = 10
-"""With fewer nothing is said against a paper."""
+"""Minimum number of seeds for a statement against a paper."""
 
 
 @dataclass(frozen=True)
 class Sample:
     """A measure over seeds: `seeds` values with their mean, the 95% interval of the mean, and their range.
 
-    `low` and `high` are None with one seed: nothing is known of the spread.
+    `low` and `high` are None with one seed, because the spread is unknown.
     """
 
     seeds: int
@@ -30,8 +30,8 @@ class Sample:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Sample:
-        """The arithmetic mean, with Student's t at the seeds that there are. Raises ValueError without a value."""
-        values = [float(value) for value in values]  # of numpy's whole numbers `stdev` knows nothing
+        """Return the arithmetic mean with Student's t interval. Raises ValueError if there is no value."""
+        values = [float(value) for value in values]  # `stdev` does not accept numpy's integers
         half = _half(values)
         middle = fmean(values)
         low, high = (None, None) if half is None else (middle - half, middle + half)
@@ -39,7 +39,7 @@ class Sample:
 
     @classmethod
     def of_ratios(cls, ratios: Sequence[float]) -> Sample:
-        """The geometric mean of paired ratios, each above 0, with Student's t over their logarithms."""
+        """Return the geometric mean of positive paired ratios, with Student's t interval of their logarithms."""
         logs = cls.of([math.log(ratio) for ratio in ratios])
         low, high = (None if end is None else math.exp(end) for end in (logs.low, logs.high))
         return cls(logs.seeds, math.exp(logs.mean), low, high, min(ratios), max(ratios))
@@ -54,10 +54,12 @@ class Sample:
         draws: int = 2000,
         seed: int = 0,
     ) -> Sample:
-        """A measure of all rows together, its interval by a bootstrap over groups that are no two independent draws.
+        """Return a measure of all rows together, with a bootstrap interval over groups of dependent rows.
 
-        `groups`: what a row belongs to, such as its week or its pools; whole groups are drawn, with replacement. The
-        range is over the measure with one group left out.
+        - `groups`: group of each row, such as its week or its pools; entire groups are drawn with replacement.
+        - `draws`: number of bootstrap samples.
+
+        The range is over the measure with one group left out.
         """
         members: dict[Hashable, list[Any]] = {}
         for row, group in zip(rows, groups, strict=True):
@@ -69,7 +71,7 @@ class Sample:
         picked = random.integers(len(kinds), size=(draws, len(kinds)))
         found = [measure([row for k in draw for row in members[kinds[k]]]) for draw in picked]
         without = [measure([row for k in kinds if k != out for row in members[k]]) for out in kinds]
-        with np.errstate(invalid="ignore"):  # between infinite values there is no number, and no end is told
+        with np.errstate(invalid="ignore"):  # infinite values give no number, and then an end is NaN
             low, high = np.quantile(found, [0.025, 0.975])
         return cls(len(kinds), measure(rows), float(low), float(high), min(without), max(without))
 
@@ -82,7 +84,7 @@ class Sample:
 
 
 def _half(values: Sequence[float]) -> float | None:
-    """Half the length of the 95% interval of the mean."""
+    """Return half the length of the 95% interval of the mean; `None` for fewer than two values."""
     if len(values) < 2:
         return None
     from scipy.stats import t  # slow to load, and most commands need none of it

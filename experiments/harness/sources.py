@@ -1,4 +1,4 @@
-"""The project's own files: where they are, and one digest of all their code."""
+"""Locate the project's own files, and compute one digest of all their code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LAYERS = ("instances", "models", "heuristics", "experiments")
 
 @cache
 def files() -> dict[str, Path]:
-    """The file of every module of the project, by its name."""
+    """Return the file of every module of the project, by module name."""
     return {
         ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file
         for layer in LAYERS
@@ -24,7 +24,7 @@ def files() -> dict[str, Path]:
 
 @cache
 def code_digest() -> str:
-    """Return the digest of all modules and of the tables that lie in `data` beside them."""
+    """Return the digest of all modules and of the tables in their `data` folders."""
     tables = [table for layer in LAYERS for table in sorted((ROOT / layer).rglob("data/*.csv"))]
     found = hashlib.sha256()
     for file in (*files().values(), *tables):

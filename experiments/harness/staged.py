@@ -1,4 +1,4 @@
-"""Studies in stages: which runs come next is told by the outcomes of those before."""
+"""Studies in stages: the outcomes of earlier stages determine the next runs."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from experiments.harness.task import HarnessTask
 
 Tasks = Sequence[HarnessTask[Any]]
 Stages = Generator[Tasks, Sequence[Any], None]
-"""The tasks of one stage after the other, none of them empty; it is sent the outcomes of each."""
+"""A generator of the tasks of each stage, none empty. It is sent the outcomes of each stage."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StagedStudy(Study):
-    """A study whose `tasks` are those of the first of its stages. Outcomes are those of all, one after the other."""
+    """A study whose `tasks` are those of its first stage. Its outcomes are those of all stages, in order."""
 
     stages: Callable[[], Stages]
 
 
 def following(study: Study, outcomes: Sequence[Any]) -> Tasks:
-    """The tasks of the stage that follows on these outcomes; none after the last."""
+    """Return the tasks of the stage after these outcomes; empty after the last stage."""
     return after(_stages_of(study), outcomes)
 
 
@@ -35,7 +35,7 @@ def _stages_of(study: Study) -> Stages:
 
 
 def after(stages: Stages, outcomes: Sequence[Any]) -> Tasks:
-    """The tasks that follow on these outcomes."""
+    """Return the tasks after these outcomes; empty after the last stage."""
     left = list(outcomes)
     with suppress(StopIteration):
         tasks = next(stages)
@@ -47,7 +47,7 @@ def after(stages: Stages, outcomes: Sequence[Any]) -> Tasks:
 
 
 def side_by_side(each: Sequence[Stages]) -> Stages:
-    """The first stages of all at once, then the second ones, and so on."""
+    """Combine stages: yield the tasks of all first stages together, then those of all second stages, and so on."""
     going = [(stages, next(stages)) for stages in each]
     while going:
         outcomes = yield [task for _, tasks in going for task in tasks]
@@ -59,7 +59,7 @@ def side_by_side(each: Sequence[Stages]) -> Stages:
 
 
 def of_each(studies: Sequence[Study]) -> tuple[list[list[Any]], Stages]:
-    """The stages of several studies side by side; as they go on, the outcomes of each are put into its list."""
+    """Combine the stages of several studies, and return them with one list per study that collects its outcomes."""
     found: list[list[Any]] = [[] for _ in studies]
     return found, side_by_side([_noted(_stages_of(one), mine) for one, mine in zip(studies, found, strict=True)])
 

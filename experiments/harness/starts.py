@@ -92,7 +92,7 @@ def from_start(
 
 
 def starts_at(path: Path, instances: Sequence[Instance]) -> dict[str, GivenStart]:
-    """The best start of each instance, by name, in a result file or in a folder of them.
+    """Return the best start of each instance, by name, from a result file or a folder of result files.
 
     A result belongs to the instance of its name and problem; a single file also to a single instance of another name.
     A solution alone, without the fields of a result, is one for the only instance. In a folder, what is no result of a
@@ -130,7 +130,7 @@ def _instance_of(content: Any, instances: Sequence[Instance], alone: bool) -> In
 
 
 def _checked(file: Path, content: Any, instance: Instance) -> GivenStart:
-    """The start in a file. Raises InputError where the independent checker does not pass it."""
+    """Read the start in a file. Raises InputError if the independent checker rejects it."""
     result = content if isinstance(content, dict) and "solution" in content else {"solution": content}
     solution, problem = result["solution"], result.get("problem", instance.problem)
     where = f"--start: {file}"

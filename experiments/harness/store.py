@@ -31,7 +31,7 @@ COLUMNS = "key, options, what, how, outcome"
 
 
 class Store:
-    """Outcomes by what they depend on: instance and method, or workload and policy, the options and the versions.
+    """Store outcomes by their inputs: instance and method, or workload and policy, the options and the versions.
 
     A store belongs to one process at a time.
     """
@@ -39,9 +39,9 @@ class Store:
     def __init__(self, path: Path, *, resume: bool, code: str | None = None) -> None:
         """Open the store at `path`. Unless `resume`, an older one is set aside as `<name>.previous`.
 
-        `code`: a digest of the code, if outcomes of other code are none of these tasks.
+        `code`: a digest of the code, if outcomes of other code must not be reused.
 
-        Raises InputError where the file cannot be used.
+        Raises InputError if the file cannot be used.
         """
         self.path, self._code = path, code
         self.fault: str | None = None  # why results are no longer kept
@@ -72,9 +72,9 @@ class Store:
             os.close(self._lock)
 
     def get(self, task: HarnessTask[R]) -> R | None:
-        """The outcome of `task`, if it is finished, of the options asked for, and holds when it is checked again.
+        """Return the stored outcome of `task` if it is finished, has the requested options, and passes its check again.
 
-        What ended in an error is not finished: it is tried again. Raises InputError for a damaged store.
+        A task that ended in an error is not finished and is tried again. Raises InputError for a damaged store.
         """
         key = self.key(task)
         try:
@@ -82,7 +82,7 @@ class Store:
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise self._useless(error) from error
         for (text,) in rows:
-            with suppress(Exception):  # a damaged row: whatever is made of it, the task is done again
+            with suppress(Exception):  # the task is repeated if a row is damaged
                 outcome = task.recalled(text)
                 if outcome is not None:
                     self._held.add(key)
@@ -90,7 +90,7 @@ class Store:
         return None
 
     def put(self, task: HarnessTask[R], outcome: R) -> None:
-        """Keep the outcome of `task`, at once and for good. Raises OutputError where it cannot be kept."""
+        """Store the outcome of `task` at once and durably. Raises OutputError if it cannot be stored."""
         if not task.kept(outcome):
             return
         try:
@@ -102,12 +102,12 @@ class Store:
             raise OutputError(f"{self.path}: cannot be written: {error}") from error
 
     def key(self, task: HarnessTask[Any]) -> str:
-        """Digest of all that the outcome of `task` depends on, save for the options."""
+        """Compute the digest of all inputs of the outcome of `task`, except the options."""
         content = task.content(self._digests) | ({} if self._code is None else {"code": self._code})
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     def keep(self, task: HarnessTask[R], outcome: R) -> None:
-        """`put`, but where it fails, the first time is reported on standard error and nothing more is kept."""
+        """Store an outcome like `put`, but report the first failure on standard error and store nothing after it."""
         if self.fault is not None:
             return
         try:
@@ -117,7 +117,7 @@ class Store:
             print(f"{shown(self.fault)}; from here on results are not kept", file=sys.stderr)
 
     def held(self, tasks: Sequence[HarnessTask[Any]]) -> int:
-        """How many of `tasks` were found in the store or put there."""
+        """Return how many of `tasks` were found in the store or put there."""
         return sum(self.key(task) in self._held for task in tasks)
 
     def _useless(self, error: Exception) -> InputError:
@@ -125,10 +125,10 @@ class Store:
 
 
 def read_outcomes(path: Path) -> list[str]:
-    """The outcomes in the store at `path`, as they were written. Raises InputError where it is none."""
+    """Read the outcomes in the store at `path`, as JSON. Raises InputError if the file is not a store."""
     refuse_irregular(path)
     try:
-        # to be written, for a command that was killed may have left a write to be undone
+        # open for writing, because a killed command may have left a transaction to roll back
         database = sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True)
         try:
             return [text for (text,) in database.execute("SELECT outcome FROM runs ORDER BY what, how, options")]
@@ -139,7 +139,7 @@ def read_outcomes(path: Path) -> list[str]:
 
 
 def _locked(folder: Path) -> int | None:
-    """A handle of `folder` that holds a lock until it is closed, or the process ends. Raises InputError."""
+    """Return a handle of `folder` that holds a lock until it is closed or the process ends. Raises InputError."""
     if not CAN_LOCK:
         return None
     try:
@@ -150,6 +150,6 @@ def _locked(folder: Path) -> int | None:
         os.close(handle)
         raise InputError(f"{folder}: another command is writing its results there")
     for entry in os.scandir(folder):
-        if HALF_WRITTEN_NAME.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):  # by a killed command
+        if HALF_WRITTEN_NAME.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):  # left by a killed command
             Path(entry.path).unlink(missing_ok=True)
     return handle

@@ -1,4 +1,4 @@
-"""A task: what the runner needs to know of what it runs, the file of what it has reported, and tasks that are whole."""
+"""Define tasks: the protocol between runner and task, the report file of a running task, and all-or-nothing tasks."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from instances.options import OPTION_NAMES
 from instances.result import Termination, TracePoint, versions
 from instances.text import said_by
 
-BOUND_EVERY_S = 0.5  # a bound alone is written down no more often than this
+BOUND_EVERY_S = 0.5  # minimum interval between writes of a bound without an incumbent
 
 
 @dataclass
 class Reported:
-    """The first and the last incumbent and the bound, either `None` before there is one; `about`: what is running."""
+    """The first and the last incumbent and the bound, `None` until reported; `about` describes the running work."""
 
     first: Solution | None = None
     solution: Solution | None = None
@@ -41,12 +41,12 @@ class Reported:
 
     @staticmethod
     def read(path: Path) -> Reported:
-        """What was written to `path`, and nothing where there is no such file."""
+        """Read the report from `path`; return an empty report if the file does not exist."""
         return pickle.loads(path.read_bytes()) if path.exists() else Reported()
 
 
 class ReportFile:
-    """The report of a running method: it writes down each incumbent at once, in a file that is replaced whole."""
+    """Write the report of a running method: each incumbent at once, to a file that is replaced atomically."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -54,12 +54,12 @@ class ReportFile:
         self._started = self._written = time.monotonic()
 
     def begin(self, about: Any) -> None:
-        """Note what is running, before it has reported anything."""
+        """Record a description of the running work, before it reports anything."""
         self.reported.about = about
         self._write()
 
     def __call__(self, solution: Solution | None, bound: float | None) -> None:
-        """Note an incumbent, a bound, or both."""
+        """Record an incumbent, a bound, or both."""
         reported = self.reported
         reported.first = solution if reported.first is None else reported.first
         reported.solution = solution if solution is not None else reported.solution
@@ -73,13 +73,13 @@ class ReportFile:
 
     def _write(self) -> None:
         beside = self.path.with_suffix(".new")
-        with suppress(OSError):  # a full disk costs what would be left of an ended process, not the run
+        with suppress(OSError):  # a full disk loses the report of a process that is ended, not the run
             beside.write_bytes(pickle.dumps(self.reported))
             os.replace(beside, self.path)
 
 
 class TaskOutcome(Protocol):
-    """What a finished task is: a record that can be written as JSON and read again, and the options in effect."""
+    """The outcome of a finished task: JSON can represent it, and it holds the options in effect."""
 
     @property
     def options(self) -> dict[str, Any]: ...
@@ -91,7 +91,7 @@ R = TypeVar("R", bound=TaskOutcome)
 
 
 class Digests:
-    """Digests of what many tasks share, each made once."""
+    """Compute digests of inputs that many tasks share, each once."""
 
     def __init__(self) -> None:
         self._instances: dict[int, tuple[Instance, str]] = {}
@@ -102,34 +102,34 @@ class Digests:
         """Compute the digest of all fields of an instance that differ from their defaults."""
         if id(instance) not in self._instances:
             text = instance.model_dump_json(exclude_defaults=True)
-            # with the instance, whose id would otherwise be given to another
+            # keep the instance alive: another object could reuse its id
             self._instances[id(instance)] = instance, hashlib.sha256(text.encode()).hexdigest()
         return self._instances[id(instance)][1]
 
     def file(self, path: Path) -> str:
-        """Digest of what is in a file."""
+        """Compute the digest of the content of a file."""
         if path not in self._files:
             self._files[path] = hashlib.sha256(path.read_bytes()).hexdigest()
         return self._files[path]
 
     def of(self, value: Any) -> Any:
-        """What stands for a value: the digest of an instance or of a file, anything else itself."""
+        """Return the digest of an instance or of a file, and any other value unchanged."""
         if isinstance(value, Instance):
             return self.instance(value)
         return self.file(value) if isinstance(value, Path) else value
 
     def source(self, target: str, code: bytes | None = None) -> str:
-        """Digest of the module of a user's function, and of the modules beside it."""
+        """Compute the digest of the module of a user's function and of the modules in the same folder."""
         if (target, code) not in self._sources:
             self._sources[target, code] = source_digest(target, code)
         return self._sources[target, code]
 
 
 class HarnessTask(Protocol[R]):
-    """A task runs in a process of its own, `work`; what it returns, or leaves behind, is checked in this one.
+    """A task: `work` runs in a separate process; this process checks the value that it returns, or its report.
 
-    `time_limit`: CPU seconds, after which and some grace the process is ended. `modules`: what a process imports
-    before the clock starts.
+    - `time_limit`: CPU seconds; the process is ended after this limit and a grace period.
+    - `modules`: modules that a process imports before the clock starts.
     """
 
     @property
@@ -140,35 +140,35 @@ class HarnessTask(Protocol[R]):
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        """What `kernels.json` lists the compiled functions of this task by."""
+        """Return the keys of this task's compiled functions in `kernels.json`."""
 
     def work(self, report: ReportFile) -> Any:
-        """Do it. May raise anything; must return what can be pickled."""
+        """Do the work. May raise any exception; must return a picklable value."""
 
     def outcome(self, found: Any) -> R:
-        """The outcome of what `work` has returned, checked."""
+        """Check the value that `work` returned, and return the outcome."""
 
     def ended(self, reported: Reported, termination: Termination, reason: str) -> R:
-        """The outcome of a task that failed or was ended, from what its report has."""
+        """Return the outcome of a task that failed or was ended, from its report."""
 
     def content(self, digests: Digests) -> dict[str, Any]:
-        """All that the outcome depends on, save for the options, for a digest."""
+        """Return all inputs of the outcome except the options, for a digest."""
 
     def kept(self, outcome: R) -> bool:
-        """Whether an outcome is final, and not to be tried again."""
+        """Return whether an outcome is final, so that the task is not repeated."""
 
     def recalled(self, text: str) -> R | None:
-        """The outcome that was written as `text`; `None` where it does not hold, or is of other options."""
+        """Parse the outcome from `text`; return `None` if it is not valid or has other options."""
 
     def label(self) -> tuple[str, str]:
-        """The names of what is run on what: instance and method, workload and policy."""
+        """Return the names of instance and method, or of workload and policy."""
 
 
 PACKAGES = Path(__file__).resolve().parents[2]
 
 
 class Failure:
-    """An exception of a task as a line of text, whatever its class and its message are."""
+    """An exception of a task as one line of text, for any class and message."""
 
     def __init__(self, reason: str, reported: Reported) -> None:
         self.reason, self.reported = reason, reported
@@ -202,7 +202,7 @@ class Whole(Frozen):
     options: dict[str, Any] = Field(default_factory=dict)
 
     def line(self) -> str:
-        """The outcome in one line."""
+        """Return the outcome in one line."""
         return f"{self.workload} {self.status}" + (f" ({self.reason})" if self.reason else "")
 
 
@@ -210,10 +210,10 @@ W = TypeVar("W", bound=Whole)
 
 
 class WholeTask(Generic[W]):
-    """What is the same of a task for all that are all or nothing, and have no time limit as a whole.
+    """Base class of tasks that either finish or fail, without a partial result and by default without a time limit.
 
-    `outcome_type`: the class of the outcome. A subclass says how it is called (`label`), what it does (`work`) and
-    what its outcome depends on (`content`), and fills in further fields of a failed outcome in `made`.
+    `outcome_type`: the class of the outcome. A subclass defines its names (`label`), its work (`work`) and the inputs
+    of its outcome (`content`). It may fill in further fields of a failed outcome in `made`.
     """
 
     outcome_type: ClassVar[type[Any]]
@@ -233,7 +233,7 @@ class WholeTask(Generic[W]):
 
     @property
     def effective(self) -> Options:
-        """The options in effect, where they are not those asked for."""
+        """Return the options in effect; a subclass overrides this if they differ from the requested ones."""
         return self.options
 
     @abstractmethod
@@ -259,7 +259,7 @@ class WholeTask(Generic[W]):
         return found if found.options == self.effective.only(OPTION_NAMES) else None
 
     def made(self, status: Literal["finished", "error"], **fields: Any) -> W:
-        """The outcome of this task and its options, with `fields`."""
+        """Build the outcome of this task with its options and further `fields`."""
         made: W = self.outcome_type(
             **{"workload": self.label()[0], "status": status, "options": self.effective.only(OPTION_NAMES)} | fields
         )
@@ -275,9 +275,9 @@ class Measured(Whole):
 
 @dataclass(frozen=True)
 class Measurement(WholeTask[Measured]):
-    """`target`, a `module:function`, called with the `options` and what is `given`: instances, paths, plain values.
+    """Call `target`, a `module:function`, with the `options` and the `given` arguments: instances, paths, plain values.
 
-    `solves`: how many solves it takes, each of which has the time limit of the options; `None` where nobody knows.
+    `solves`: number of solves, each with the time limit of the options; `None` if it is unknown.
     """
 
     outcome_type = Measured
@@ -292,7 +292,7 @@ class Measurement(WholeTask[Measured]):
     def of(
         cls, function: Callable[..., dict[str, Any]], options: Options, solves: int | None = 1, **given: Any
     ) -> Measurement:
-        """The measurement that calls a function with what is given, and is called by it."""
+        """Build the measurement that calls a function with the given arguments, and name it after them."""
         said = {name: getattr(value, "name", value) for name, value in given.items() if value is not None}
         name = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in said.items())
         return cls(name, f"{function.__module__}:{function.__name__}", given, options, solves)
@@ -310,11 +310,11 @@ class Measurement(WholeTask[Measured]):
         return self.name, self.target
 
     def work(self, report: ReportFile) -> Measured:
-        """Call the function, and time it. Raises whatever the function raises."""
+        """Call the function and measure its CPU time. Raises any exception of the function."""
         function = resolve(self.target)
         with Stopwatch() as clock:
             figures = function(**self.given, options=self.options)
-        seconds = figures.pop("cpu_s", clock.cpu_s)  # where what is made ready first is no part of it
+        seconds = figures.pop("cpu_s", clock.cpu_s)  # the function's own time, if it excludes preparation
         return self.made("finished", figures=figures, cpu_s=seconds)
 
     def content(self, digests: Digests) -> dict[str, Any]:
@@ -324,9 +324,9 @@ class Measurement(WholeTask[Measured]):
 
 @dataclass(frozen=True)
 class Batch:
-    """Several tasks one after the other in one process, which loads what they share once; none is ended from outside.
+    """Run several tasks one after the other in one process, which imports shared modules once.
 
-    Its outcome is the list of theirs, which is kept nowhere.
+    None of the tasks is ended from outside. The outcome is the list of their outcomes, which is not stored.
     """
 
     tasks: Sequence[HarnessTask[Any]]
@@ -342,7 +342,7 @@ class Batch:
         return tuple(sorted({name for task in self.tasks for name in task.kernels}))
 
     def work(self, report: ReportFile) -> list[Any]:
-        """Do them; where one fails, why."""
+        """Run the tasks; a failed task yields a `Failure` in place of its result."""
         return [_done(task, report) for task in self.tasks]
 
     def outcome(self, found: list[Any]) -> Any:
@@ -356,6 +356,6 @@ class Batch:
 
 def _done(task: HarnessTask[Any], report: ReportFile) -> Any:
     try:
-        return pickle.loads(pickle.dumps(task)).work(report)  # of its own data, as in a process of its own
+        return pickle.loads(pickle.dumps(task)).work(report)  # on a copy of its data, as in a separate process
     except Exception as error:
         return Failure.of(error, Reported())

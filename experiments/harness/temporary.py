@@ -1,8 +1,8 @@
 """The temporary folder of a command: signed, locked while the command lives, and removed by the next one at the latest.
 
-What is removed has the form of our names, our mark inside, and no living command that holds it; and all of it is in a
-folder that nobody but this user can enter. Nothing else is ever touched. Locks leave nothing behind where a command is
-killed.
+A folder is removed only if its name has our form, it contains our mark, and no living command holds its lock. All
+folders are in a folder that only this user can enter. Other files are never touched. The system releases the lock of a
+killed command.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ CAN_LOCK = fcntl is not None
 
 
 def locked(handle: int) -> bool | None:
-    """Lock what is open as `handle` until it is closed, or the process ends; `False` where somebody else holds it.
+    """Lock the open `handle` until it is closed or the process ends; return `False` if another process holds the lock.
 
-    `None` where there are no locks, as on some network file systems: nobody knows.
+    Returns `None` if locks are not available, as on some network file systems.
     """
     if fcntl is None:
         return None
@@ -51,19 +51,19 @@ AS_IT_IS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK"
 
 
 class TemporaryFolder:
-    """A new folder of this command alone, at `path`, after those of dead commands have been removed."""
+    """Create a new folder of this command at `path`, and remove the folders of dead commands."""
 
     def __init__(self) -> None:
         place = private_folder()
         remove_abandoned(place)
         self._lock: int | None = None
-        self._at_exit = Finalize(None, self.remove, exitpriority=0)  # an interrupt may come before anybody removes it
+        self._at_exit = Finalize(None, self.remove, exitpriority=0)  # an interrupt may come before the removal
         while True:
-            # where somebody else's folder has our name, a folder of no family: nobody will ever remove it but we
+            # without a private folder, a name without our form: only this command may remove it
             self.path = Path(tempfile.mkdtemp(prefix="gapwise-" if place is None else PREFIX, dir=place))
             if place is None or not CAN_LOCK:
                 return
-            with suppress(FileNotFoundError):  # another command has just removed it: signed, and not yet held
+            with suppress(FileNotFoundError):  # another command has just removed it before it was locked
                 self._lock = os.open(self.path, AS_IT_IS | os.O_DIRECTORY)
                 if locked(self._lock) is not False:
                     (self.path / MARK).write_bytes(SIGNED)
@@ -71,7 +71,7 @@ class TemporaryFolder:
                 os.close(self._lock)
 
     def remove(self) -> None:
-        """Remove it, with all that is in it."""
+        """Remove the folder with all its content."""
         self._at_exit.cancel()
         path: Path | None = getattr(self, "path", None)  # None if it could not be made
         for _ in range(TRIES):
@@ -86,12 +86,12 @@ class TemporaryFolder:
 
 
 def remove_abandoned(place: Path | None) -> None:
-    """Remove from `place` the folders of commands that were killed: they carry our mark, and nobody holds them."""
+    """Remove from `place` the folders of killed commands: they contain our mark, and no process holds their lock."""
     if place is None or not CAN_LOCK:
         return
     with suppress(OSError):
         for name in filter(NAME.fullmatch, os.listdir(place)):
-            with suppress(OSError):  # what is no folder, or somebody else's
+            with suppress(OSError):  # not a folder, or another user's
                 _remove_where_abandoned(place / name)
 
 

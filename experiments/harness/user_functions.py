@@ -1,7 +1,7 @@
-"""A user's own heuristic: found by its `module:function`, called, and what it returns made an answer of plain data.
+"""Load a user's own heuristic by its `module:function`, call it, and convert its return value to an answer.
 
-Nobody vouches for it. Its solution is checked like any other; a bound it claims is passed on in `info` and proves
-nothing.
+The heuristic is untrusted. Its solution is checked like any other; a bound that it claims is passed on in `info` and
+proves nothing.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from instances.text import said_by
 TARGET = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 CLAIMED = "claimed_bound"
 LARGEST = 1 << 64
-MOST_SOURCES = 1000  # files beside a module that are read for its digest
+MOST_SOURCES = 1000  # maximum number of files in a module's folder that are read for its digest
 
 
 def user_method(name: str, code: bytes | None = None) -> Method[Any]:
-    """The method that the user's function `name`, `module:function` or pickled in `code`, is: a heuristic.
+    """Wrap the user's function `name`, given as `module:function` or pickled in `code`, as a heuristic method.
 
-    It gets a copy of the data, and the options where it takes two arguments; it returns a solution in JSON form, an
-    Answer or a Result. Of a class it is a new object, which is called. Raises InputError where there is no such
-    function, and, once it is called, for anything else.
+    The function gets a copy of the data, and the options if it takes two arguments. It returns a solution in JSON form,
+    an Answer or a Result. A class is instantiated first, and the object is called. Raises InputError if there is no
+    such function; the method raises InputError if it returns another type.
     """
     function = user_function(name, code)
     if inspect.isclass(function):
@@ -60,7 +60,7 @@ def _built(name: str, kind: type[Any]) -> Any:
     with users_first():
         try:
             return kind()
-        except Exception as error:  # whatever the user's class does when it is made
+        except Exception as error:  # the user's constructor may raise anything
             raise InputError(f"method: {name}: {type(error).__name__}: {said_by(error)}") from error
 
 
@@ -78,7 +78,7 @@ def _called(name: str, function: Callable[..., Any], data: ProblemData, *options
 
 
 def _plain_answer(said: Answer, cpu_s: float) -> Answer:
-    """An answer of plain data. Raises InputError for what is not of the documented types."""
+    """Convert an answer to plain data. Raises InputError for values that are not of the documented types."""
     info = plain(said.info, "info")
     if not isinstance(info, dict):
         raise InputError(f"info: must be an object, got {type(info).__name__}")
@@ -108,7 +108,7 @@ def _plain_answer(said: Answer, cpu_s: float) -> Answer:
 
 
 def plain(value: Any, path: str) -> Any:
-    """`value` in the types of JSON, numpy's numbers and arrays among them. Raises InputError for anything else."""
+    """Convert `value` to JSON types, including numpy's numbers and arrays. Raises InputError for any other type."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -126,25 +126,25 @@ def plain(value: Any, path: str) -> Any:
         return {str(key): plain(inner, f"{path}.{key}") for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [plain(inner, f"{path}[{i}]") for i, inner in enumerate(value)]
-    if hasattr(value, "tolist"):  # of numpy, bool among them
+    if hasattr(value, "tolist"):  # numpy's types, including bool
         return plain(value.tolist(), path)
     raise InputError(f"{path}: must be JSON, got {type(value).__name__}")
 
 
 def user_function(target: str, code: bytes | None = None, what: str = "method") -> Any:
-    """The user's function, class or object of this name, or the one that was pickled. Raises InputError."""
+    """Return the user's function, class or object of this name, or unpickle it from `code`. Raises InputError."""
     with users_first():
         if code is None:
             return resolve(target, what)
         try:
             return pickle.loads(code)
-        except Exception as error:  # whatever the user's modules do when they are imported
+        except Exception as error:  # the user's modules may raise anything on import
             raise InputError(f"{what}: {target}: {type(error).__name__}: {said_by(error)}") from error
 
 
 def pickled(function: Any, what: str = "method") -> bytes:
-    """A function or an object for another process, also of a notebook. Raises InputError where it cannot be."""
-    import cloudpickle  # takes as long to load as some runs last
+    """Pickle a function or an object for another process, also from a notebook. Raises InputError if this fails."""
+    import cloudpickle  # loading it takes as long as some runs
 
     try:
         code: bytes = cloudpickle.dumps(function)
@@ -156,12 +156,12 @@ def pickled(function: Any, what: str = "method") -> bytes:
 
 
 def own_name(function: Any) -> str:
-    """What a user's function, class or object is called: an object like its class."""
+    """Return the name of a user's function or class, or of the class of an object."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 
 def resolve(target: str, what: str = "method") -> Any:
-    """What `module:function` names, also of a module in the current folder: a function, or a policy. Raises InputError.
+    """Return the function or policy that `module:function` names, also from the current folder. Raises InputError.
 
     A policy is an object with `decide(view)`.
     """
@@ -169,13 +169,13 @@ def resolve(target: str, what: str = "method") -> Any:
     if not TARGET.fullmatch(target):
         raise InputError(f"{what}: must be package.module:function, got {target!r}")
     if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())  # a console script does not look for the user's module where the user is
+        sys.path.append(os.getcwd())  # a console script does not search the current folder for the user's module
     try:
         with redirect_stdout(sys.stderr):  # standard output is for results
             found = importlib.import_module(module)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # whatever the user's module does when it is imported
+    except BaseException as error:  # the user's module may raise anything on import
         said = said_by(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {said_by(error)}"
         raise InputError(f"{what}: {target}: {said}") from error
     function = getattr(found, name, None)
@@ -191,9 +191,9 @@ def resolve(target: str, what: str = "method") -> Any:
 
 
 def source_digest(target: str, code: bytes | None = None) -> str:
-    """Digest of the source of the module that holds the user's function, and of all Python files beside it.
+    """Compute the digest of the module that holds the user's function, and of all Python files in its folder.
 
-    Of a function that was pickled it is of its code, and of the same where it has a module.
+    The digest of a pickled function includes its `code`, and these files if the function has a module.
     """
     digest = hashlib.sha256(code or b"")
     if code is None:
@@ -212,12 +212,12 @@ def source_digest(target: str, code: bytes | None = None) -> str:
 
 
 def takes_data(function: Callable[..., Any]) -> bool:
-    """Whether a user's own function, or the constructor of a class, has a positional parameter for the data."""
+    """Return whether a user's own function, or the constructor of a class, has a positional parameter for the data."""
     return _positional(function) != 0
 
 
 def _takes_options(function: Callable[..., Any]) -> bool:
-    """Whether a user's own function has a second positional parameter, for the options."""
+    """Return whether a user's own function has a second positional parameter, for the options."""
     return (_positional(function) or 0) > 1
 
 
@@ -226,6 +226,6 @@ def _positional(function: Callable[..., Any]) -> int | None:
     places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     try:
         parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # of some functions that are compiled Python knows no parameters
+    except (TypeError, ValueError):  # Python does not know the parameters of some compiled functions
         return None
     return sum(p.kind in places for p in parameters)

@@ -1,8 +1,8 @@
-"""The user's own modules come first for the user's code, also where they are called like the packages of this project.
+"""Give the user's own modules precedence in the user's code, even if they are named like packages of this project.
 
-A project that has a folder `models` of its own can bring a heuristic that imports `models.net`. While the user's code
-runs, `models` is the user's package; what the user's has not, and so what the user imports of this project, is this
-project's, the very same objects. While the project's own code runs, every name is the project's.
+A user's project with a folder `models` can provide a heuristic that imports `models.net`. While the user's code runs,
+`models` is the user's package. Modules and names that it lacks come from this project, as the same objects. While the
+project's own code runs, every name is the project's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _inside = False
 
 @contextmanager
 def users_first() -> Iterator[None]:
-    """A block in which names that both the user and this project have are the user's."""
+    """Open a block in which names that both the user and this project have are the user's."""
     global _inside
     folders = {} if _inside else _folders()
     if not folders:
@@ -51,7 +51,7 @@ def users_first() -> Iterator[None]:
 
 
 def _folders() -> dict[str, Path]:
-    """Where the user has a module of a name of this project's: in the current folder, or on PYTHONPATH."""
+    """Return the user's modules with a name of this project, from the current folder or from PYTHONPATH."""
     found: dict[str, Path] = {}
     for place in (os.getcwd(), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))):
         for name in NAMES:
@@ -62,7 +62,7 @@ def _folders() -> dict[str, Path]:
 
 
 def _is_python(path: Path) -> bool:
-    """Whether there is a module or a package; a folder of data that is only called so is none."""
+    """Return whether `path` is a module or a package; a folder without Python files is not."""
     return path.with_suffix(".py").is_file() or any(path.glob("*.py")) or any(path.glob("*/*.py"))
 
 
@@ -75,13 +75,13 @@ def _shared(folders: dict[str, Path]) -> dict[str, ModuleType]:
 
 
 def _has(folders: dict[str, Path], name: str) -> bool:
-    """Whether a module of this name, or one that it is part of, is the user's."""
+    """Return whether a module of this name, or the package that contains it, is the user's."""
     first, *rest = name.split(".")
     return not rest or _is_python(folders[first] / rest[0])
 
 
 class _Finder:
-    """Finds the user's package, in which the modules of this project's are looked for after the user's."""
+    """Find the user's package, whose search path continues with the modules of this project."""
 
     def __init__(self, folders: dict[str, Path], ours: dict[str, ModuleType]) -> None:
         self.folders, self.ours = folders, ours
@@ -100,7 +100,7 @@ class _Finder:
 
 
 class _Loader(SourceFileLoader):
-    """Runs the user's package, and gives it what it lacks of this project's."""
+    """Run the user's package, and add the names of this project that it lacks."""
 
     def __init__(self, name: str, path: str, lacking: dict[str, object]) -> None:
         super().__init__(name, path)

@@ -1,8 +1,8 @@
-"""What methods need compiled is compiled before their clocks start: in one process, once, with a line that says so.
+"""Compile the functions that methods need before their clocks start, once, and print a line about it.
 
 `kernels.json` lists, for each method, the compiled functions that it calls and the types of their arguments, as
-`python -m tests.kernels` has seen them in the default study. What is not listed is compiled in the run that calls it;
-no clock counts it there either.
+`python -m tests.kernels` has seen them in the default study. A function that is not listed is compiled in the run that
+calls it; no clock counts this either.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ Kernels = dict[str, list[str]]
 
 @cache
 def listed() -> Mapping[str, Kernels]:
-    """The compiled functions of each method."""
+    """Return the compiled functions of each method."""
     known: Mapping[str, Kernels] = json.loads(LIST.read_text())
     return known
 
 
 def compile_first(tasks: Sequence[HarnessTask[Any]], quiet: bool = False, jobs: int = 1) -> None:
-    """Compile what the tasks need and is not kept from before. Raises whatever an interrupt raises.
+    """Compile the functions that the tasks need and that are not in the cache. Raises the exception of an interrupt.
 
-    By `jobs` processes, none of which waits for what another one compiles: each has packages of its own.
+    `jobs`: number of processes. Each compiles different modules, so that none waits for another.
     """
     wanted: dict[str, set[str]] = {}
     for name in dict.fromkeys(name for task in tasks for name in task.kernels):
@@ -63,7 +63,7 @@ def compile_first(tasks: Sequence[HarnessTask[Any]], quiet: bool = False, jobs: 
 
 
 def _mark(kernels: Kernels) -> Path | None:
-    """The file that is there once these kernels, as their files are now, have been compiled; `None`: it cannot be."""
+    """Return the file that marks these versions of the kernels as compiled; `None` if it has no possible place."""
     files = [ROOT / f"{kernel.partition(':')[0].replace('.', '/')}.py" for kernel in kernels]
     with suppress(OSError):
         stamps = [(stat.st_mtime_ns, stat.st_size) for stat in map(os.stat, files)]
@@ -80,7 +80,7 @@ def _mark(kernels: Kernels) -> Path | None:
 
 @dataclass(frozen=True)
 class Compilation(WholeTask[Whole]):
-    """The compilation of what is not kept."""
+    """Compile the functions that are not in the cache."""
 
     outcome_type = Whole
 
@@ -92,8 +92,8 @@ class Compilation(WholeTask[Whole]):
         return "compilation", ""
 
     def work(self, report: ReportFile) -> Whole:
-        """Compile, and say so on standard error. A function that is gone or takes other arguments is no error."""
-        from instances.compiled import not_kept  # with numba, where anything is compiled at all
+        """Compile and report on standard error. A function that is missing or takes other arguments is no error."""
+        from instances.compiled import not_kept  # imports numba, so only if there are functions to compile
 
         missing = [(function, types) for function, types in self._functions() if not_kept(function, types)]
         if missing and not self.quiet:
@@ -112,7 +112,7 @@ class Compilation(WholeTask[Whole]):
         return self.made("finished")
 
     def _functions(self) -> list[tuple[Any, Any]]:
-        """The functions, with the types of each signature."""
+        """Return the functions with the argument types of each signature."""
         found = []
         for kernel, signatures in self.kernels_wanted.items():
             module, _, name = kernel.partition(":")
@@ -126,7 +126,7 @@ class Compilation(WholeTask[Whole]):
 
 
 def types_of(signature: str) -> Any:
-    """The types of a signature: written as numba reads them, save for tuples with names, whose class is named."""
+    """Parse the types of a signature in numba's notation; a named tuple is written with the name of its class."""
     from numba import types
 
     def named(kinds: Any, target: str) -> Any:
