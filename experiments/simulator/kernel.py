@@ -1,8 +1,9 @@
-"""The event engine: a calendar of moments, and nothing happens between two of them.
+"""The discrete-event engine: a calendar (future event list). The state changes only at the times of its events.
 
-A *world* says what there is, what a policy sees of it and how a decision takes effect. The engine knows only time: it
-lets happen what the world has scheduled, and asks the policy after each moment, or at the world's rounds. *Records* are
-what a run leaves behind in every world, an *activity* is work at a rate, a *fleet* is what is rented.
+A *world* (simulation model) defines the state, the policy's view of it and the effect of a decision. The engine handles
+only time: it executes the events that the world has scheduled. It asks the policy after each event time, or at the
+world's rounds. *Records* are the results of a run in every world, an *activity* is work at a rate, and a *fleet* is the
+set of rentals.
 """
 
 from __future__ import annotations
@@ -19,46 +20,46 @@ import pandas as pd
 from instances.online import Decision, Policy, RuleBroken
 
 HOUR = 3600.0  # seconds
-TOLERANCE = 1e-6  # relative, of sums of floats
+TOLERANCE = 1e-6  # relative tolerance for sums of floats
 
 
 class Records(ABC):
-    """Records of a run, which a world keeps as things happen, and adds what it is about to."""
+    """Records of a run, which a world keeps as events happen; a world adds its own measures."""
 
     @abstractmethod
     def jobs_table(self) -> pd.DataFrame:
-        """One row a job, in the clock's unit, `NaN` for what has not happened.
+        """Return one row per job, in the clock's unit, with `NaN` for events that have not happened.
 
-        In every world: `job`, `submit`, `end`, `delay`, all the time that the job waited, and `jct`, from submission to
-        end.
+        In every world: `job`, `submit`, `end`, `delay` (total waiting time of the job), and `jct` (time from submission
+        to end).
         """
 
     @abstractmethod
     def timeline_table(self) -> pd.DataFrame:
-        """One row a moment of the world: `time`, and what there was then."""
+        """Return one row per recorded time, with `time` and the state at that time."""
 
     def lives_table(self) -> pd.DataFrame:
-        """One row a rented instance, of a world where types of instances are rented."""
+        """Return one row per rented instance, if the world rents types of instances."""
         return pd.DataFrame()
 
     @abstractmethod
     def totals(self) -> dict[str, Any]:
-        """What the world is about, by name, beside what is measured of all worlds."""
+        """Return the world's own measures by name, in addition to the measures of all worlds."""
 
     @abstractmethod
     def check(self) -> None:
-        """Refuse a run that broke a law: RuleBroken says which one, and when."""
+        """Check the invariants of a run. Raises RuleBroken with the violated invariant and the time."""
 
 
 class Integrals:
-    """Amounts that change from moment to moment, and the integrals of each over time."""
+    """Time integrals of piecewise constant amounts."""
 
     def __init__(self, count: int) -> None:
         self.totals = [0.0] * count
         self.since = 0.0
 
     def add(self, now: float, amounts: Sequence[float]) -> None:
-        """Add what there was from the last call until `now`."""
+        """Add the `amounts` that were constant from the last call until `now`."""
         passed = now - self.since
         if passed > 0:
             self.since = now
@@ -67,23 +68,23 @@ class Integrals:
 
 
 def refuse_unequal(found: float, wanted: float, broken: str) -> None:
-    """Raise RuleBroken, which says what is `broken`, where two sums differ by more than rounding."""
+    """Raise RuleBroken with the message `broken` if two sums differ by more than rounding."""
     if not abs(found - wanted) <= TOLERANCE * max(1.0, abs(wanted)):
         raise RuleBroken(broken)
 
 
 R = TypeVar("R", bound=Records)
 Time = float
-"""A moment, in the world's unit. Integers stay integers: with whole data every moment is exact."""
+"""A time in the world's unit. Integers stay integers: with integer data every time is exact."""
 
-TIE = 1e-9  # relative: moments this close are one, for rates are floats and completions that are meant together differ
-MOST_TIED = 1e3  # but never further apart than this many times TIE: whole moments stay apart
-DONE = 1e-12  # share of the work of an activity that is none: what is left of it by rounding
-WAKING = 1_000  # rank of a wake-up: after all that happens by itself
+TIE = 1e-9  # relative: times this close are equal, because float rates separate completions that should coincide
+MOST_TIED = 1e3  # caps the absolute tolerance at this multiple of TIE, so that integer times stay distinct
+DONE = 1e-12  # share of an activity's work that counts as 0, because rounding may leave it
+WAKING = 1_000  # rank of a wake-up: after all other events
 
 
 class Calendar:
-    """Simulated time and the events to come. Events of one moment happen in order of rank, then as scheduled."""
+    """Simulated time and the future event list. Simultaneous events happen in order of rank, then of scheduling."""
 
     def __init__(self) -> None:
         self.now: Time = 0
@@ -92,7 +93,7 @@ class Calendar:
         self._cancelled = 0
 
     def at(self, time: Time, happen: Callable[[], None], *, rank: int = 0) -> Event:
-        """Schedule `happen` for `time`. Raises RuleBroken for a moment that is past."""
+        """Schedule `happen` for `time`. Raises RuleBroken if `time` is in the past."""
         if not time >= self.now:
             raise RuleBroken(f"an event at {time} is scheduled at {self.now}")
         event = Event(self, happen)
@@ -101,12 +102,12 @@ class Calendar:
         return event
 
     def __len__(self) -> int:
-        """The number of events to come."""
+        """Return the number of scheduled events."""
         return len(self._heap) - self._cancelled
 
     @property
     def next_moment(self) -> Time | None:
-        """The moment of the next event, `None` where there is none."""
+        """Return the time of the next event, `None` if there is none."""
         heap = self._heap
         while heap and heap[0][3].cancelled:
             heappop(heap)
@@ -114,7 +115,10 @@ class Calendar:
         return heap[0][0] if heap else None
 
     def advance(self) -> int:
-        """Go to the next moment, let all that is due happen, and return how many events that were. One must be due."""
+        """Advance to the next event time, execute all events that are due, and return their number.
+
+        At least one event must be scheduled.
+        """
         moment = self.next_moment
         assert moment is not None
         self.now = moment
@@ -133,18 +137,18 @@ class Calendar:
                 event.calendar = None
                 event.happen()
                 happened += 1
-                if self._heap and self._heap[0][0] <= last:  # it has brought about something else at this moment
+                if self._heap and self._heap[0][0] <= last:  # the event has scheduled another one for this time
                     for entry in due[k + 1 :]:
                         heappush(self._heap, entry)
                     break
         return happened
 
     def _note_cancelled(self) -> None:
-        """Keep the heap no larger than twice the events to come."""
+        """Count a cancelled event, and keep the heap at most about twice as large as the number of scheduled events."""
         self._cancelled += 1
         if self._cancelled > 64 and 2 * self._cancelled > len(self._heap):
             kept = [entry for entry in self._heap if not entry[3].cancelled]
-            self._cancelled -= len(self._heap) - len(kept)  # those that are due at this moment are not in the heap
+            self._cancelled -= len(self._heap) - len(kept)  # events that are due now are not in the heap
             self._heap = kept
             heapify(self._heap)
 
@@ -154,7 +158,7 @@ def _in_rank(entry: tuple[Time, int, int, Event]) -> tuple[int, Time, int]:
 
 
 class Event:
-    """Something scheduled, which can be cancelled until it happens."""
+    """A scheduled event, which can be cancelled until it happens."""
 
     __slots__ = ("calendar", "cancelled", "happen")
 
@@ -164,24 +168,25 @@ class Event:
         self.cancelled = False
 
     def cancel(self) -> None:
-        """Let it not happen; without effect once it has."""
+        """Cancel the event; this has no effect after it has happened."""
         if self.calendar is not None and not self.cancelled:
             self.cancelled = True
             self.calendar._note_cancelled()
 
 
 class Activity:
-    """Work that is done at a rate that may change; it calls `completed` when none is left.
+    """Work that is done at a variable rate; it calls `completed` when all work is done.
 
-    A change of rate settles what has been done so far, cancels the completion that was to come and schedules the new
-    one: exact between the changes.
+    A change of rate settles the work done so far, cancels the scheduled completion and schedules a new one. Progress is
+    exact between the changes.
 
     Parameters:
 
     - `amount`: the work.
-    - `rank`: of its completion among the events of one moment.
-    - `rounding`: share of the amount that counts as nothing when it is left.
-    - `whole`: it ends at a whole number of units of time after it was settled, the first by which all is done.
+    - `rank`: rank of the completion among simultaneous events.
+    - `rounding`: share of the amount that counts as 0 if it is left.
+    - `whole`: whether the activity ends an integer number of time units after it was settled, the first by which all
+      work is done.
     """
 
     __slots__ = ("_calendar", "_completed", "_completion", "_rank", "_rounding", "_whole", "amount", "left", "rate",
@@ -209,23 +214,23 @@ class Activity:
 
     @property
     def remaining(self) -> float:
-        """Work left at this moment."""
+        """Return the work left at the current time."""
         passed = self._calendar.now - self.since
         return self.left - self.rate * passed if passed > 0 else self.left
 
     @property
     def done(self) -> float:
-        """Work done by this moment, and not undone."""
+        """Return the work done by the current time and not undone."""
         done, passed = self.amount - self.left, self._calendar.now - self.since
         return done + self.rate * passed if passed > 0 else done
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is left, but for rounding."""
+        """Return whether all work is done, up to rounding."""
         return self.remaining <= self._rounding * self.amount
 
     def settle(self) -> None:
-        """Count what has been done until now."""
+        """Count the work done until now."""
         passed = self._calendar.now - self.since
         if passed > 0:
             done = self.rate * passed
@@ -234,7 +239,7 @@ class Activity:
             self.since = self._calendar.now
 
     def set_rate(self, rate: float, begin: Time | None = None) -> None:
-        """Go on at `rate` per unit of time, from `begin` on where that is to come.
+        """Continue at `rate` per unit of time, from `begin` on if it is given.
 
         Raises RuleBroken for a negative rate.
         """
@@ -248,18 +253,18 @@ class Activity:
         if begin is not None:
             self.since = begin
         nothing = self._rounding * self.amount
-        if self.left <= nothing:  # it is complete, whatever the rate is now
+        if self.left <= nothing:  # complete at any rate
             needed: Time = 0
         elif not rate:
             return
         elif self._whole:
             needed = ceil((self.left - nothing) / rate)
         else:
-            needed = self.left if rate == 1 else self.left / rate  # whole work stays whole
+            needed = self.left if rate == 1 else self.left / rate  # integer work stays an integer
         self._completion = self._calendar.at(self.since + needed, self._complete, rank=self._rank)
 
     def stop(self) -> None:
-        """Stand still, and do not complete, until it is given a rate."""
+        """Pause, and do not complete, until a rate is set."""
         self.settle()
         self.rate = 0
         if self._completion is not None:
@@ -267,12 +272,12 @@ class Activity:
             self._completion = None
 
     def renew(self, amount: float) -> None:
-        """Begin with other work, now that all is done; it stands still until it is given a rate."""
+        """Begin new work after all work is done; the activity pauses until a rate is set."""
         self.amount = self.left = amount
         self.worked = 0
 
     def undo(self, amount: float) -> None:
-        """Lose what was done, as it has to be done again."""
+        """Undo work that has to be done again."""
         self.left += amount
 
     def _complete(self) -> None:
@@ -283,9 +288,9 @@ class Activity:
 
 
 class World(ABC, Generic[R]):
-    """What is simulated. It is made with its calendar, on which it schedules what is known at the outset.
+    """A simulation model. It owns its calendar, on which it schedules the events that are known at the start.
 
-    `records`: what a run leaves behind.
+    `records`: the records of a run.
     """
 
     records: R
@@ -294,46 +299,46 @@ class World(ABC, Generic[R]):
         self.calendar = Calendar()
 
     def next_decision(self) -> Time | None:
-        """When the policy is asked next: at the next event, unless the world has rounds; `None` where all is over."""
+        """Return the time of the next decision: the next event, unless the world has rounds; `None` at the end."""
         return self.calendar.next_moment
 
     def settle(self) -> None:
-        """End a moment at which no policy is asked: one before a round."""
+        """End an event time before a round, at which the policy is not asked."""
         return None
 
     @abstractmethod
     def view(self) -> Any:
-        """What the policy sees, now that all events of this moment have taken effect. It holds until the decision."""
+        """Return the policy's view after all events of this time. It is valid until the decision."""
 
     @abstractmethod
     def apply(self, decision: Any) -> None:
-        """Let a decision take effect. Raises RuleBroken where it breaks a rule."""
+        """Apply a decision. Raises RuleBroken if it breaks a rule."""
 
     @abstractmethod
     def waiting(self) -> str | None:
-        """The first of what waits for a decision, in words (`job x`); `None` where there is nothing to decide."""
+        """Name the first item that waits for a decision (`job x`); return `None` if no item waits."""
 
     def close(self) -> None:
-        """Check what must hold at the end. Raises RuleBroken."""
+        """Check the invariants at the end of a run. Raises RuleBroken."""
         self.records.check()
 
     def jobs_table(self) -> pd.DataFrame:
-        """One row a job, see `jobs_table` of the records."""
+        """Return one row per job, see `jobs_table` of the records."""
         return self.records.jobs_table()
 
     def timeline_table(self) -> pd.DataFrame:
-        """One row a moment, see `timeline_table` of the records."""
+        """Return one row per recorded time, see `timeline_table` of the records."""
         return self.records.timeline_table()
 
     def totals(self) -> dict[str, Any]:
-        """Figures of the whole run, see `totals` of the records."""
+        """Return figures of the entire run, see `totals` of the records."""
         return self.records.totals()
 
 
 def simulate(world: World[Any], policy: Policy[Any, Decision], *, until: Time | None = None) -> None:
-    """Run `world` under `policy` until nothing is left to happen, or to the last decision not after `until`.
+    """Run `world` under `policy` until no event is left, or to the last decision at or before `until`.
 
-    Raises RuleBroken where a rule is broken: also where a policy that was woken does nothing, and nothing is to come.
+    Raises RuleBroken if a rule is broken, also if jobs still wait and no event is scheduled.
     """
     calendar = world.calendar
     wake: Event | None = None
@@ -352,7 +357,7 @@ def simulate(world: World[Any], policy: Policy[Any, Decision], *, until: Time | 
         woken = False
         happened = calendar.advance() if event is not None and event <= moment else 0
         calendar.now = moment
-        quiet = happened == 1 and woken and not calendar  # the wake-up was all that was left
+        quiet = happened == 1 and woken and not calendar  # the wake-up was the last event
         decision = policy.decide(world.view())
         if not isinstance(decision, Decision):
             wanted = type(world).apply.__annotations__["decision"]
@@ -374,9 +379,9 @@ def simulate(world: World[Any], policy: Policy[Any, Decision], *, until: Time | 
 
 @dataclass(frozen=True, slots=True)
 class Rental:
-    """A rented thing: its `id`, what `kind` it is, the `price` of a unit of time, and when it was rented.
+    """A rental: its `id`, its `kind`, the `price` per unit of time, and the time `since` which it is rented.
 
-    `until` is when it was given up, `None` while it is rented.
+    `until` is the end of the rental, `None` while it lasts.
     """
 
     id: str
@@ -386,19 +391,19 @@ class Rental:
     until: Time | None = None
 
     def cost(self, now: Time) -> float:
-        """What it has cost by `now`."""
+        """Return the cost until `now`."""
         return self.price * ((now if self.until is None else self.until) - self.since)
 
 
 class Fleet:
-    """The rentals of a simulation: those that are rented, and all there ever were."""
+    """The rentals of a simulation, both current and ended ones."""
 
     def __init__(self, calendar: Calendar) -> None:
         self._calendar = calendar
         self._rentals: dict[str, Rental] = {}
 
     def rent(self, id: str, kind: str, price: float) -> Rental:
-        """Rent a thing from now on. Raises RuleBroken for an id that was rented before, or a negative price."""
+        """Begin a rental now. Raises RuleBroken for an id that was rented before, or a negative price."""
         now = self._calendar.now
         if id in self._rentals:
             raise RuleBroken(f"{kind} {id} is rented at {now} and was at {self._rentals[id].since} before")
@@ -416,19 +421,19 @@ class Fleet:
         return self._rentals[id]
 
     def __iter__(self) -> Iterator[Rental]:
-        """The things that are rented now, in the order in which they were."""
+        """Iterate over the current rentals in the order of their beginning."""
         return (rental for rental in self._rentals.values() if rental.until is None)
 
     def __getitem__(self, id: str) -> Rental:
-        """The rental of an id, also of one that has ended."""
+        """Return the rental of an id, also if it has ended."""
         return self._rentals[id]
 
     @property
     def bill(self) -> float:
-        """What everything has cost by now."""
+        """Return the total cost of all rentals until now."""
         return fsum(rental.cost(self._calendar.now) for rental in self._rentals.values())
 
     def table(self) -> pd.DataFrame:
-        """One row a rental, in the order in which they began, with its cost by now."""
+        """Return one row per rental, in the order of their beginning, with the cost until now."""
         rows = [(r.id, r.kind, r.price, r.since, r.until, r.cost(self._calendar.now)) for r in self._rentals.values()]
         return pd.DataFrame(rows, columns=["id", "kind", "price", "since", "until", "cost"])

@@ -1,9 +1,9 @@
-"""What a paper gives the simulator: its world, its policies, and how a method's solution becomes a decision.
+"""The interface between a paper and the simulator: its world, its policies, and the step from solution to decision.
 
-Any method is a policy: at every moment the exact problem of what is there is solved, and its solution begun. The first
-part of a solution takes effect, and the next moment is solved afresh. Every solve is under a deterministic effort, so
-that a simulation is the same on every machine; where it fails, breaks a constraint or ends without a solution, a
-fallback decides, and the log of decisions says so.
+Any method is a policy: at every decision time, the method solves the exact problem of the current state. Only the first
+part of the solution takes effect, because the next decision solves again. Every solve has a deterministic effort limit,
+so that a simulation is the same on every machine. If a solve fails, breaks a constraint or ends without a solution, a
+fallback decides, and the log of decisions records it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Policies = Mapping[str, Callable[[Any, Options], Policy[Any, Any]]]
 
 
 class Snapshots(Protocol):
-    """Problems of the moments of one run, made with a memory of it, and what a solution of the last one says to do."""
+    """Build the problems of one run with a memory of it, and convert the solution of the last one to a decision."""
 
     def snapshot(self, view: Any) -> Any: ...
     def decision(self, view: Any, solution: Solution | None) -> Decision: ...
@@ -28,7 +28,7 @@ class Snapshots(Protocol):
 
 @dataclass(frozen=True)
 class Remembered:
-    """A further problem of a world, whose snapshots need a memory: `moments(data)` is made anew for each run."""
+    """A further problem of a world, whose snapshots need a memory: each run calls `moments(data)` once."""
 
     problem: str
     moments: Callable[[Any], Snapshots]
@@ -38,16 +38,23 @@ class Remembered:
 class Online:
     """How the workloads of one problem are simulated.
 
-    `world(data)` makes the world. `policies`: names of policies, made anew from data and options. `unfit(name, data)`
-    says why a policy cannot run. `problems` are those that `snapshot` makes: with `decision` and `fallback` any method
-    of theirs is a policy (`replan`). `hours(data)`: hours of one unit of the world's clock. `baseline` is what others
-    are compared with, `defaults` what runs unless named, `columns` the measures that the table of a world shows, with
-    their headings, `slow` what is left out of `all`. `hosts`: policies that leave something to a method, called
-    `host-method`, made from data and what the method decides of a view, `None` where it finds nothing. `remembered`:
-    further problems, any method of which is a policy called `name-method`. `objective` is the measure of a row that
-    the world is about, and `bound(data, totals)` what no policy does better than in it, one figure for the totals of
-    each run, `None` where it is unknown. `example` makes a small workload, for a look, and `loads(data)` is the load of
-    each pool, where there are pools.
+    - `world(data)`: builds the world.
+    - `policies`: constructors of policies by name, called with data and options for each run.
+    - `unfit(name, data)`: why a policy cannot run, `None` if it can.
+    - `problems`: the problems that `snapshot` builds. With `decision` and `fallback`, any of their methods is a policy
+      (`Replan`).
+    - `hours(data)`: hours per unit of the world's clock.
+    - `baseline`: the policy that others are compared with.
+    - `defaults`: policies that run unless others are named.
+    - `columns`: measures in the table of the world, with their headings.
+    - `slow`: policies that `all` excludes.
+    - `hosts`: policies that delegate a decision to a method, named `host-method`. They are built from the data and a
+      function from a view to the method's decision, `None` if the method finds no solution.
+    - `remembered`: further problems; any of their methods is a policy named `name-method`.
+    - `objective`: the main measure of a row.
+    - `bound(data, totals)`: a bound on this measure for any policy, one per totals of a run; `None` if unknown.
+    - `example`: builds a small example workload.
+    - `loads(data)`: the load of each pool, if the world has pools.
     """
 
     world: Callable[[Any], World[Any]]
@@ -75,7 +82,7 @@ Solve = Callable[[ProblemData], Result]
 
 @dataclass(frozen=True)
 class Decided:
-    """One decision: when, what the method said of its problem, and why a fallback decided (`None`: it did not)."""
+    """One decision: its time, the method's result for the problem, and why a fallback decided (`None`: it did not)."""
 
     time: float
     status: str
@@ -87,10 +94,10 @@ class Decided:
 
 
 class Replan:
-    """A policy that solves `snapshot(view)` with `solve` and does what `decision(view, solution)` says.
+    """A policy that solves `snapshot(view)` with `solve` and returns `decision(view, solution)`.
 
-    `snapshot` answers `None` where there is nothing to decide, and the very object of the time before where the problem
-    is still the same: then it is not solved again. `fallback` is a policy without a memory.
+    `snapshot` returns `None` if there is nothing to decide. If the problem has not changed, it returns the same object
+    as before, and the problem is not solved again. `fallback` is a policy without a memory.
     """
 
     def __init__(
@@ -121,7 +128,7 @@ class Replan:
 
 
 class Nothing:
-    """The fallback of a method within another policy, which then does without."""
+    """The fallback of a method within another policy: the policy then decides without the method."""
 
     def decide(self, view: Any) -> None:
         return None

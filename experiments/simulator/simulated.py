@@ -1,4 +1,4 @@
-"""What is left of a simulation: its tables, how it ended, and what is measured of it, also against a baseline."""
+"""The outcome of a simulation: its tables, its status, and its measures, also relative to a baseline."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ class Simulated(Whole):
     versions: dict[str, str] = Field(default_factory=dict)
 
     def jobs_table(self) -> pd.DataFrame:
-        """One row a job; `NaN` for what has not happened."""
+        """Return one row per job; `NaN` for events that have not happened."""
         return pd.DataFrame(self.jobs)
 
     def timeline_table(self) -> pd.DataFrame:
-        """One row a moment."""
+        """Return one row per recorded time."""
         return pd.DataFrame(self.timeline)
 
     @property
     def fallbacks(self) -> int:
-        """Decisions that a fallback made."""
+        """Return the number of decisions by a fallback."""
         return sum(why is not None for why in self.decisions.get("fallback", ()))
 
     def line(self) -> str:
-        """One simulation in one line."""
+        """Describe the simulation in one line."""
         seconds = "" if self.cpu_s is None else f" {self.cpu_s:.2f} s"
         return f"{self.workload} {self.policy} {self.status}{seconds}" + (f" ({self.reason})" if self.reason else "")
 
@@ -55,7 +55,7 @@ QUANTILES = (5, 90, 95)
 
 
 def summary(jobs: pd.DataFrame, baseline: pd.DataFrame | None = None, *, warm_up: float = 0.0) -> dict[str, float]:
-    """Figures of the jobs submitted from `warm_up` on; with `baseline` (FCFS) also speed-ups and slow-downs.
+    """Summarise the jobs submitted from `warm_up` on; with `baseline` (FCFS) also speed-ups and slow-downs.
 
     Speed-up of a job: its JCT in the baseline over its JCT (section 6.1). Slow-down: time by which it ends later.
     """
@@ -87,7 +87,7 @@ def summary(jobs: pd.DataFrame, baseline: pd.DataFrame | None = None, *, warm_up
 
 
 def by_pool(jobs: pd.DataFrame, baseline: pd.DataFrame | None = None, *, warm_up: float = 0.0) -> pd.DataFrame:
-    """The figures of `summary` for the jobs of each pool, one row a pool, of a world whose jobs have pools."""
+    """Return the figures of `summary` for the jobs of each pool, one row per pool, if the jobs have pools."""
     rows = []
     for pool, mine in jobs.groupby("pool"):
         found = summary(mine, baseline, warm_up=warm_up)

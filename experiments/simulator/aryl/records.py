@@ -1,4 +1,4 @@
-"""What is recorded of a run of a loaning cluster: tables, totals over time, and the laws that every run obeys."""
+"""Records of a run of a loaning cluster: tables, totals over time, and the invariants of every run."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ from instances.online import RuleBroken
 
 @dataclass(frozen=True)
 class Reclaim:
-    """Loaned servers that went back at once.
+    """One reclaim: loaned servers that were returned at the same time.
 
-    `loaned`: servers on loan before. `servers`: those that went back; `without_base` of them had no base workers, and
-    `idle` of those no flexible ones either. `collateral_gpus`: GPUs that became free on other loaned servers.
+    - `loaned`: servers on loan before.
+    - `servers`: returned servers.
+    - `without_base`: returned servers without base workers.
+    - `idle`: returned servers without any workers.
+    - `collateral_gpus`: GPUs that became free on other loaned servers.
     """
 
     time: float
@@ -35,9 +38,9 @@ class Reclaim:
 
 
 class LoaningRecords(Records):
-    """Sums over the runs of every job, integrals over time, and a row a step of the orchestrator.
+    """Sums over the runs of every job, integrals over time, and one row per step of the orchestrator.
 
-    Shares of use are over the time until the last job arrives: a makespan is longer where a policy is slow.
+    Shares of use are over the time until the last arrival, because the makespan depends on the policy.
     """
 
     def __init__(
@@ -63,11 +66,11 @@ class LoaningRecords(Records):
         self._rows: list[tuple[float, int, int, int, int, int, int, float]] = []
 
     def queue(self, job: int) -> None:
-        """A job begins to wait."""
+        """Record that a job begins to wait."""
         self._since[job] = self._calendar.now
 
     def start(self, job: int) -> bool:
-        """A job begins to run; whether it was preempted before."""
+        """Record that a job begins to run, and return whether it was preempted before."""
         now = self._calendar.now
         self._waited[job] += now - self._since[job]
         self._since[job] = now
@@ -77,7 +80,7 @@ class LoaningRecords(Records):
         return bool(self._preemptions[job])
 
     def hold(self, job: int) -> None:
-        """The workers of a job have changed."""
+        """Record a change of the workers of a job."""
         now, servers = self._calendar.now, self._servers
         self._gpu_seconds[job] += self._gpus[job] * (now - self._held_since[job])
         loaned = int(servers.loaned_workers[job])
@@ -86,23 +89,23 @@ class LoaningRecords(Records):
         self._held_since[job] = now
 
     def preempt(self, job: int, lost: float) -> None:
-        """A job ceases to run, and has lost so many worker-seconds."""
+        """Record the preemption of a job, which has `lost` this many worker-seconds."""
         self._ran[job] += self._calendar.now - self._since[job]
         self._preemptions[job] += 1
         self._lost[job] += lost
 
     def preemptions(self, job: int) -> int:
-        """How often a job was preempted."""
+        """Return the number of preemptions of a job."""
         return int(self._preemptions[job])
 
     def finish(self, job: int) -> None:
-        """A job is done."""
+        """Record the end of a job."""
         now = self._calendar.now
         self._ran[job] += now - self._since[job]
         self._end[job] = now
 
     def integrate(self) -> None:
-        """Add up what has been held until now; it must be called before that changes."""
+        """Update the time integrals until now; call this before the held amounts change."""
         now, since, servers = self._calendar.now, self._integrals.since, self._servers
         if now <= since:
             return
@@ -113,17 +116,17 @@ class LoaningRecords(Records):
         self._integrals.add(now, amounts)
 
     def step(self, lendable: int, waiting: int, running: int) -> None:
-        """A step of the orchestrator: so many servers may be on loan, so many jobs wait and run."""
+        """Record a step of the orchestrator, with the number of lendable servers and of waiting and running jobs."""
         now, servers = self._calendar.now, self._servers
         use = self._data.inference_load.at(now)
         training, loaned = servers.used
         self._rows.append((now, training, loaned, servers.on_loan, lendable, waiting, running, use))
 
     def jobs_table(self) -> pd.DataFrame:
-        """One row a job in order of arrival, times in seconds; `NaN` for what has not happened.
+        """Return one row per job in order of arrival, times in seconds; `NaN` for events that have not happened.
 
-        `queueing`: before it first ran; `delay`: all that it waited; `run`: all that it ran; `lost`: GPU-seconds
-        of work that preemptions undid; `loaned`: whether it ever ran on loaned servers.
+        `queueing`: time before the first start; `delay`: total waiting time; `run`: total running time; `lost`:
+        GPU-seconds of work that preemptions undid; `loaned`: whether the job ever started on loaned servers.
         """
         demands, submit = self._demands, self._submit
         return pd.DataFrame(
@@ -144,16 +147,16 @@ class LoaningRecords(Records):
         )
 
     def timeline_table(self) -> pd.DataFrame:
-        """One row a step of the orchestrator, see the names of the columns; GPUs, servers, jobs and a share."""
+        """Return one row per step of the orchestrator, in GPUs, servers and jobs, and a share for `inference_use`."""
         names = ["time", "training", "loaned", "on_loan", "lendable", "waiting", "running", "inference_use"]
         return pd.DataFrame(self._rows, columns=names)
 
     def reclaims_table(self) -> pd.DataFrame:
-        """One row a reclaim."""
+        """Return one row per reclaim."""
         return pd.DataFrame([astuple(r) for r in self.reclaims], columns=[f.name for f in fields(Reclaim)])
 
     def totals(self) -> dict[str, Any]:
-        """What the world is about, over all jobs, and shares of use until the last job arrived."""
+        """Return measures over all jobs, and shares of use until the last arrival."""
         self.integrate()
         servers = self._servers
         window = self._integrals.totals if self._window is None else self._window
@@ -191,7 +194,7 @@ class LoaningRecords(Records):
         }
 
     def check(self) -> None:
-        """All work is done, every job waited or ran, and nobody held more than there was."""
+        """Check that all work is done, every job waited or ran, and jobs held no more GPUs than there were."""
         now, ids = self._calendar.now, self._demands.ids
         self.integrate()
         self._servers.check(now)

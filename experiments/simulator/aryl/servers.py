@@ -1,4 +1,4 @@
-"""Servers of a training cluster and those that it borrows, and where the workers of every job are (section 5.3)."""
+"""Track the servers of a training cluster, the servers that it borrows, and the workers of every job (section 5.3)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from instances.compiled import compiled
 from instances.online import RuleBroken
 
 NOBODY, BASE, FLEXIBLE = 0, 1, 2
-"""Groups of loaned servers, by what they host."""
+"""Groups of loaned servers by the kind of workers that they host."""
 Held = dict[int, int]
 """Workers by server, or by job."""
 
 
 class Servers:
-    """Servers by their places, training servers first, and the base and flexible workers of every job on them.
+    """Servers by index, training servers first, with the base and flexible workers of every job on them.
 
-    `touched` collects the jobs whose workers have changed since somebody looked.
+    `touched` collects the jobs whose workers have changed since it was last cleared.
     """
 
     def __init__(self, data: ArylLoaning, demands: Demands) -> None:
@@ -56,9 +56,10 @@ class Servers:
         self._prefers_training = prefers_training.tolist()
 
     def start(self, job: int, *, loans: bool = True, scales: bool = True) -> bool:
-        """Place the base workers of a job that has none; whether there is room, also that of flexible workers.
+        """Place the base workers of a job without workers, and return whether they fit.
 
-        Loaned servers come first for elastic jobs, if the policy `scales`: they could scale in there (section 5.3).
+        If free GPUs do not suffice, flexible workers make room. Loaned servers come first for elastic jobs if the
+        policy `scales`, because the jobs can scale in there (section 5.3).
         """
         kinds = (TRAINING,) if not (loans and self._any[job]) else (TRAINING, LOANED)
         if scales and not self._prefers_training[job]:
@@ -76,7 +77,7 @@ class Servers:
         return False
 
     def grow(self, job: int, workers: int, *, loans: bool = True) -> int:
-        """Place so many more flexible workers of a job that runs, as far as there is room; how many that were."""
+        """Place up to `workers` more flexible workers of a running job, and return the number that fit."""
         kinds = (LOANED, TRAINING) if self._mixed[job] and loans else (int(self.kind[job]),)
         placed = 0
         for kind in kinds:
@@ -90,7 +91,7 @@ class Servers:
         return placed
 
     def shrink(self, job: int, workers: int) -> None:
-        """Take so many flexible workers from a job, from the servers first where it has the fewest."""
+        """Remove `workers` flexible workers of a job, first from the servers with the fewest of them."""
         for s in sorted(self.flexible_of[job], key=self.flexible_of[job].__getitem__):
             less = min(workers, self.flexible_of[job][s])
             self._remove_flexible(job, s, less)
@@ -99,26 +100,26 @@ class Servers:
                 break
 
     def release(self, job: int) -> None:
-        """Take all workers of a job."""
+        """Remove all workers of a job."""
         for s, k in list(self.flexible_of[job].items()):
             self._remove_flexible(job, s, k)
         for s, k in list(self.base_of[job].items()):
             self._remove_base(job, s, k)
 
     def lend(self, servers: int) -> None:
-        """Borrow so many servers more."""
+        """Borrow `servers` further servers."""
         self.there[np.flatnonzero(~self.there)[:servers]] = True
         self.on_loan += servers
 
     def give_back(self, server: int) -> None:
-        """Return a server that is empty."""
+        """Return an empty loaned server. Raises RuleBroken if it has workers or is not on loan."""
         if self.base_on[server] or self.flexible_on[server] or not self.there[server]:
             raise RuleBroken(f"loaned server {server} goes back with workers on it, or was not there")
         self.there[server] = False
         self.on_loan -= 1
 
     def regroup(self, job: int, gone: set[int]) -> bool:
-        """Make flexible workers base workers, in the place of those on servers that go; whether they suffice."""
+        """Replace base workers on servers in `gone` by the job's flexible workers, and return whether they suffice."""
         kept = sum(k for held in (self.base_of[job], self.flexible_of[job]) for s, k in held.items() if s not in gone)
         if kept < self._least[job]:
             return False
@@ -136,21 +137,21 @@ class Servers:
         return True
 
     def clear_flexible(self, server: int) -> None:
-        """Take all flexible workers from a server."""
+        """Remove all flexible workers from a server."""
         for job, k in list(self.flexible_on[server].items()):
             self._remove_flexible(job, server, k)
 
     def free_gpus(self) -> tuple[int, int]:
-        """GPUs that nobody has, of training servers and of loaned ones."""
+        """Return the free GPUs of training servers and of loaned servers."""
         return self.training * self.gpus - self.used[TRAINING], self.on_loan * self.gpus - self.used[LOANED]
 
     def widest(self) -> tuple[int, int]:
-        """The most GPUs on one server of each kind that base workers could have."""
+        """Return the maximum GPUs on one server of each kind that base workers could use."""
         room = np.where(self.there, self.free + self.flexible, 0)
         return int(room[: self.training].max()), int(room[self.training :].max(initial=0))
 
     def check(self, now: float) -> None:
-        """Count everything anew. Raises RuleBroken where it is not what is kept."""
+        """Recompute all counts. Raises RuleBroken if they differ from the stored ones."""
         used = np.zeros(len(self.free), dtype=np.int64)
         for s, (base, flexible) in enumerate(zip(self.base_on, self.flexible_on, strict=True)):
             kind = int(s >= self.training)
@@ -170,7 +171,7 @@ class Servers:
         return best_fit(*arrays, low, high, gpus, workers, want, shed, self._found, self._counts)
 
     def _place(self, job: int, workers: int, kind: int, shed: bool) -> bool:
-        """Place base workers on servers of one kind, all or none."""
+        """Place base workers on servers of one kind, all or none, and return whether they fit."""
         if not workers:
             return True
         gpus = self._gpus[kind][job]
@@ -188,7 +189,7 @@ class Servers:
         return True
 
     def _place_on_both(self, job: int, shed: bool) -> bool:
-        """Place base workers on training servers as far as there is room, and the others on loaned ones."""
+        """Place base workers on training servers first, then on loaned ones, and return whether all fit."""
         gpus, least = self._gpus[TRAINING][job], self._least[job]
         there = self._fit(TRAINING, gpus, least, NOBODY, shed)[1]
         want = BASE if self.grouped else NOBODY
@@ -267,10 +268,14 @@ def best_fit(
     found: IntArray,
     counts: IntArray,
 ) -> tuple[int, int]:
-    """Servers for `workers` workers of `gpus` GPUs among those from `low` to `high`, and how many found room.
+    """Find servers for `workers` workers of `gpus` GPUs among servers `low` to `high` - 1 by best fit.
 
-    A worker goes where the least is left. `want`: the group that it belongs to, NOBODY where there are no groups. With
-    `shed` GPUs of flexible workers count as free. `found` and `counts` are filled, as far as the first number says.
+    - `want`: the group of the workers; NOBODY without groups.
+    - `shed`: whether GPUs of flexible workers count as free.
+    - `found`, `counts`: output arrays of server indices and numbers of workers.
+
+    Workers go to the server with the minimum free GPUs that suffice. Returns the number of used servers, which is the
+    number of filled entries of both arrays, and the number of placed workers.
     """
     taken = (~there[low:high]).copy()
     used, placed = 0, 0

@@ -1,8 +1,7 @@
-"""Aryl's world: a training cluster borrows the servers that an inference cluster does not use, and gives them back.
+"""Aryl's world: a training cluster borrows unused servers of an inference cluster, and returns them.
 
-At one moment jobs complete first, then they arrive, and last the orchestrator lends, or says what it needs back.
-Decisions are made whenever something happened, or at the multiples of the scheduling period; and whenever servers have
-to go back.
+At one time, completions come first, then arrivals, and then the orchestrator lends or reclaims servers.
+Decisions follow every event, or happen at the multiples of the scheduling period. A reclaim always triggers one.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ State = TypeVar("State")
 
 
 class Lazy(Mapping[str, State], Generic[State]):
-    """A read-only mapping of ids to states that are made when somebody looks."""
+    """A read-only mapping of ids to states, which are built on access."""
 
     def __init__(self, places: Callable[[], Mapping[str, int]], make: Callable[[int], State]) -> None:
         self._find, self._make = places, make
@@ -54,7 +53,7 @@ class Lazy(Mapping[str, State], Generic[State]):
 
 
 class LoaningWorld(World[LoaningRecords]):
-    """An `aryl-loaning` workload. Jobs and servers go by their places, jobs in order of arrival."""
+    """An `aryl-loaning` workload. Jobs and servers are identified by index, jobs in order of arrival."""
 
     def __init__(self, data: ArylLoaning) -> None:
         super().__init__()
@@ -107,7 +106,7 @@ class LoaningWorld(World[LoaningRecords]):
         return view
 
     def apply(self, decision: Allocation | Changes) -> None:
-        """Let a decision take effect, and plan the next one."""
+        """Apply a decision, and plan the next one."""
         now = self.calendar.now
         if decision.wake_at is not None:
             raise RuleBroken(f"the policy asks at {now} to be woken at {decision.wake_at}; rounds are given")
@@ -125,7 +124,7 @@ class LoaningWorld(World[LoaningRecords]):
         return f"job {self.demands.ids[self._waiting[0]]}" if self._waiting else None
 
     def reclaims_table(self) -> pd.DataFrame:
-        """One row a reclaim, see `Reclaim`."""
+        """Return one row per reclaim, see `Reclaim`."""
         return self.records.reclaims_table()
 
     def _calendar_arrival(self) -> None:
@@ -141,7 +140,7 @@ class LoaningWorld(World[LoaningRecords]):
         self._calendar_arrival()
 
     def _orchestrate(self) -> None:
-        """Lend what the load leaves, or say what it needs back; once the load is over there is nothing to lend."""
+        """Lend the servers that the load leaves, or reclaim servers. After the end of the load, no server is lent."""
         data, servers, now = self.data, self.servers, self.calendar.now
         self.records.integrate()
         if servers.on_loan > self._lendable:
@@ -215,7 +214,7 @@ class LoaningWorld(World[LoaningRecords]):
         self._give_back(gone, regroup=decision.regroup)
 
     def _give_back(self, gone: Iterable[int], *, regroup: bool) -> None:
-        """Return loaned servers, and preempt the jobs that cannot go on without them."""
+        """Return loaned servers, and preempt the jobs that cannot continue without them."""
         servers, places = self.servers, set(gone)
         hit = sorted({job for s in places for job in servers.base_on[s]})
         loaned, free = servers.on_loan, [s for s in places if not servers.base_on[s]]
@@ -234,7 +233,7 @@ class LoaningWorld(World[LoaningRecords]):
         self._go_on()
 
     def _changes(self, decision: Allocation) -> Changes:
-        """What an allocation of all jobs changes. Raises RuleBroken for a job that is not there or a wrong number."""
+        """Return the changes of an allocation of all jobs. Raises RuleBroken for an unknown job or a wrong number."""
         now = self.calendar.now
         least, most = self.demands.min_workers, self.demands.max_workers
         start, workers, waiting = [], {}, set(self._waiting)
@@ -251,7 +250,7 @@ class LoaningWorld(World[LoaningRecords]):
         return Changes(start=start, workers=dropped | workers, scales=decision.scales)
 
     def _change(self, changes: Changes) -> None:
-        """Flexible workers go, then jobs start, then flexible workers come."""
+        """Remove flexible workers, then start jobs, then add flexible workers."""
         servers = self.servers
         least = self.demands.min_workers
         for job, k in changes.workers.items():
@@ -280,7 +279,7 @@ class LoaningWorld(World[LoaningRecords]):
             raise RuleBroken(f"job {name} gets {workers} workers at {now}, of a policy that does not scale")
 
     def _start(self, job: int, *, loans: bool = True, scales: bool = True) -> bool:
-        """Start a job that waits on its base workers; whether there is room."""
+        """Start a waiting job with its base workers, and return whether they fit."""
         if not self.servers.start(job, loans=loans, scales=scales):
             return False
         del self._waiting[bisect_left(self._waiting, job)]
@@ -292,14 +291,14 @@ class LoaningWorld(World[LoaningRecords]):
         return True
 
     def _go_on(self) -> None:
-        """Let the jobs whose workers have changed go on at their new speed."""
+        """Update the speed of the jobs whose workers have changed."""
         for job in sorted(self.servers.touched):
             if job in self._running:
                 self._set_rate(job)
         self.servers.touched.clear()
 
     def _next_moment(self) -> Time | None:
-        """The moment of the next decision: of the next event, or the first of the period after it."""
+        """Return the time of the next decision: the next event, or the first multiple of the period at or after it."""
         event, period = self.calendar.next_moment, self.data.scheduling_period_seconds
         if event is None or not period:
             return event
@@ -308,7 +307,7 @@ class LoaningWorld(World[LoaningRecords]):
         return step if event <= step < moment else moment
 
     def _believed_left(self, places: IntArray) -> FloatArray:
-        """Worker-seconds that policies believe to be left of some jobs."""
+        """Return the predicted remaining worker-seconds of some jobs."""
         done = np.array([self.work[place].done for place in places.tolist()])
         return np.maximum(LEAST_BELIEVED, self._predicted[places] - done)
 
@@ -364,7 +363,7 @@ class LoaningWorld(World[LoaningRecords]):
         )
 
     def _hosted(self) -> Iterable[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-        """Of each server on loan its id, the ids of the jobs with base workers there, and those with flexible ones."""
+        """Yield for each server on loan its id and the ids of the jobs with base and with flexible workers there."""
         servers, ids = self.servers, self.demands.ids
         for s in range(self.data.training_servers, len(self._servers)):
             if servers.there[s]:
@@ -373,7 +372,7 @@ class LoaningWorld(World[LoaningRecords]):
 
 
 def _read_only(values: IntArray) -> IntArray:
-    """The same numbers, for others to look at."""
+    """Return a read-only view of an array."""
     seen = values.view()
     seen.setflags(write=False)
     return seen

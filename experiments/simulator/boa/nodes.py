@@ -1,7 +1,7 @@
-"""BOA's rented nodes, what they are billed for and which classes each has hosted, and the jobs that hold their GPUs.
+"""BOA's rented nodes with their bill and the classes that each has hosted, and the jobs that hold their GPUs.
 
-GPUs are alike wherever they are, so a job may hold any of them. Where a class has a cold time of rescaling, GPUs are on
-certain nodes, and a job stays there as long as it keeps them and the node is not given up.
+GPUs are interchangeable, so a job may hold any of them. If a class has a cold rescaling time, the GPUs of a job belong
+to specific nodes. The job then stays on them while it keeps the GPUs and the node is not released.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from instances.online import RuleBroken
 class RentingJobState:
     """A job. It holds `width` GPUs since `since`, and works with them at `rate` from `active_from` on.
 
-    Work is counted in seconds on one GPU. `sizes`: that of each epoch; `work`: that of the present one; `state`: what
-    policies see.
+    Work is counted in seconds on one GPU. `sizes`: work of each epoch; `work`: work of the current epoch; `state`: the
+    view of policies.
     """
 
     __slots__ = (
@@ -44,7 +44,7 @@ class RentingJobState:
         self.end: float | None = None
 
     def show(self, now: float) -> None:
-        """Bring up to date what policies believe to be left of it, as far as they see how far its epoch is."""
+        """Update the policies' view of the job: its epoch and its expected remaining work."""
         state, mean = self.state, self.kind.mean_from
         share = self.work.left / self.sizes[self.epoch]
         state.epoch, state.seen_at = self.epoch, now
@@ -52,7 +52,7 @@ class RentingJobState:
 
 
 class TrueClass:
-    """A class of jobs as it truly runs: its place, pauses in seconds, and mean hours on one GPU from each epoch on."""
+    """The true behaviour of a class of jobs: index, pauses in seconds, and mean hours on one GPU from each epoch on."""
 
     __slots__ = ("_ends", "_speeds", "cold", "data", "index", "last", "mean_from", "pause")
 
@@ -70,7 +70,7 @@ class TrueClass:
         self.last = max(self._ends + believed)
 
     def speed(self, epoch: int, width: int) -> float:
-        """How many times as fast an epoch truly runs as on one GPU; past the last width measured no faster."""
+        """Return the true speedup of an epoch over one GPU, constant beyond the last measured width."""
         found = self._speeds[epoch].get(width)
         if found is None:
             curve = self.data.epochs[epoch].speedup
@@ -83,29 +83,32 @@ class TrueClass:
 
 
 def speed_at(curve: Curve, width: int) -> float:
-    """The measured speedup on a whole number of GPUs; between the widths of a table linear, not on its hull."""
+    """Return the measured speedup on an integer number of GPUs, interpolated linearly between the widths of a table.
+
+    The interpolation does not use the concave hull of the table.
+    """
     if curve.table is None:
         return float(curve.at(np.array([float(width)]))[0])
     return float(curve.table.raw(width)[-1])
 
 
 def _end(curve: Curve, most: int) -> int:
-    """The last width of a curve."""
+    """Return the last width of a curve, at most `most`."""
     return most if curve.table is None else min(most, curve.table.gpus[-1])
 
 
 def jobs_of(data: BoaRenting) -> list[RentingJobState]:
-    """The jobs of a workload in order of arrival."""
+    """Return the jobs of a workload in order of arrival."""
     kinds = {c.name: TrueClass(i, c, data.max_width) for i, c in enumerate(data.classes)}
     order = sorted(data.jobs, key=lambda job: job.arrival_seconds)
     return [RentingJobState(index, job, kinds[job.job_class]) for index, job in enumerate(order)]
 
 
-MOST_NODES = 100_000  # more at once is a slip of a policy
+MOST_NODES = 100_000  # a request for more at once is an error of the policy
 
 
 class RentedNode:
-    """A node from when it is ordered: `ready_at` is when it is there, `marked_at` when it was given up."""
+    """A node from its order on: `ready_at` is the time of its start, `marked_at` the time of its release request."""
 
     __slots__ = ("id", "marked_at", "ordered_at", "ready", "ready_at", "released_at")
 
@@ -116,9 +119,9 @@ class RentedNode:
 
 
 class Nodes:
-    """The nodes of a cloud. `states`: those that are not marked for release; `ready` of them are there.
+    """The nodes of a cloud. `states`: nodes that are not marked for release, of which `ready` have started.
 
-    `ever`: all that were ever ordered.
+    `ever`: all nodes ever ordered.
     """
 
     def __init__(self, data: BoaRenting, calendar: Calendar, *, rank: int) -> None:
@@ -135,7 +138,7 @@ class Nodes:
         )
 
     def aim(self, number: int) -> None:
-        """Order nodes up to `number`, or cancel such as are not there yet."""
+        """Order nodes up to `number`, or cancel surplus nodes that have not started."""
         spare = len(self.states) - number
         if spare and not (number == int(number) and 0 <= number <= MOST_NODES):
             raise RuleBroken(f"{number} nodes are asked for at {self._calendar.now}, the most is {MOST_NODES}")
@@ -150,7 +153,7 @@ class Nodes:
                 self._mark(node)
 
     def give_up(self, number: int) -> None:
-        """Mark so many nodes for release, those that are not there yet first, then the youngest."""
+        """Mark `number` nodes for release, first those that have not started, then the youngest."""
         if number <= 0:
             return
         self.aim(len(self.states) - min(number, len(self._starting)))
@@ -162,7 +165,7 @@ class Nodes:
             self._mark(node)
 
     def place(self, job: RentingJobState) -> bool:
-        """Give a job the GPUs of its width on nodes; whether one of them has not hosted its class yet."""
+        """Assign a job the GPUs of its width, and return whether a new node has not hosted its class before."""
         return self.places is not None and self.places.place(job.id, job.kind.index, job.width)
 
     def leave(self, job: RentingJobState) -> None:
@@ -208,10 +211,10 @@ class Nodes:
 
 
 class Places:
-    """GPUs of nodes and the jobs on them, by ids; `hosted` are the classes that each node has had.
+    """The GPUs of nodes and the jobs on them, by ids; `hosted` are the classes that each node has hosted.
 
-    A job keeps its places, and what it adds is found in order. GPUs are alike: those of a node that is closed move
-    elsewhere, and that is no rescaling.
+    A job keeps its GPUs, and `_add` defines the order of nodes for further ones. GPUs are interchangeable: if a node
+    closes, its GPUs are replaced on other nodes, which is not a rescaling.
     """
 
     def __init__(self, gpus: int) -> None:
@@ -222,11 +225,11 @@ class Places:
         self._kind: dict[str, int] = {}
 
     def open(self, node: str) -> None:
-        """A node is there."""
+        """Add a node that has started."""
         self.free[node], self.hosted[node] = self._gpus, set()
 
     def close(self, node: str) -> None:
-        """A node goes; jobs with GPUs there get others."""
+        """Remove a node; jobs with GPUs there get others."""
         del self.free[node], self.hosted[node]
         for job, places in self.held.items():
             moved = places.pop(node, 0)
@@ -234,7 +237,7 @@ class Places:
                 self._add(job, moved)
 
     def place(self, job: str, kind: int, width: int) -> bool:
-        """Give a job `width` GPUs in all; whether a node joins that has not hosted its class yet."""
+        """Assign a job `width` GPUs in total, and return whether a new node has not hosted its class before."""
         places = self.held.setdefault(job, {})
         self._kind[job] = kind
         more = width - sum(places.values())
@@ -252,7 +255,7 @@ class Places:
         return False
 
     def _add(self, job: str, more: int) -> bool:
-        """Take GPUs on nodes of the job first, then where the class was, then in order of rental."""
+        """Take GPUs first on nodes of the job, then on nodes that have hosted its class, then in order of rental."""
         places, kind = self.held[job], self._kind[job]
         cold = False
         order = sorted(self.free, key=lambda node: (node not in places, kind not in self.hosted[node]))

@@ -1,4 +1,4 @@
-"""What is recorded of a run of the renting world: stretches of jobs, lives of nodes, tables, totals, and the laws."""
+"""Records of a run of the renting world: stretches of jobs, lifetimes of nodes, tables, totals, and the invariants."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ Stretches = Mapping[str, FloatArray]
 class RentingRecords(Records):
     """Records of a run.
 
-    `stretches`: for each stretch of a job at one width in one epoch the job's index, the epoch, when it began, from
-    when on the job made progress, when it ended, the width, and the speed. `nodes`: all that were ever ordered.
+    - `stretches`: one tuple for each stretch of a job at one width in one epoch: the job's index, the epoch, the times
+      of its begin, of the begin of progress and of its end, the width, and the speed.
+    - `nodes`: all nodes ever ordered.
     """
 
     def __init__(self, data: BoaRenting, calendar: Calendar, jobs: Sequence[RentingJobState], nodes: Nodes) -> None:
@@ -35,25 +36,25 @@ class RentingRecords(Records):
         self._last: tuple[int, int, int, int] | None = None
 
     def moment(self, ready: int, held: int, jobs: int) -> None:
-        """What there is after a moment: nodes, GPUs held, jobs."""
+        """Record the state after an event time: ready nodes, held GPUs, and jobs."""
         found = (len(self.nodes), ready, held, jobs)
         if found != self._last:
             self._last = found
             self._moments.append((self._calendar.now, ready, held, jobs))
 
     def arrays(self) -> dict[str, FloatArray]:
-        """The stretches as arrays, by COLUMNS."""
+        """Return the stretches as arrays, by COLUMNS."""
         found = np.array(self.stretches, dtype=float).reshape(-1, len(COLUMNS))
         return {name: found[:, i] for i, name in enumerate(COLUMNS)}
 
     def stretches_table(self) -> pd.DataFrame:
-        """One row a stretch, see COLUMNS, times in seconds; `job` is the index in order of arrival."""
+        """Return one row per stretch, see COLUMNS, times in seconds; `job` is the index in order of arrival."""
         return pd.DataFrame(self.arrays()).astype({"job": int, "epoch": int, "width": int})
 
     def jobs_table(self) -> pd.DataFrame:
-        """One row a job in order of arrival, times in seconds; `NaN` for what has not happened.
+        """Return one row per job in order of arrival, times in seconds; `NaN` for events that have not happened.
 
-        `delay`: all the time without GPUs; `run`: making progress; `gpu_hours`: held, pauses included.
+        `delay`: total time without GPUs; `run`: time with progress; `gpu_hours`: held GPU-hours, including pauses.
         """
         found = self.arrays()
         held = found["until"] - found["since"]
@@ -76,7 +77,7 @@ class RentingRecords(Records):
         return pd.DataFrame(rows, columns=columns)
 
     def timeline_table(self) -> pd.DataFrame:
-        """One row a change: seconds, GPUs that are rented, there and held, unfinished jobs."""
+        """Return one row per change: seconds, rented, ready and held GPUs, and unfinished jobs."""
         gpus = self._data.gpus_per_node
         time = np.array([m[0] for m in self._moments])
         edges, count = self._rented()
@@ -85,11 +86,11 @@ class RentingRecords(Records):
         return pd.DataFrame(columns | {"held": [m[2] for m in self._moments], "jobs": [m[3] for m in self._moments]})
 
     def totals(self) -> dict[str, Any]:
-        """What the world is about: the bill, and what it was for.
+        """Return the bill and the use of the rented GPUs.
 
-        `rented_gpus`: the bill over the time until the last arrival, which is what a budget says. Efficiency is speed
-        over rented GPUs: as a scheduler sees it, which takes jobs that are being rescaled for running, and of work
-        really done; over the whole bill, and averaged over time.
+        `rented_gpus`: the bill divided by the time until the last arrival, which is comparable with a budget.
+        Efficiency is speed over rented GPUs, over the entire bill and averaged over time. The scheduler's view counts
+        jobs in rescaling as running (`seen_efficiency`); `efficiency` counts only the work done.
         """
         billed = self.fleet.bill
         span = max(job.arrival for job in self._jobs) / HOUR
@@ -115,9 +116,9 @@ class RentingRecords(Records):
         }
 
     def check(self) -> None:
-        """All work is done, in no more GPUs than were there, and the bill is that of the nodes' lives.
+        """Check that all work is done, on no more GPUs than were ready, and that the bill matches the nodes' lifetimes.
 
-        That is checked from what was recorded, and not from the world's sums.
+        The check uses the recorded events, not the sums of the world.
         """
         now, stretches = self._calendar.now, self.arrays()
         for job in self._jobs:
@@ -132,7 +133,7 @@ class RentingRecords(Records):
         _refuse_bill(self._data, self.nodes, self.fleet.bill, now)
 
     def _rented(self) -> tuple[FloatArray, FloatArray]:
-        """Moments at which nodes begin or cease to be billed, and how many are from then on."""
+        """Return the times at which the number of billed nodes changes, and the number from each time on."""
         begin = np.array([node.ordered_at for node in self.nodes])
         end = np.array([node.released_at for node in self.nodes])
         times = np.concatenate([begin, end])

@@ -1,4 +1,4 @@
-"""What is recorded of a run of Eva's cloud: tables, totals over time, and the laws that every run obeys."""
+"""Records of a run of Eva's cloud: tables, totals over time, and the invariants of every run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from instances.online import RuleBroken
 
 
 class CloudRecords(Records):
-    """Records of a cloud: integrals over time of what is billed and what is in use, and a row a round."""
+    """Records of a cloud: time integrals of billed and used amounts, and one row per round."""
 
     def __init__(self, data: EvaCloud, calendar: Calendar, fleet: Fleet, jobs: Sequence[CloudJobState]) -> None:
         self._data, self._calendar, self._fleet, self.jobs = data, calendar, fleet, jobs
@@ -27,40 +27,41 @@ class CloudRecords(Records):
         self._lives: list[tuple[int, float]] = []
 
     def next_id(self) -> str:
-        """The id of an instance that is ordered: the instances are numbered."""
+        """Return the id of a newly ordered instance, its number."""
         self.ordered += 1
         return str(self.ordered - 1)
 
     def count(self, instance: CloudInstance, change: int) -> None:
-        """An instance begins (1) or ceases (-1) to be billed."""
+        """Record that an instance begins (1) or ceases (-1) to be billed."""
         self._change(0, change, instance.capacity)
 
     def end(self, instance: CloudInstance, billed_seconds: float) -> None:
-        """An instance has ended its life."""
+        """Record the end of an instance."""
         self.count(instance, -1)
         self._lives.append((instance.kind, billed_seconds))
 
     def activate(self, need: list[int], change: int) -> None:
-        """A task of such a demand begins (1) or ceases (-1) to run."""
+        """Record that a task with demand `need` begins (1) or ceases (-1) to run."""
         self._change(1, change, need)
 
     def round(self, jobs: Iterable[CloudJobState]) -> None:
-        """A round has passed, with `jobs` unfinished."""
+        """Record a round, with the unfinished `jobs`."""
         waiting = [job.launched_since for job in jobs].count(None)
         instances, tasks = self._amounts[:2]
         self.timeline.append((self._calendar.now, instances, tasks, waiting))
 
     def _change(self, first: int, change: int, amounts: Sequence[int]) -> None:
-        """Count one thing more (1) or less (-1), and its amount of each resource."""
+        """Count one instance or task more (1) or less (-1), and its amount of each resource."""
         self._integrals.add(self._calendar.now, self._amounts)
         self._amounts[first] += change
         for r, amount in enumerate(amounts):
             self._amounts[2 + 2 * r + first] += change * amount
 
     def jobs_table(self) -> pd.DataFrame:
-        """One row a job in order of arrival, times in seconds; `NaN` for what has not happened.
+        """Return one row per job in order of arrival, times in seconds; `NaN` for events that have not happened.
 
-        `delay`: all that it was there without its tasks launched; `run`: making progress; `moves`: times it was moved.
+        `delay`: total time before the end in which its tasks were not launched; `run`: time with progress; `moves`:
+        number of moves.
         """
         rows = []
         for job in self.jobs:
@@ -73,16 +74,16 @@ class CloudRecords(Records):
         return pd.DataFrame(rows, columns=columns)
 
     def timeline_table(self) -> pd.DataFrame:
-        """One row a round: seconds, instances that are billed, tasks that are launched, jobs not wholly launched."""
+        """Return one row per round: seconds, billed instances, launched tasks, and jobs not fully launched."""
         return pd.DataFrame(self.timeline, columns=["time", "instances", "tasks", "waiting"])
 
     def lives_table(self) -> pd.DataFrame:
-        """One row an instance in the order in which they ended: its type, and seconds for which it was billed."""
+        """Return one row per instance in the order of their ends: its type, and its billed seconds."""
         rows = [(self._data.instance_types[kind].name, seconds) for kind, seconds in self._lives]
         return pd.DataFrame(rows, columns=["type", "seconds"])
 
     def totals(self) -> dict[str, Any]:
-        """What the world is about: the bill, and what it was for."""
+        """Return the bill and the use of the rented instances."""
         self._integrals.add(self._calendar.now, self._amounts)
         instance_seconds, task_seconds, *resources = self._integrals.totals
         done = [job for job in self.jobs if job.end is not None and job.run_for]
@@ -98,7 +99,7 @@ class CloudRecords(Records):
         return found
 
     def check(self) -> None:
-        """All work is done, nothing is rented any more, and the bill is that of the instances' lives."""
+        """Check that all work is done, all rentals have ended, and the bill matches the instances' lifetimes."""
         now = self._calendar.now
         for job in self.jobs:
             if job.end is None:

@@ -1,4 +1,4 @@
-"""The state of Eva's cloud world: tasks, jobs and instances, and how tasks slow each other down."""
+"""The state of Eva's cloud world: tasks, jobs and instances, and the interference between tasks."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from instances.eva.learned import Observation
 
 
 class TaskPhase(IntEnum):
-    """Where a task is on its way."""
+    """The phase of a task in its life cycle."""
 
-    WAITING = 0  # with nothing on any instance: new, or with a checkpoint in storage
-    LOADING = 1  # taking room on its instance, being fetched and built
+    WAITING = 0  # on no instance: new, or with a checkpoint in storage
+    LOADING = 1  # occupies capacity of its instance while it is fetched and built
     LAUNCHED = 2
     ENDING = 3  # ordered to stop: it works until it is killed
-    SAVING = 4  # killed, taking room until its checkpoint is saved
+    SAVING = 4  # killed, occupies capacity until its checkpoint is saved
     FINISHED = 5
 
 
 class CloudTask:
-    """A task. `target`: the instance that the configuration has it on; `host`: the one where it takes room."""
+    """A task. `target`: its instance in the configuration; `host`: the instance whose capacity it occupies."""
 
     __slots__ = (
         "active",
@@ -53,13 +53,13 @@ class CloudTask:
 
     @property
     def observed(self) -> float:
-        """The throughput of its job as it is observed: iterations a second over those alone, where they are counted."""
+        """Return the observed throughput of its job, relative to the job alone, computed from iterations if counted."""
         rate, alone = self.job.observed or 0.0, self.kind.iterations_per_second
         return rate if alone is None else min(1.0, rate * alone / alone)
 
 
 class CloudJobState:
-    """A job. It makes progress since `active_since`; `pinned`: it is on its way and no policy may move it."""
+    """A job. It makes progress since `active_since`; `pinned`: it is being launched, and no policy may move it."""
 
     __slots__ = (
         "active_since", "arrival", "duration", "end", "id", "index", "init", "launchable", "launched_for",
@@ -75,7 +75,7 @@ class CloudJobState:
         self.pinned = False
         self.launchable = True
         self.active_since: Time | None = None
-        self.observed: float | None = None  # the least throughput of its active tasks
+        self.observed: float | None = None  # minimum throughput of its active tasks
         self.start: Event | None = None
         self.end: Time | None = None
         self.launched_since: Time | None = None
@@ -85,7 +85,7 @@ class CloudJobState:
 
 
 class CloudInstance:
-    """A rented instance. `hosted`: tasks that take room there; `planned`: tasks that the configuration has there."""
+    """A rented instance. `hosted`: tasks that occupy its capacity; `planned`: its tasks in the configuration."""
 
     __slots__ = (
         "billed_since",
@@ -112,7 +112,7 @@ class CloudInstance:
 
     @property
     def observation(self) -> tuple[Observation, ...]:
-        """What is observed there: nothing where one of the tasks has no throughput yet."""
+        """Return one observation per hosted task; empty if one of the tasks has no throughput yet."""
         tasks = list(self.hosted.values())
         if not all(task.job.observed for task in tasks):
             return ()
@@ -130,9 +130,9 @@ class CloudInstance:
 
 
 class TrueThroughput:
-    """How workloads slow each other down: a task runs at the product over the others (section 4.3).
+    """The interference of workloads: the throughput of a task is the product over the other tasks (section 4.3).
 
-    With `larger_sets` that is so of two tasks, and what is said there of more.
+    With `larger_sets`, this holds for two tasks, and the data of `larger_sets` apply to three and more.
     """
 
     def __init__(self, data: EvaCloud) -> None:
@@ -148,7 +148,7 @@ class TrueThroughput:
         self._known: dict[tuple[int, ...], dict[int, float]] = {}
 
     def of(self, classes: list[int]) -> list[float]:
-        """The throughput of each of some tasks on one instance, by their classes."""
+        """Return the throughput of each task on one instance, given the tasks' classes."""
         if len(classes) == 1:
             return [1.0]
         workloads = [self._workload[c] for c in classes]
@@ -159,7 +159,7 @@ class TrueThroughput:
         return [rates[workload] for workload in workloads]
 
     def _rates(self, together: tuple[int, ...]) -> dict[int, float]:
-        """The throughput of each workload where these share an instance."""
+        """Return the throughput of each workload if these share an instance."""
         if not 3 <= len(together) <= self._most:
             return dict(zip(together, _products(together, self._pair), strict=True))
         listed = sorted(together, key=self._listed.__getitem__)
@@ -168,7 +168,7 @@ class TrueThroughput:
 
 
 def _pairs(throughput: Throughput, place: Mapping[str, int]) -> list[list[float]]:
-    """Throughput of each workload beside each, by their places."""
+    """Return the matrix of the throughput of each workload next to each other one, by index."""
     pair = np.full((len(place), len(place)), throughput.default)
     for name, beside, value in throughput.pairwise:
         pair[place[name], place[beside]] = value
@@ -177,7 +177,7 @@ def _pairs(throughput: Throughput, place: Mapping[str, int]) -> list[list[float]
 
 
 def _products(workloads: Sequence[int], pair: list[list[float]]) -> list[float]:
-    """For each workload the product over the others."""
+    """Return for each workload the product of its throughputs next to the others."""
     found = []
     for i, workload in enumerate(workloads):
         rate, row = 1.0, pair[workload]
@@ -189,7 +189,7 @@ def _products(workloads: Sequence[int], pair: list[list[float]]) -> list[float]:
 
 
 def jobs_of(data: EvaCloud) -> list[CloudJobState]:
-    """The jobs of a workload in order of arrival."""
+    """Return the jobs of a workload in order of arrival."""
     places = {c.name: i for i, c in enumerate(data.classes)}
     found: list[CloudJobState] = []
     for job in sorted(data.jobs, key=lambda job: job.arrival_seconds):
@@ -203,5 +203,5 @@ def jobs_of(data: EvaCloud) -> list[CloudJobState]:
 
 
 def whole(seconds: float) -> int:
-    """Whole seconds, rounded up."""
+    """Round up to an integer number of seconds."""
     return math.ceil(seconds)

@@ -1,8 +1,8 @@
-"""Eva's cloud: instances are rented for jobs that arrive, tasks are launched, moved and saved, jobs make progress.
+"""Eva's cloud: instances are rented for arriving jobs, tasks are launched, moved and saved, and jobs make progress.
 
-The clock counts whole seconds, and every period the configuration may change. At one second delays end first, then
-jobs arrive, then there may be a round, and then jobs complete: a job that arrives or completes at the second of a round
-is in that round. What all this makes possible is begun at the same second, and last the speeds change.
+The clock counts integer seconds, and the configuration may change every period. In each second, delays end first, then
+jobs arrive, then there may be a round, and then jobs complete. A job that arrives or completes in the second of a round
+is in that round. Actions that become possible begin in the same second, and the speeds change last.
 """
 
 from __future__ import annotations
@@ -41,9 +41,7 @@ Part = TypeVar("Part", CloudTask, CloudJobState, CloudInstance)
 
 @dataclass
 class Change:
-    """What a configuration changes: instances that are rented, given up, or have other tasks; jobs that move, and where
-    to.
-    """
+    """The changes of a configuration: instances to rent, to release or with other tasks, and moves of jobs."""
 
     rented: list[CloudInstance] = field(default_factory=list)
     given_up: list[CloudInstance] = field(default_factory=list)
@@ -139,7 +137,7 @@ class CloudWorld(World[CloudRecords]):
         return view
 
     def apply(self, decision: Configuration) -> None:
-        """Let a configuration take effect, and plan the next round: none where nobody is there until a job arrives."""
+        """Apply a configuration, and plan the next round. If the cloud is empty, the round follows the next arrival."""
         now = self.calendar.now
         if decision.wake_at is not None:
             raise RuleBroken(f"the policy asks at {now} to be woken at {decision.wake_at}; rounds are every period")
@@ -161,17 +159,17 @@ class CloudWorld(World[CloudRecords]):
         return next((f"job {name}" for name, job in self._jobs.items() if job.tasks[0].target is None), None)
 
     def close(self) -> None:
-        """All work is done, nothing is rented any more, and the bill is that of the instances' lives."""
+        """Check that all instances have ended, and the invariants of the records."""
         for name in self._instances:
             raise RuleBroken(f"instance {name} is still there at {self.calendar.now}")
         super().close()
 
     def _change(self, hostings: Sequence[Hosting], launches: Sequence[str]) -> Change:
-        """What a configuration changes, jobs in the order in which they are launched.
+        """Return the changes of a configuration, with jobs in launch order.
 
-        Raises RuleBroken for an instance that is not rented, is there twice or of another type, a task that does not
-        exist or is there twice, an instance that does not hold its tasks, a pinned job that moves, and a job placed in
-        part.
+        Raises RuleBroken for an instance that is not rented, is listed twice or has another type, a task that does not
+        exist or is listed twice, an instance whose capacity its tasks exceed, a pinned job that moves, and a job with
+        only some of its tasks placed.
         """
         found, now = Change(), self.calendar.now
         stays: dict[str, CloudInstance] = {}
@@ -262,14 +260,14 @@ class CloudWorld(World[CloudRecords]):
         instance.setup = self._after(kind.acquisition_seconds, self._acquire, instance)
 
     def _give_up(self, instance: CloudInstance) -> None:
-        """End a rental once nobody takes room there; it takes no tasks from now on."""
+        """End a rental once no task occupies the instance; it accepts no tasks from now on."""
         instance.given_up = True
         del self._open[instance.id]
         self._changed_instances[instance.id] = instance
         self._closing.append(instance)
 
     def _move(self, job: CloudJobState, targets: list[CloudInstance | None]) -> None:
-        """Stop a job where it runs, all of its tasks, and launch it where `targets` say."""
+        """Stop all tasks of a job, and launch them on `targets`."""
         launched = job.tasks[0].target is not None
         job.pinned = targets[0] is not None
         job.moves += launched
@@ -284,7 +282,7 @@ class CloudWorld(World[CloudRecords]):
                 self._launches.append(task)
 
     def _after(self, seconds: float, happen: Callable[[Part], None], part: Part) -> Event:
-        """Let something happen to a part of the cloud after a delay, in whole seconds."""
+        """Schedule an event of a part of the cloud after a delay, rounded up to integer seconds."""
         return self.calendar.at(self.calendar.now + whole(seconds), partial(happen, part), rank=DELAY)
 
     def _arrive(self, job: CloudJobState) -> None:
@@ -306,7 +304,7 @@ class CloudWorld(World[CloudRecords]):
         self._changed_instances[instance.id] = instance
 
     def _terminate(self, instance: CloudInstance) -> bool:
-        """End an instance that nobody takes room on; whether that is under way. One not yet acquired costs nothing."""
+        """Terminate an unoccupied instance, and return whether it is unoccupied. It costs 0 if not yet acquired."""
         if instance.hosted:
             return False
         if instance.setup is not None:
@@ -324,7 +322,7 @@ class CloudWorld(World[CloudRecords]):
         del self._instances[instance.id]
 
     def _launch(self, task: CloudTask) -> bool:
-        """Launch a task where it can be; whether it needs no more waiting."""
+        """Launch a task if possible, and return whether it need not wait any more."""
         instance, job = task.target, task.job
         if job.end is not None or instance is None:
             return True
@@ -385,7 +383,7 @@ class CloudWorld(World[CloudRecords]):
             job.launchable = True
 
     def _stop(self, job: CloudJobState) -> None:
-        """Let a job make no progress any more."""
+        """Stop the progress of a job."""
         assert job.active_since is not None
         job.work.stop()
         job.run_for += self.calendar.now - job.active_since
@@ -410,13 +408,13 @@ class CloudWorld(World[CloudRecords]):
             del self._tasks[task.id]
 
     def _end_launched(self, job: CloudJobState) -> None:
-        """Count the time since all tasks of a job were launched; a job that is ordered to move is idle from then on."""
+        """Count the time since all tasks of a job were launched; a job that has to move is idle from then on."""
         if job.launched_since is not None:
             job.launched_for += self.calendar.now - job.launched_since
             job.launched_since = None
 
     def _change_speeds(self) -> None:
-        """Find the speeds on the instances where something changed, and of the jobs there."""
+        """Recompute the speeds on the instances with changes, and of the jobs there."""
         jobs: dict[int, CloudJobState] = {}
         for instance in self._slowed.values():
             active = [task for task in instance.hosted.values() if task.active]
@@ -463,7 +461,7 @@ class CloudWorld(World[CloudRecords]):
         self._changed_instances[instance.id] = instance
 
     def _refuse_standstill(self) -> None:
-        """Where nothing is under way, jobs are moved for ever, or all stop each other, a run would not end."""
+        """Raise RuleBroken if the run would never end: no event is left, jobs move forever, or they block each other."""
         if not self._jobs or any(job.work.rate > SLOWEST for job in self._jobs.values()):
             self._idle_rounds = 0
             return
@@ -478,7 +476,7 @@ class CloudWorld(World[CloudRecords]):
             raise RuleBroken(f"job {name} has not run {how}at {now}, and no other has for {PATIENCE} rounds")
 
     def _refresh(self) -> None:
-        """Bring up to date the states of what has changed since the last round."""
+        """Update the states that have changed since the last round."""
         for task in self._changed_tasks.values():
             job = task.job
             if job.end is not None:
@@ -513,7 +511,7 @@ class CloudWorld(World[CloudRecords]):
         self._changed_instances.clear()
 
     def _observe(self) -> None:
-        """Bring up to date what is observed of the instances where a speed or a task has changed."""
+        """Update the observations of the instances on which a speed or a task has changed."""
         for name, instance in self._stale.items():
             found = instance.observation if name in self._instances else ()
             if found:
