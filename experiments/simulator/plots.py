@@ -1,4 +1,4 @@
-"""Pictures of simulations: speed-ups and slow-downs against FCFS, use over time, and a Gantt chart of a small run."""
+"""Figures of simulations: speed-ups and slow-downs against FCFS, use over time, and a Gantt chart of a small run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Jobs = Mapping[str, Sequence[pd.DataFrame]]
 
 
 def tables_by_policy(runs: Sequence[Simulated], baseline: str) -> dict[str, list[pd.DataFrame]]:
-    """Tables of jobs by policy, of those that finished on every workload; empty where the baseline did not."""
+    """Return the job tables of policies that finished on every workload; empty if the baseline did not."""
     finished = [run for run in runs if run.status == "finished"]
     workloads = {run.workload for run in runs}
     tables = {
@@ -37,19 +37,19 @@ def tables_by_policy(runs: Sequence[Simulated], baseline: str) -> dict[str, list
 
 
 def of_first_workload(runs: Sequence[Simulated]) -> list[Simulated]:
-    """The finished runs on the workload that comes first."""
+    """Return the finished runs on the first workload."""
     return [run for run in runs if run.status == "finished" and run.workload == runs[0].workload]
 
 
 def save_speedups(folder: Path, runs: Sequence[Simulated], baseline: str) -> None:
-    """Write `speedup`, where a policy beside the baseline finished on every workload."""
+    """Write `speedup` if the baseline and another policy finished on every workload."""
     complete = tables_by_policy(runs, baseline)
     if len(complete) > 1:
         save_all(speedup_cdf(complete, baseline, title=titles(runs)), folder / "speedup.svg")
 
 
 def titles(runs: Sequence[Simulated]) -> str:
-    """What is over a picture of all these runs: the workload, or how many there are."""
+    """Return the title of a figure of these runs: the workload, or the number of workloads."""
     names = list(dict.fromkeys(run.workload for run in runs))
     return names[0] if len(names) == 1 else f"{len(names)} workloads"
 
@@ -57,7 +57,7 @@ def titles(runs: Sequence[Simulated]) -> str:
 def over_days(
     runs: Sequence[Simulated], value: Callable[[pd.DataFrame], pd.Series], ylabel: str
 ) -> tuple[Figure, Axes]:
-    """A value of the timelines of runs whose clock counts seconds, by policy; the caller adds the legend."""
+    """Plot a value of the timelines of runs whose clock counts seconds, by policy; the caller adds the legend."""
     figure, (axes,) = canvas(8, 3.8)
     look = looks(run.policy for run in runs)
     for run, width in zip(runs, widths(len(runs)), strict=True):
@@ -70,14 +70,14 @@ def over_days(
 
 
 def cdf(axes: Axes, values: FloatArray, **said: Any) -> None:
-    """The share of values that are at most so large, from none of them on."""
+    """Plot the empirical distribution function of the values, starting at 0."""
     ordered = np.sort(np.asarray(values, float))
     shares = np.arange(len(ordered) + 1) / max(len(ordered), 1)
     axes.step(np.concatenate([ordered[:1], ordered]), shares, where="post", **said)
 
 
 def speedup_cdf(jobs: Jobs, baseline: str = "fcfs", title: str = "") -> Figure:
-    """CDF over jobs of the speed-up against `baseline`; below 1 a job is slower (section 6.1, Figure 11)."""
+    """Plot the CDF over jobs of the speed-up against `baseline`; below 1 a job is slower (section 6.1, Figure 11)."""
     figure, (axes,) = canvas(6, 4.3)
     look, drawn = looks(jobs), [name for name in jobs if name != baseline]
     wide = dict(zip(drawn, widths(len(drawn)), strict=True))
@@ -95,7 +95,7 @@ def speedup_cdf(jobs: Jobs, baseline: str = "fcfs", title: str = "") -> Figure:
 
 
 def slowdown_cdf(jobs: Jobs, baseline: str = "fcfs", *, slot_minutes: float = 1.0, title: str = "") -> Figure:
-    """CDF, over the jobs that end later than under `baseline`, of how much later, as a share of all jobs."""
+    """Plot the share of all jobs that end at least a given time later than under `baseline`."""
     figure, (axes,) = canvas(6, 4.3)
     look = looks(jobs)
     for name, tables in jobs.items():
@@ -117,7 +117,7 @@ def slowdown_cdf(jobs: Jobs, baseline: str = "fcfs", *, slot_minutes: float = 1.
 
 
 def waited_cdf(runs: Sequence[Simulated], title: str = "") -> Figure:
-    """CDF over jobs of the seconds that they waited, by policy: with those that did not wait at 0."""
+    """Plot the CDF over jobs of their waiting time in seconds, by policy, including jobs that did not wait."""
     figure, (axes,) = canvas(6, 4.3)
     look = looks(run.policy for run in runs)
     waits = {run.policy: run.jobs_table()["delay"].to_numpy(float) for run in runs}
@@ -130,7 +130,7 @@ def waited_cdf(runs: Sequence[Simulated], title: str = "") -> Figure:
 
 
 def pool_use(timeline: pd.DataFrame, capacity: int, *, slot_minutes: float = 1.0, title: str = "") -> Figure:
-    """GPUs that the jobs of each pool hold over time, stacked, below the number of all GPUs."""
+    """Plot the GPUs that the jobs of each pool hold over time, stacked, with the total number of GPUs."""
     figure, (axes,) = canvas(8, 3.8)
     pools = [c for c in timeline.columns if c.startswith("used ")]
     hours = timeline["time"] * slot_minutes / 60
@@ -144,9 +144,9 @@ def pool_use(timeline: pd.DataFrame, capacity: int, *, slot_minutes: float = 1.0
 
 
 def gantt(jobs: pd.DataFrame, capacity: int, *, slot_minutes: float = 1.0, title: str = "") -> Figure:
-    """When each job waits (pale) and runs, one line a job, coloured by pool. At most GANTT_JOBS jobs.
+    """Plot when each job waits (pale) and runs, one line per job, coloured by pool.
 
-    Raises InputError for more.
+    Raises InputError for more than GANTT_JOBS jobs.
     """
     if len(jobs) > GANTT_JOBS:
         raise InputError(f"gantt: takes at most {GANTT_JOBS} jobs, got {len(jobs)}")

@@ -1,8 +1,8 @@
 """The world of SIA: pools of identical GPUs, and jobs that hold a fixed number of them until a policy interrupts them.
 
 GPUs are fungible across pools (section 5.5 adds locality, which is not simulated). A policy gets a
-`instances.sia.online.PoolsView` and answers with a `Start`. A job that is interrupted keeps what it has done, and needs
-the time of a restart more, but never more than if it began anew.
+`instances.sia.online.PoolsView` and answers with a `Start`. An interrupted job keeps its progress and needs additional
+time for a restart, but never more than if it began again.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from instances.online import RuleBroken
 from instances.sia import SiaOracle
 from instances.sia.online import PoolsView, QueuedJob, RunningJob, Start
 
-COMPLETION, SUBMISSION = range(2)  # the order in which things happen at one moment
+COMPLETION, SUBMISSION = range(2)  # the order of simultaneous events
 RESTART_MINUTES = 5.0
-"""What a job that was interrupted needs to load its state again, unless a world says otherwise."""
+"""Default time that an interrupted job needs to load its state again."""
 JOB_COLUMNS = ("job", "pool", "submit", "start", "end", "duration", "gpus", "delay", "jct")
 
 
 class PoolsWorld(World["PoolsRecords"]):
-    """`quota`: GPUs of each pool; `jobs`: (id, pool, submit, duration, gpus) and, where there is one, the cut-off.
+    """`quota`: GPUs of each pool; `jobs`: (id, pool, submit, duration, gpus) and an optional cut-off.
 
-    `restart`: time that a job needs more for each time that it was interrupted.
+    `restart`: additional time that a job needs for each interruption.
 
     The timeline is kept only with `record_timeline`. Raises RuleBroken for a job of an unknown pool or wider than all
     pools together.
@@ -82,7 +82,7 @@ class PoolsWorld(World["PoolsRecords"]):
     def of(
         cls, data: SiaOracle, *, record_timeline: bool = True, restart_minutes: float = RESTART_MINUTES
     ) -> PoolsWorld:
-        """The pools and jobs of an instance, with slots as the clock's unit, and a restart of whole slots."""
+        """Build the pools and jobs of an instance, with slots as the clock's unit, and a restart in integer slots."""
         jobs = (
             (job.id, job.pool, job.submit, job.duration, job.gpus, cutoff)
             for job, cutoff in zip(data.jobs, data.cutoffs, strict=True)
@@ -155,16 +155,16 @@ class PoolsWorld(World["PoolsRecords"]):
         self._finished.append(job)
 
     def _hold(self, job: QueuedJob, more: int) -> None:
-        """The job holds so many GPUs more, or less."""
+        """Record that a job holds `more` GPUs than before, fewer if negative."""
         self.records.gpu_time.add(self.calendar.now, (self._held,))
         self._held += more
         self._used[job.pool] += more
 
 
 class PoolsRecords(Records):
-    """When jobs started and ended, how often they were interrupted, and what was held.
+    """Starts, ends and interruptions of jobs, and the held GPUs.
 
-    `timeline`: (time, GPUs in use, GPUs held by each pool's jobs, jobs waiting) after each moment, if it is kept.
+    `timeline`: (time, GPUs in use, GPUs held by each pool's jobs, jobs waiting) after each decision, if it is recorded.
     """
 
     def __init__(
@@ -181,28 +181,28 @@ class PoolsRecords(Records):
         self._held = 0
 
     def begin(self, job: str) -> None:
-        """A job begins to run."""
+        """Record that a job begins to run."""
         self._since[job] = self._calendar.now
         self.start.setdefault(job, self._calendar.now)
 
     def interrupt(self, job: str) -> None:
-        """A job ceases to run, and is not done."""
+        """Record that an unfinished job ceases to run."""
         self._ran[job] = self._ran.get(job, 0) + self._calendar.now - self._since.pop(job)
         self.interruptions[job] = self.interruptions.get(job, 0) + 1
 
     def complete(self, job: str) -> None:
-        """A job is done."""
+        """Record the end of a job."""
         self.end[job] = self._calendar.now
         self._ran[job] = self._ran.get(job, 0) + self._calendar.now - self._since.pop(job)
 
     def moment(self, held: int, used: Iterable[int], waiting: int) -> None:
-        """What there is after a decision: GPUs in use, those that each pool's jobs hold, and jobs that wait."""
+        """Record the state after a decision: GPUs in use, GPUs held by each pool's jobs, and waiting jobs."""
         self._held = held
         if self.timeline is not None:
             self.timeline.append((self._calendar.now, held, tuple(used), waiting))
 
     def jobs_table(self) -> pd.DataFrame:
-        """One row a job in order of submission: JOB_COLUMNS, in the clock's unit; `NaN` for what has not happened."""
+        """Return one row per job in order of submission: JOB_COLUMNS in the clock's unit; `NaN` if not yet known."""
         table = pd.DataFrame(
             [
                 (j.id, j.pool, j.submit, self.start.get(j.id), self.end.get(j.id), j.duration, j.gpus)
@@ -212,13 +212,13 @@ class PoolsRecords(Records):
         )
         table["delay"] = table["start"] - table["submit"]
         table["jct"] = table["end"] - table["submit"]
-        if self.interruptions:  # what is not the job's own running time is delay as well
+        if self.interruptions:  # all time beyond the job's own duration is delay as well
             again = table["job"].isin(list(self.interruptions))
             table.loc[again, "delay"] = table["jct"] - table["duration"]
         return table.sort_values("submit", kind="stable").reset_index(drop=True)
 
     def timeline_table(self) -> pd.DataFrame:
-        """One row a moment: time, GPUs in use, GPUs held by the jobs of each pool (`used POOL`), jobs waiting."""
+        """Return one row per decision: time, GPUs in use, GPUs held by each pool's jobs (`used POOL`), jobs waiting."""
         rows = self.timeline or []
         table = pd.DataFrame({"time": [r[0] for r in rows], "in_use": [r[1] for r in rows]})
         for i, pool in enumerate(self._pools):
@@ -227,11 +227,11 @@ class PoolsRecords(Records):
         return table
 
     def totals(self) -> dict[str, Any]:
-        """How often jobs were interrupted, where any was: this world is about the jobs' times."""
+        """Return the number of interruptions, if any; the other measures are the jobs' times."""
         return {"interruptions": sum(self.interruptions.values())} if self.interruptions else {}
 
     def check(self) -> None:
-        """GPU time in use must equal that of the jobs; after the last job all GPUs are idle."""
+        """Check that the GPU time in use equals that of the jobs, and that all GPUs are idle after the last job."""
         now = self._calendar.now
         self.gpu_time.add(now, (self._held,))
         ran = {name: now - since for name, since in self._since.items()}
@@ -243,7 +243,7 @@ class PoolsRecords(Records):
 
 
 class Scripted:
-    """Starts each job at its time in `starts`."""
+    """A policy that starts each job at its time in `starts`."""
 
     def __init__(self, starts: Mapping[str, float]) -> None:
         self._coming = sorted(starts.items(), key=lambda item: item[1], reverse=True)

@@ -1,7 +1,7 @@
-"""A simulation as a task of the harness: one policy on one workload, in a process of its own, kept when it is done.
+"""A simulation as a task of the harness: one policy on one workload, in a separate process, stored when it is done.
 
-Its bound is another task: what no policy, clairvoyant ones included, does better than. Of both a row is made, of what
-every world measures, against a baseline on the same workload.
+Its bound is another task: no policy, clairvoyant ones included, does better. Both give one row of the measures of every
+world, relative to a baseline on the same workload.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from instances.online import Policy
 from instances.result import versions
 from instances.text import meant
 
-EFFORT = 200  # of a decision, where neither effort nor time is limited: nodes and rounds, the same on every machine
+EFFORT = 200  # nodes and rounds per decision if neither effort nor time is limited, equal on every machine
 
 
 def online_of(instance: Instance) -> Online:
-    """The world of an instance's problem. Raises InputError where there is none."""
+    """Return the world of an instance's problem. Raises InputError if there is none."""
     if instance.problem not in ONLINE:
         raise InputError(f"{instance.name}: the simulator runs {', '.join(ONLINE)}, got {instance.problem}")
     return ONLINE[instance.problem]
 
 
 def examples() -> list[Instance]:
-    """A small workload of each world, for a look."""
+    """Return a small example workload of each world that has one."""
     return [online.example() for online in ONLINE.values() if online.example is not None]
 
 
 def policy_names(problem: str) -> list[str]:
-    """The policies of a problem's world, and the methods that become policies by re-planning."""
+    """Return the policies of a problem's world, and the methods that become policies by re-planning."""
     online = ONLINE[problem]
     methods = [entry.name for solved in online.problems for entry in METHODS[solved]]
     hosted = [f"{host}-{name}" for host in online.hosts for name in methods]
@@ -70,12 +70,12 @@ class Simulation(WholeTask[Simulated]):
 
     @property
     def by_user(self) -> bool:
-        """Whether the policy is the user's own."""
+        """Return whether the policy is the user's own."""
         return self.code is not None or ":" in self.policy
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """The modules of the methods of the policy's name, whose import is no part of the run."""
+        """Return the modules of the policy's methods, whose import does not count as part of the run."""
         online = online_of(self.workload)
         problems = [*online.problems, *(of.problem for of in online.remembered.values())]
         entries = [entry for problem in problems for entry in METHODS[problem]]
@@ -84,7 +84,7 @@ class Simulation(WholeTask[Simulated]):
 
     @property
     def effective(self) -> Options:
-        """The options in effect: a method that re-plans is under a limit of effort unless one of time is asked for."""
+        """Return the options in effect: without any requested limit, a method that re-plans has an effort limit."""
         options = self.options
         if self.policy in online_of(self.workload).policies or options.effort or options.time_limit:
             return options
@@ -94,7 +94,7 @@ class Simulation(WholeTask[Simulated]):
         return self.workload.name, self.policy
 
     def work(self, report: ReportFile) -> Simulated:
-        """Run the policy to the end. Raises whatever the policy raises, and RuleBroken."""
+        """Run the policy to the end. Raises RuleBroken, and any exception of the policy."""
         data, online = self.workload.data, online_of(self.workload)
         world = online.world(data)
         solving: list[Replan] = []
@@ -121,7 +121,7 @@ class Simulation(WholeTask[Simulated]):
         }
 
     def _policy(self, online: Online, data: ProblemData, solving: list[Replan] | None = None) -> Policy[Any, Any]:
-        """The policy; what of it solves problems is added to `solving`."""
+        """Build the policy, and add its re-planning parts to `solving`."""
         solving = [] if solving is None else solving
         if self.by_user:
             return self._own(online, data, solving)
@@ -142,9 +142,10 @@ class Simulation(WholeTask[Simulated]):
         return replan if host is None else online.hosts[host](data, replan.decide)
 
     def _own(self, online: Online, data: ProblemData, solving: list[Replan]) -> Policy[Any, Any]:
-        """The policy that the user's function makes of a copy of the data; of one that returns a solution, a method.
+        """Build the policy from the user's function, called with a copy of the data if it takes an argument.
 
-        An object of the user's is the policy itself, a new copy of it.
+        If the function returns a solution, it is a method that re-plans. If it is an object with `decide`, a copy of
+        the object is the policy.
         """
         make = user_function(self.policy, self.code, "policy")
         with users_first():
@@ -176,13 +177,13 @@ class Simulation(WholeTask[Simulated]):
         return solving[-1]
 
     def made(self, status: Literal["finished", "error"], **fields: Any) -> Simulated:
-        """The simulation under the names of its world and its policy."""
+        """Build the simulation under the names of its problem and its policy."""
         named = {"problem": self.workload.problem, "policy": self.policy, "versions": versions()}
         return super().made(status, **named | fields)
 
 
 def _entry(problem: str, name: str) -> Entry:
-    """The method of this name; where a world has several problems and this one has none of the name, `exact`."""
+    """Return the method of this name; `exact` if the problem has no such method, but another one of the world does."""
     known = {entry.name: entry for entry in METHODS[problem]}
     return known.get(name, known["exact"])
 
@@ -191,7 +192,7 @@ def _entry(problem: str, name: str) -> Entry:
 class ChosenPolicies:
     """The policies to run in one world, the baseline first, and the measures of its table with their headings.
 
-    `code`: by name, those of the user's that were handed over themselves, pickled.
+    `code`: the user's policies that were passed as objects, pickled, by name.
     """
 
     policies: tuple[str, ...]
@@ -206,10 +207,10 @@ def chosen_policies(
     baseline: str | None,
     code: Mapping[str, bytes] | None = None,
 ) -> dict[str, ChosenPolicies]:
-    """The policies to run on the workloads of each problem. Raises InputError for one that no world of them knows.
+    """Return the policies to run on the workloads of each problem. Raises InputError for an unknown policy.
 
-    `all` stands for the policies of the world, save for those that solve for long. `code`: by name, policies of the
-    user's that are handed over themselves, pickled.
+    `all` stands for all policies of the world except the slow ones. `code`: the user's policies that are passed as
+    objects, pickled, by name.
     """
     code = {} if code is None else code
     worlds = {workload.problem: online_of(workload) for workload in workloads}
@@ -243,7 +244,7 @@ def _choice(
 def simulations(
     workloads: Sequence[Instance], choices: Mapping[str, ChosenPolicies], options: Options
 ) -> list[Simulation]:
-    """Every policy that is chosen for its problem on every workload. Raises InputError where two have one name."""
+    """Return the simulations of the chosen policies on every workload. Raises InputError for a duplicate name."""
     for name, times in Counter(workload.name for workload in workloads).items():
         if times > 1:
             raise InputError(f"{times} workloads are called {name!r}: names must be unique")
@@ -274,7 +275,7 @@ class Bounds(Whole):
 
 @dataclass(frozen=True)
 class Bounding(WholeTask[Bounds]):
-    """The bounds of the runs of one workload; `totals` are what each run has used, for bounds that depend on it."""
+    """Compute the bounds of the runs of one workload; `totals` are those of each run, which a bound may depend on."""
 
     outcome_type = Bounds
 
@@ -300,13 +301,13 @@ class Bounding(WholeTask[Bounds]):
         }
 
     def made(self, status: Literal["finished", "error"], **fields: Any) -> Bounds:
-        """The bounds, under the names of the policies; unknown where there are none in `fields`."""
+        """Build the bounds under the names of the policies; unknown if `fields` has none."""
         unknown = {"policies": self.policies, "values": [None] * len(self.totals)}
         return super().made(status, **unknown | {"workload": self.workload.name} | fields)
 
 
 def boundings(tasks: Sequence[Simulation], done: Sequence[Simulated]) -> list[Bounding]:
-    """The bounds to be made: one task a workload that has a finished run, in a world that has a bound."""
+    """Return the tasks that compute bounds: one per workload with a finished run, if its world has a bound."""
     found: dict[str, list[tuple[Simulation, Simulated]]] = {}
     for task, run in zip(tasks, done, strict=True):
         if run.status == "finished" and online_of(task.workload).bound is not None:
@@ -323,7 +324,7 @@ def boundings(tasks: Sequence[Simulation], done: Sequence[Simulated]) -> list[Bo
 
 
 def by_run(bounds: Sequence[Bounds]) -> dict[tuple[str, str], float | None]:
-    """The bound of each run, by the names of its workload and its policy."""
+    """Return the bound of each run, by the names of its workload and its policy."""
     return {
         (one.workload, policy): value for one in bounds for policy, value in zip(one.policies, one.values, strict=True)
     }
@@ -339,15 +340,15 @@ def rows_of(
     warm_up_days: float = 0.0,
     bounds: Mapping[tuple[str, str], float | None] | None = None,
 ) -> list[dict[str, Any]]:
-    """One row a simulation, times in minutes and, of the measures that all worlds share, in hours.
+    """Return one row per simulation, with times in minutes, and in hours for the measures that all worlds share.
 
-    Of a policy that failed there is only the error. Raises InputError where no job is left after the warm-up.
+    The row of a failed policy has only the error. Raises InputError if no job is left after the warm-up.
 
     Parameters:
 
     - `baselines`: the policy that others are compared with, by problem.
-    - `warm_up_days`: jobs submitted before do not count; bounds are of all jobs, so that there is none then.
-    - `bounds`: what no policy does better than, by workload and policy.
+    - `warm_up_days`: jobs submitted earlier do not count. Bounds are then omitted, because they are over all jobs.
+    - `bounds`: bounds on every policy, by workload and policy.
     """
     bases = {run.workload: run for run in done if run.policy == baselines[run.problem] and run.status == "finished"}
     known = {} if bounds is None or warm_up_days else bounds
@@ -398,7 +399,7 @@ def _row(
 def pool_rows(
     tasks: Sequence[Simulation], done: Sequence[Simulated], baselines: Mapping[str, str], warm_up_days: float = 0.0
 ) -> list[dict[str, Any]]:
-    """One row a simulation and pool, of worlds that have pools: the load of the pool, and the measures of its jobs."""
+    """Return one row per simulation and pool, for worlds with pools: the load of the pool and its jobs' measures."""
     bases = {run.workload: run for run in done if run.policy == baselines[run.problem] and run.status == "finished"}
     rows: list[dict[str, Any]] = []
     for task, run in zip(tasks, done, strict=True):
@@ -415,6 +416,6 @@ def pool_rows(
 
 
 def _in_minutes(found: Mapping[Any, Any], hours: float) -> dict[str, Any]:
-    """The measures, times in minutes and named so; `hours`: of one unit of the world's clock."""
+    """Convert times to minutes and add `_min` to their names; `hours`: hours per unit of the world's clock."""
     timed = {key: key.endswith(TIMES) for key in found}
     return {f"{key}_min" if timed[key] else key: v * hours * 60 if timed[key] else v for key, v in found.items()}

@@ -1,7 +1,7 @@
-"""BOA's renting world: jobs arrive, widths change, nodes are ordered and given up. All GPUs that are there are alike.
+"""BOA's renting world: jobs arrive, widths change, nodes are ordered and released. All GPUs are interchangeable.
 
-A change of width pauses a job for its time of rescaling; it holds the new width meanwhile, as in Lemma 4.8. The clock
-counts seconds. At one moment nodes come first, then epochs end, then jobs arrive.
+A change of width pauses a job for its rescaling time; the job holds the new width meanwhile, as in Lemma 4.8. The clock
+counts seconds. At one time, nodes become ready first, then epochs end, then jobs arrive.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from instances.boa.learned import LearnedClasses
 from instances.boa.online import RentingJobView, RentingView, Widths
 from instances.online import RuleBroken
 
-NODE, EPOCH_END, ARRIVAL, TICK = range(4)  # the order in which things happen at one moment
-PATIENCE = 2_000  # moments that may pass, with jobs there, in which nothing happens and none of them makes progress
-MOST_ASKED = 100_000  # moments in a row in which nothing happens but that the policy is asked
+NODE, EPOCH_END, ARRIVAL, TICK = range(4)  # the order of simultaneous events
+PATIENCE = 2_000  # maximum number of decision times without an event and without progress of any job
+MOST_ASKED = 100_000  # maximum number of consecutive decisions without another event
 
 
 class RentingWorld(World[RentingRecords]):
@@ -63,7 +63,7 @@ class RentingWorld(World[RentingRecords]):
         return view
 
     def apply(self, decision: Widths) -> None:
-        """Let widths and the number of nodes take effect; after the last job every node is given up."""
+        """Apply widths and the number of nodes; after the last job, release every node."""
         nodes, happened = self.nodes, self._happened
         if happened:
             self._happened = False
@@ -127,7 +127,7 @@ class RentingWorld(World[RentingRecords]):
             self._learned.run(job.kind.index, job.epoch, job.width, job.rate, now)
 
     def _go_on(self, job: RentingJobState) -> None:
-        """Work at the width that the job has, from `active_from` on."""
+        """Continue the work at the job's width, from `active_from` on."""
         job.rate = job.kind.speed(job.epoch, job.width)
         job.work.set_rate(job.rate, job.active_from)
         job.state.speed = job.rate * job.kind.data.epochs[job.epoch].size_hours * HOUR / job.sizes[job.epoch]
@@ -157,7 +157,7 @@ class RentingWorld(World[RentingRecords]):
         self._go_on(job)
 
     def _let(self, decision: Widths) -> None:
-        """Shrink, order nodes, grow the jobs that the GPUs suffice for in order, and give up nodes left over."""
+        """Shrink jobs, order nodes, grow jobs in order while GPUs suffice, and release surplus nodes."""
         growing = []
         for name, width in decision.widths.items():
             job = self._jobs.get(name)
@@ -196,7 +196,7 @@ class RentingWorld(World[RentingRecords]):
             self._partial = short
 
     def _refuse_standstill(self) -> None:
-        """Where jobs are moved for ever, or a policy is asked for ever, a run would not end."""
+        """Raise RuleBroken if the run would not end: jobs move forever, or the policy is asked forever."""
         now = self.calendar.now
         self._asked += 1
         self._idle = 0 if any(job.width and job.active_from < now for job in self._jobs.values()) else self._idle + 1
@@ -205,7 +205,7 @@ class RentingWorld(World[RentingRecords]):
             raise RuleBroken(f"{self.waiting()} is not done at {now}, and nothing has happened at {times} moments")
 
     def _next_tick(self) -> None:
-        """Schedule the next multiple of the period at which widths may change, where there are jobs."""
+        """Schedule the next multiple of the period at which widths may change, if there are jobs."""
         self._tick = False
         if not self._jobs and not self.nodes.states:
             return
@@ -219,7 +219,7 @@ class RentingWorld(World[RentingRecords]):
         self._tick = True
 
     def _estimate(self, now: float) -> None:
-        """Let what is believed be estimated anew from what has run."""
+        """Update the estimates of the classes from the observed runs."""
         assert self._learned is not None
         for job in self._jobs.values():
             if job.width and now > job.active_from:

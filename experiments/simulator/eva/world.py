@@ -461,7 +461,7 @@ class CloudWorld(World[CloudRecords]):
         self._changed_instances[instance.id] = instance
 
     def _refuse_standstill(self) -> None:
-        """Raise RuleBroken if the run would never end: no event is left, jobs move forever, or they block each other."""
+        """Raise RuleBroken if the run would not end: no event is left, jobs move forever, or they block each other."""
         if not self._jobs or any(job.work.rate > SLOWEST for job in self._jobs.values()):
             self._idle_rounds = 0
             return
