@@ -1,4 +1,4 @@
-"""How programs are called: what they are given of an instance, and what is taken from them."""
+"""Define how programs are called: their arguments from an instance, and the answer from their return value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from instances.files import parse_data
 
 @dataclass(frozen=True)
 class Calls:
-    """How a program is called: its `function(*arguments(content))`; `answer(arguments, returned)` is JSON."""
+    """The call of a program: its `function(*arguments(content))`; `answer(arguments, returned)` is JSON."""
 
     function: str
     arguments: Callable[[Any], tuple[Any, ...]]
@@ -20,7 +20,7 @@ class Calls:
 
 
 def of_problem() -> Calls:
-    """`solve(data)`, with the typed data of an instance, returns a solution in the form of the file formats page."""
+    """Return the call `solve(data)` with the typed data of an instance, which returns a solution in its file format."""
     return Calls("solve", _data, lambda _, returned: plain(returned, "solution"))
 
 

@@ -1,7 +1,7 @@
-"""A cell: a process that has loaded the data of a task, and of which every program gets a copy, confined.
+"""A cell (sandbox): a process that has loaded the data of a task. Every program runs in a confined copy of it.
 
-It knows neither solutions nor optima, and believes nothing that a program says: it counts what the copy uses, ends it,
-and passes on, unread, what it writes.
+The cell knows neither solutions nor optima, and does not trust the output of a program. It counts the resources of the
+copy, ends it, and passes its output on without reading it.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def serve(handle: int) -> None:
 def _judged(
     judge: Connection, order: dict[str, Any], calls: Calls, given: Sequence[Any]
 ) -> tuple[dict[str, Any], bytes]:
-    """How a program ended, what it used, and whatever it wrote."""
+    """Run a program in a copy; return how it ended, the resources that it used, and its output."""
     answers, to_us = os.pipe()
     first, tell = os.pipe()
     begun = time.monotonic()
@@ -95,9 +95,10 @@ def _judged(
 def _awaited(
     judge: Connection, outside: int, inside: int, answers: int, seconds: float, lines: int
 ) -> tuple[str, bytes]:
-    """Whatever the program writes until it ends, or is ended, and why; every line is given so many CPU seconds.
+    """Read the output of a program until it ends or is ended, and return it with the reason.
 
-    A line is the answer of a case, in their order, whatever it says: nobody gets time for a case by writing others.
+    Every line has a limit of CPU seconds. Any line counts as the answer to the next case, so that a program cannot gain
+    time for a case by writing further lines.
     """
     content, left, line, before, since = bytearray(), lines, 0, 0.0, time.monotonic()
     used, threads = 0.0, 1
@@ -182,10 +183,10 @@ def _run(order: dict[str, Any], calls: Calls, given: Sequence[Any], answers: int
 
 @cache
 def _folders() -> tuple[list[str], list[str]]:
-    """The folders of Python that a program sees, and those in them that it does not see.
+    """Return the folders of Python that a program sees, and the hidden folders in them.
 
-    Of this project a program sees the types of data. Every copy is hidden that lies on the path of modules or among the
-    packages of any Python whose folders can be seen.
+    From this project, a program sees only the data types. Every copy of the project is hidden that is on the module
+    path or among the packages of any visible Python.
     """
     prefixes = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}
     visible = [os.path.join(prefix, name) for prefix in sorted(prefixes) for name in OF_PREFIX]
@@ -203,7 +204,7 @@ def _folders() -> tuple[list[str], list[str]]:
 
 
 class _Hidden:
-    """Finds nothing of what is hidden, which may have been imported here."""
+    """Block the import of hidden modules, which may have been imported in this process."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         if name.partition(".")[0] in HIDDEN:

@@ -1,8 +1,8 @@
-"""Confinement: what a process gives up before it runs a program that nobody vouches for.
+"""Confine a process before it runs an untrusted program.
 
-Linux's namespaces take the network, other processes and every file but its own; no privilege is needed for them. What
-is confined sees the folders of the system and of Python, and can change nothing in them. It is one process: a filter of
-system calls refuses it others, whose memory and time nobody would count, and what outlives a process.
+Linux namespaces remove its access to the network, to other processes and to other files; they need no privilege. A
+confined process sees the folders of the system and of Python, but cannot change them. A filter of system calls forbids
+further processes, because their memory and time would not be counted, and objects that outlive a process.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class _Header(ctypes.Structure):
 
 
 def leave() -> None:
-    """Into namespaces of its own; what it begins from here on is the first process in one of them."""
+    """Move this process to new namespaces; its next child is the first process in the new process namespace."""
     user, group = os.getuid(), os.getgid()
     kinds = NEW_USER | NEW_FILES | NEW_NETWORK | NEW_PROCESSES | NEW_MESSAGES | NEW_NAME
     _done(_libc.unshare(kinds), "unshare")
@@ -134,7 +134,7 @@ def confine(visible: Iterable[str], hidden: Iterable[str], memory_mb: int, cpu_s
         with suppress(OSError):
             Path("/proc/sys/user", name).write_text("0")  # no namespaces within
     limit_process_ids(os.uname().release)
-    _set_read_only("/proc")  # what the system is set to, which is root's to change, whatever it has given up
+    _set_read_only("/proc")  # root may change system settings even without capabilities
     _set_read_only("/")
     _limit(resource.RLIMIT_AS, memory_mb << 20)
     _limit(resource.RLIMIT_FSIZE, OWN_MB << 20)
@@ -143,7 +143,7 @@ def confine(visible: Iterable[str], hidden: Iterable[str], memory_mb: int, cpu_s
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_CPU, cpu_s)
     for capability in range(MOST_CAPABILITIES):
-        _libc.prctl(DROP_FROM_BOUNDING_SET, capability, 0, 0, 0)  # those that the kernel does not know fail
+        _libc.prctl(DROP_FROM_BOUNDING_SET, capability, 0, 0, 0)  # fails for capabilities that the kernel does not know
     _done(_libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0), "prctl")
     nothing = (ctypes.c_uint32 * 6)()
     _done(_libc.capset(ctypes.byref(_Header(CAPABILITIES_V3, 0)), ctypes.byref(nothing)), "capset")
@@ -231,7 +231,7 @@ def _refuse_calls() -> None:
 
 
 def _limit(what: int, most: int) -> None:
-    """Set a limit, which nobody can raise above the one that this process has been given."""
+    """Set a resource limit, at most the hard limit of this process, as both soft and hard limit."""
     given = resource.getrlimit(what)[1]
     least = most if given == resource.RLIM_INFINITY else min(most, given)
     resource.setrlimit(what, (least, least))

@@ -1,4 +1,4 @@
-"""The judge: a program's score over a task, whose optima are proven and stay in this process."""
+"""The judge scores a program over a task. The proven optima of the task stay in this process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from instances.text import said_by, shown
 
 SECONDS, MEMORY_MB = 10.0, 2048
 LARGEST_PROGRAM = 1 << 20  # bytes
-END_S = 2.0  # the process of the programs gets so long to end by itself
+END_S = 2.0  # time that the process of the programs has to end by itself
 CELL = """import sys
 sys.path.insert(0, sys.argv[1])
 from experiments.judging.cell import serve
@@ -43,10 +43,10 @@ ENDED: Mapping[str, tuple[Status, str]] = {
 
 @dataclass(frozen=True)
 class JudgedCase:
-    """An instance of a task: `content`, all that a program is told, its proven `optimum`, and its judge.
+    """An instance of a task: the `content` that a program receives, the proven `optimum`, and the evaluation.
 
-    `value(answer)` is the objective of an answer in JSON's types and the constraints that it breaks. It raises
-    MalformedSolution for what is no answer.
+    `value(answer)` returns the objective of an answer in JSON's types and the constraints that it breaks. It raises
+    MalformedSolution for an invalid answer.
     """
 
     name: str
@@ -58,7 +58,7 @@ class JudgedCase:
 
 @dataclass(frozen=True)
 class JudgeTask:
-    """A named bundle of cases. `calls`: the `module:name` of how a program is called, see `calls.Calls`."""
+    """A named set of cases. `calls`: the `module:name` that defines the call of a program, see `calls.Calls`."""
 
     name: str
     title: str
@@ -68,7 +68,7 @@ class JudgeTask:
 
 @dataclass(frozen=True)
 class CaseScore:
-    """What a program has made of a case. `gap`: its distance from the optimum as a share of it, where it is no 0."""
+    """The result of a program on a case. `gap`: the gap relative to the optimum, `None` if the optimum is 0."""
 
     case: str
     status: Status
@@ -81,11 +81,13 @@ class CaseScore:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a program is worth: one object, stable.
+    """The evaluation of a program, as one object with stable fields.
 
-    `combined_score`: the mean over all cases of optimum over objective, or objective over optimum where more is better:
-    1 where every case is optimal, and 0 for a case that fails. `mean_gap`, `worst_gap`: over the cases that are solved,
-    `None` without any. `failed`: how many are not. `seconds`: CPU seconds of the program, as its parent counts them.
+    - `combined_score`: mean over all cases of optimum / objective, or of objective / optimum for maximisation. It is 1
+      if every case is optimal; a failed case counts as 0.
+    - `mean_gap`, `worst_gap`: over the solved cases, `None` if there are none.
+    - `failed`: number of cases that are not solved.
+    - `seconds`: CPU seconds of the program, as its parent counts them.
     """
 
     task: str
@@ -98,18 +100,18 @@ class Judgement:
     artifacts: Mapping[str, str]
 
     def as_json(self) -> dict[str, Any]:
-        """The object."""
+        """Return the evaluation as a JSON object."""
         return asdict(self)
 
 
 class ProgramJudge:
-    """Judges programs over one task, each in a confined copy of a process that has nothing but the data.
+    """Judge programs over one task, each in a confined copy of a process that has only the data.
 
-    - `seconds`: CPU seconds for each case. Of wall seconds it gets three times as many and one.
-    - `memory_mb`: of every process of the program.
+    - `seconds`: CPU seconds for each case. The limit in wall-clock seconds is three times as high plus one.
+    - `memory_mb`: memory limit of every process of the program, in MB.
 
-    A program is a Python file of its own: its text may use what is installed here, but this project's exact methods.
-    Threads that call one judge have their turns, and a process that was forked from this one gets a judge of its own.
+    A program is a single Python file. It may use all installed packages except this project's exact methods. Calls from
+    several threads run one after the other, and a forked process gets a separate judge process.
     """
 
     def __init__(self, task: JudgeTask, *, seconds: float = SECONDS, memory_mb: int = MEMORY_MB) -> None:
@@ -123,17 +125,17 @@ class ProgramJudge:
         self._turn, self._owner = threading.RLock(), os.getpid()
 
     def __call__(self, program: str | Path, function: str | None = None) -> Judgement:
-        """The judgement on the program in a file.
+        """Judge the program in a file.
 
-        Raises InputError where it cannot be read or this machine cannot confine it, and CheckFailed where a program
-        beats an optimum that is proven.
+        Raises InputError if the file cannot be read or this machine cannot confine the program. Raises CheckFailed if
+        the program beats a proven optimum.
         """
         return self.of_text(_text(Path(program)), function)
 
     def of_text(self, program: str, function: str | None = None) -> Judgement:
-        """The judgement on the text of a program. Raises as a call does."""
+        """Judge the text of a program. Raises the same exceptions as a call."""
         left = list(range(len(self.task.cases)))
-        random.Random(program).shuffle(left)  # the same for the same program; no program knows its place
+        random.Random(program).shuffle(left)  # the same order for the same program, which cannot know it in advance
         scores: dict[int, CaseScore] = {}
         seconds, said = 0.0, ""
         while left:
@@ -153,13 +155,13 @@ class ProgramJudge:
             if left and head["ended"] in ENDED:
                 late = left.pop(0)
                 scores[late] = self._failed(late, *ENDED[head["ended"]])
-            elif left and len(left) == before:  # it has ended by itself, and would again
+            elif left and len(left) == before:  # the program ended by itself, and would do so again
                 late = left.pop(0)
                 scores[late] = self._failed(late, "no answer", f"the program ended with exit code {head['code']}")
         return self._judgement([scores[i] for i in range(len(self.task.cases))], seconds, said)
 
     def evaluate(self, program_path: str) -> dict[str, Any]:
-        """An evaluator of OpenEvolve's and its like: metrics, numbers alone, of the program at a path."""
+        """Return numeric metrics of the program at a path, as evaluators of OpenEvolve and similar tools do."""
         found = self(program_path)
         gaps = {"mean_gap": found.mean_gap, "worst_gap": found.worst_gap}
         numbers = {"combined_score": found.combined_score, "failed": float(found.failed), "seconds": found.seconds}
@@ -171,7 +173,7 @@ class ProgramJudge:
             return
         orders, cell, self._orders, self._cell = self._orders, self._cell, None, None
         if orders is not None:
-            # the process ends its program once nobody asks; a fork or a thread may still hold the connection
+            # shutdown makes the process end its program, even if a fork or a thread still holds the connection
             with suppress(OSError), socket.socket(fileno=os.dup(orders.fileno())) as both:
                 both.shutdown(socket.SHUT_RDWR)
             orders.close()
@@ -191,7 +193,7 @@ class ProgramJudge:
         self.close()
 
     def _run(self, program: str, function: str | None, order: Sequence[int]) -> tuple[dict[str, Any], Iterator[Any]]:
-        """How a run over some cases ended, and the lines that it wrote, one for each case in turn."""
+        """Run a program over some cases; return how it ended, and the lines that it wrote, one per case in order."""
         asked = {
             "program": program,
             "function": function,
@@ -199,7 +201,7 @@ class ProgramJudge:
             "seconds": self.seconds,
             "memory_mb": self.memory_mb,
         }
-        if self._owner != os.getpid():  # what was opened before the fork answers the other process
+        if self._owner != os.getpid():  # a connection from before the fork belongs to the other process
             self._turn, self._owner, self._cell, self._orders = threading.RLock(), os.getpid(), None, None
         with self._turn:
             cell = self._opened()
@@ -210,10 +212,10 @@ class ProgramJudge:
             except (EOFError, OSError) as error:
                 self.close()
                 raise InputError("task: the process of the programs was killed from outside") from error
-            except BaseException:  # an interrupt: what is under way would answer the next call
+            except BaseException:  # on an interrupt, the current run would answer the next call
                 self.close()
                 raise
-        return head, map(_line, content.split(b"\n", len(order))[:-1])  # further lines say nothing
+        return head, map(_line, content.split(b"\n", len(order))[:-1])  # further lines are ignored
 
     def _opened(self) -> Connection:
         if self._orders is not None:
@@ -280,7 +282,7 @@ class ProgramJudge:
 
 
 def _said(text: str) -> str:
-    """What a program says, short and in one line that steers no terminal."""
+    """Shorten the output of a program to one line without terminal control characters."""
     return shown(text[:1000])
 
 
@@ -304,7 +306,7 @@ def _text(path: Path) -> str:
 
 
 def _line(text: bytes) -> dict[str, Any]:
-    """A line that is a JSON object, without NaN and infinities; without a word for anything else."""
+    """Parse a line as a JSON object without NaN and infinities; return an empty object for anything else."""
     with suppress(ValueError, RecursionError):
         found = json.loads(text, parse_constant=_refused)
         if isinstance(found, dict):

@@ -1,4 +1,4 @@
-"""What a call of the judge takes of its own, of a program that answers nothing: CPU seconds, and seconds to wait."""
+"""Measure the overhead of a call of the judge with an empty program: CPU seconds, and seconds of waiting."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 from experiments.judging.judge import JudgeTask, ProgramJudge
 
 NOTHING = "def solve(*_):\n    return {}\n\n\nget_best_schedule = solve\n"
-"""A program that does nothing, by the names that tasks call."""
+"""An empty program that defines the function names that tasks call."""
 
 
 def overhead(task: JudgeTask, repeats: int) -> dict[str, Any]:
-    """CPU seconds of the first call of a judge, which begins its process, and of each further one; all processes'.
+    """Return the CPU seconds of all processes for the first call of a judge, and for each further call.
 
-    `wall_s`: seconds until a further call returns, the least and the median. Beside other work on the machine the
-    least is that of a call which was not kept waiting.
+    The first call starts the judge's process. `wall_s`: wall-clock seconds of a further call, minimum and median. If
+    the machine also does other work, the minimum is that of a call without waiting.
     """
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "nothing.py"
@@ -32,8 +32,8 @@ def overhead(task: JudgeTask, repeats: int) -> dict[str, Any]:
                     started = time.perf_counter()
                     judge(program)
                     waited.append(time.perf_counter() - started)
-            spent.append(_used() - begun)  # the process has been waited for, and all that it began
-    further = waited[2:]  # without the first of either judge
+            spent.append(_used() - begun)  # the process and its children have ended and been waited for
+    further = waited[2:]  # excludes the first call of each judge
     return {
         "task": task.name,
         "cases": len(task.cases),

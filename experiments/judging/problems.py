@@ -18,9 +18,9 @@ CALLS = "experiments.judging.calls:of_problem"
 
 
 def task_of(name: str, title: str, exact: Entry, instances: Sequence[Instance]) -> JudgeTask:
-    """A task of some instances, whose optima are those of the records or found by `exact`.
+    """Build a task of some instances, with optima from the records or computed by `exact`.
 
-    Raises InputError for an instance of which none is proven.
+    Raises InputError for an instance without a proven optimum.
     """
     (known,) = with_records([InstanceSet(name, instances)])
     cases = []
@@ -49,4 +49,4 @@ def _value(data: Any, answer: Any) -> tuple[float | None, Sequence[str]]:
 
 
 Drawn = Callable[[int], JudgeTask]
-"""A task whose instances begin with a seed; with 0 they are those of the library."""
+"""A function from the first seed of the instances to a task; with seed 0, they are the instances of the library."""
