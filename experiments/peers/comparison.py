@@ -1,4 +1,4 @@
-"""Exact methods beside their peers: who proves, how far value and bound are, in how many CPU seconds, and who wins."""
+"""Compare exact methods with their peers (reference models): proofs, gaps, CPU seconds, and wins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from instances import InputError, Instance, Options, Result, agree
 from instances.gaps import ahead
 
 LIMIT_S = 10.0
-ALIKE_S, ALIKE = 0.02, 1.25  # times that differ by no more, as a sum or as a factor, are a tie
+ALIKE_S, ALIKE = 0.02, 1.25  # times within this difference or this factor are a tie
 HEAD = (
     "work",
     "instances",
@@ -50,9 +50,9 @@ EACH = (
 
 @dataclass(frozen=True)
 class Peer:
-    """A model and its solver: what the table calls it, its method, and how many workers it has.
+    """A model and its solver: its name in the table, its method as `module:function`, and its number of workers.
 
-    `extra`: it needs a package that the project does without, and is left out of quick runs.
+    `extra`: whether it needs an optional package; quick runs omit it.
     """
 
     name: str
@@ -72,11 +72,11 @@ class PeerRow:
 
     @property
     def cut(self) -> PeerRow:
-        """The first instance and the peers that need no further package."""
+        """Return the row with the first instance only, and only the peers that need no optional package."""
         return replace(self, instances=self.instances[:1], peers=[peer for peer in self.peers if not peer.extra])
 
     def runs(self, options: Options) -> list[Run]:
-        """Those of the exact method, and then those of each peer. None starts from another's solution."""
+        """Return the runs of the exact method, then those of each peer. No run starts from another's solution."""
         entries = [(Entry("exact", self.exact), options)]
         entries += [(Entry(peer.name, peer.target), replace(options, threads=peer.workers)) for peer in self.peers]
         return [Run(instance, entry, said, self.work) for entry, said in entries for instance in self.instances]
@@ -84,7 +84,7 @@ class PeerRow:
 
 @dataclass(frozen=True)
 class Duel:
-    """A peer beside the exact method, on the same instances."""
+    """The results of a peer and of the exact method on the same instances."""
 
     work: str
     peer: str
@@ -93,17 +93,17 @@ class Duel:
 
     @property
     def name(self) -> str:
-        """What its values are called in a record."""
+        """Return the prefix of its values in a record."""
         return f"{self.work}: {self.peer}"
 
     @property
     def wins(self) -> list[str]:
-        """Who wins each instance."""
+        """Return the winner of each instance."""
         return [_winner(peer, own) for peer, own in zip(self.theirs, self.ours, strict=True)]
 
     @property
     def excess(self) -> list[float]:
-        """By which share each value of the peer is worse than ours, where both have one."""
+        """Return the relative excess of each value of the peer over ours, if both have one."""
         pairs = ((r.objective, own.objective, r.sense) for r, own in zip(self.theirs, self.ours, strict=True))
         return [
             (1 if sense == "minimize" else -1) * (value - own) / abs(own)
@@ -112,7 +112,7 @@ class Duel:
         ]
 
     def cells(self) -> list[str]:
-        """Its row of the table."""
+        """Return the row of the table."""
         theirs, ours = _seconds(self.theirs), _seconds(self.ours)
         times = Counter(self.wins)
         names = {"peer": self.peer, "exact": "exact", "tie": "tie"}
@@ -132,7 +132,7 @@ class Duel:
         ]
 
     def each(self) -> Iterator[list[str]]:
-        """A row for each instance."""
+        """Yield a row for each instance."""
         for peer, own, wins in zip(self.theirs, self.ours, self.wins, strict=True):
             found = (peer.objective, own.objective, peer.bound, own.bound)
             told = ["-" if number is None else f"{number:.10g}" for number in found]
@@ -140,7 +140,7 @@ class Duel:
             yield [own.instance, self.peer, *told, *seconds, wins]
 
     def values(self) -> Iterator[tuple[str, Sample | float | str]]:
-        """Its figures by the names that pages take them by."""
+        """Yield the figures by their names in a record."""
         for who, results in (("peer", self.theirs), ("exact", self.ours)):
             yield f"{self.name}: CPU s, {who}", Sample.of(_seconds(results))
             yield f"{self.name}: proven, {who}", _proven(results)
@@ -151,7 +151,10 @@ class Duel:
 
 
 def _winner(peer: Result, own: Result) -> str:
-    """Whoever proves the optimum alone, or sooner; or else has no worse value and no worse bound, and one better."""
+    """Return the winner: the only one with a proof, or the faster one if both have a proof.
+
+    Without a proof, the winner is no worse in value and in bound, and better in one of them.
+    """
     proofs = peer.status == "optimal", own.status == "optimal"
     if all(proofs):
         theirs, ours = peer.cpu_s or 0.0, own.cpu_s or 0.0
@@ -166,7 +169,7 @@ def _winner(peer: Result, own: Result) -> str:
 
 
 def _ahead(theirs: float | None, ours: float | None, sense: Any) -> str:
-    """Whose number is better; one is better than none."""
+    """Return the side with the better number; any number is better than `None`."""
     if theirs is None or ours is None:
         return "tie" if theirs is ours else "exact" if theirs is None else "peer"
     if agree(theirs, ours):
@@ -183,13 +186,13 @@ def _proven(results: Sequence[Result]) -> str:
 
 
 def _largest(results: Sequence[Result]) -> str:
-    """The largest gap between value and bound, where each run has both."""
+    """Return the largest gap between value and bound, or the number of runs without a gap."""
     gaps = [result.gap for result in results if result.gap is not None]
     return percent(max(gaps), 2) if len(gaps) == len(results) else f"none for {len(results) - len(gaps)}"
 
 
 def comparison(rows: Sequence[PeerRow], options: Options, few: Sequence[int] = ()) -> Study:
-    """The study of these rows, each run within the time limit of `options`; or of one instance of the rows in `few`."""
+    """Build the study of these rows with the time limit of `options`, or of one instance of each row in `few`."""
     rows = [rows[i].cut for i in few] or rows
     made = [(row, row.runs(options)) for row in rows]
     runs = [run for _, mine in made for run in mine]
@@ -214,7 +217,7 @@ def comparison(rows: Sequence[PeerRow], options: Options, few: Sequence[int] = (
 
 
 def refuse_false(runs: Sequence[Run], outcomes: Sequence[Result]) -> None:
-    """Raise InputError where a checked solution of either side is better than a bound of either, or of the library."""
+    """Raise InputError if a checked solution is better than a bound of either side or of the library."""
     finished = list(zip(runs, outcomes, strict=True))
     said = [f"{one.run.instance.name}: {one.result.reason}" for one in score(finished) if one.failed]
     said += compared(finished).refuted

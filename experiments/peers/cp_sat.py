@@ -1,7 +1,7 @@
-"""CP-SAT of OR-tools: a model in, a solution and a bound out, within CPU seconds.
+"""Solve models with CP-SAT of OR-tools within a limit of CPU seconds.
 
-OR-tools and highspy each bring a HiGHS of their own and do not load beside each other, so CP-SAT has a process of its
-own, in which the clock starts once OR-tools is imported.
+OR-tools and highspy each contain a HiGHS and cannot be loaded in the same process. So CP-SAT runs in a separate
+process, in which the clock starts once OR-tools is imported.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from instances.result import Termination
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntVar
 
-LOOK_S = 0.02  # wall seconds after which it is looked at the clock again
+LOOK_S = 0.02  # wall-clock seconds between two checks of the CPU limit
 HONOURED = OPTION_NAMES - {"effort"}
 Values = Mapping[Any, int]
 
 
 @dataclass(frozen=True)
 class CpProgram:
-    """A model that minimises, and its variables by what they are called in the mathematics."""
+    """A minimisation model, and its variables by their mathematical names."""
 
     model: CpModel
     variables: Mapping[Any, IntVar]
@@ -42,14 +42,14 @@ Read = Callable[[Any, Values], Solution]
 def solve_cp_sat(build: Build, read: Read, data: ProblemData, options: Options, report: Report) -> Answer:
     """Build a model with `build(data)`, solve it, and turn the values of its variables into a solution.
 
-    `options.threads`: CP-SAT's workers, whose CPU seconds count together. Raises InputError where OR-tools is not
-    installed, RuntimeError where its process dies.
+    `options.threads`: number of CP-SAT's workers; the limit is on the sum of their CPU seconds. Raises InputError if
+    OR-tools is not installed, RuntimeError if its process dies.
     """
     if importlib.util.find_spec("ortools") is None:
         raise InputError("CP-SAT: needs OR-tools: pip install 'gapwise[peers]'")
     here, there = start_method().Pipe(duplex=False)
     process = started(start_method().Process(target=_search, args=(build, read, data, options, there)))
-    there.close()  # so that the end of the process is the end of what it sends
+    there.close()  # so that the connection closes when the process ends
     try:
         while True:
             said = here.recv()
@@ -68,7 +68,7 @@ def solve_cp_sat(build: Build, read: Read, data: ProblemData, options: Options, 
 
 
 def _search(build: Build, read: Read, data: ProblemData, options: Options, there: Connection) -> None:
-    """What the process does: send incumbents and bounds, and last the answer, or the exception that there was."""
+    """Solve in the separate process: send incumbents and bounds, and finally the answer or the exception."""
     try:
         from ortools.sat.python import cp_model
 
@@ -117,7 +117,10 @@ def _search(build: Build, read: Read, data: ProblemData, options: Options, there
 
 
 def _stop_at_limit(solver: Any, clock: Stopwatch, ended: threading.Event) -> None:
-    """Stop a solver at its limit of CPU seconds: its own counts wall seconds. Before it has begun it does not hear."""
+    """Stop a solver at its limit of CPU seconds, because its own limit is in wall-clock seconds.
+
+    The request is repeated, because the solver ignores it before the search begins.
+    """
     while not ended.wait(LOOK_S):
         if clock.expired:
             solver.stop_search()

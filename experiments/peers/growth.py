@@ -1,4 +1,4 @@
-"""Growth: CPU seconds of an exact method and of its peer by the size of the instance, until no run gets there."""
+"""Scalability: CPU seconds of an exact method and of its peer by the size of the instance, until no run succeeds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from experiments.peers.comparison import Peer, refuse_false
 from instances import Instance, Options, Result
 
 GOALS = {"1%": 0.01, "proof": Options().gap}
-"""Gaps between a method's own value and its own bound, the wider first. Each has runs of its own, which stop there."""
+"""Target gaps between a method's own value and bound, the wider first. Each has separate runs, which stop there."""
 EXACT = "exact"
 ALL_UP_TO, NONE_AT = "all get there up to", "none gets there at"
 HEAD = ("work", "method", "to", ALL_UP_TO, "median CPU s there", NONE_AT)
@@ -29,10 +29,11 @@ EACH = ("work", "size", "method", "to", "get there", "median CPU s", "least", "g
 
 @dataclass(frozen=True)
 class Ladder:
-    """A problem by size: `make(size, seed)` is an instance, of so many of `what`.
+    """A problem by size, with an exact method, given as `module:function`, and a peer.
 
-    The exact method, by its `module:function`, and a peer of it; `unfit(data)`: why the peer has no model of it, `None`
-    where it has one. `small`: the size of quick runs, the first one if it is `None`.
+    - `make(size, seed)`: builds an instance with `size` elements, which `what` names.
+    - `unfit(data)`: why the peer has no model of an instance, `None` if it has one.
+    - `small`: size of quick runs; the first size if `None`.
     """
 
     work: str
@@ -46,7 +47,7 @@ class Ladder:
     small: float | None = None
 
     def said(self, size: float) -> str:
-        """A size in words."""
+        """Describe a size in words."""
         return f"{size:,.10g} {self.what}"
 
 
@@ -57,10 +58,10 @@ def _made(make: Callable[[Any, int], Instance[Any]], size: float, seed: int) -> 
 
 @dataclass(frozen=True)
 class Step:
-    """The runs of one size to one gap, a seed each, and those of the same seeds to narrower ones.
+    """The runs of one size to one target gap, one per seed, and the runs of the same seeds to narrower gaps.
 
-    A seed gets there by whichever run does so soonest: who proves has been within every gap. One that does not get
-    there, or of which there is no model, counts with its limit.
+    The fastest successful run of a seed counts, because a run to a narrower gap also reaches the wider one. A seed
+    without success or without a model counts with its time limit.
     """
 
     size: float
@@ -72,7 +73,7 @@ class Step:
 
     @cached_property
     def soonest(self) -> dict[str, float]:
-        """CPU seconds of each instance that gets there."""
+        """Return the CPU seconds of each instance that reaches the gap."""
         found: dict[str, float] = {}
         for result in (*self.results, *self.narrower):
             seconds = result.cpu_s or 0.0
@@ -82,22 +83,22 @@ class Step:
 
     @property
     def there(self) -> int:
-        """How many get there."""
+        """Return the number of instances that reach the gap."""
         return len(self.soonest)
 
     @property
     def said(self) -> str:
-        """How many of the seeds get there."""
+        """Describe how many of the seeds reach the gap."""
         return f"{self.there} of {self.seeds}"
 
     @property
     def seconds(self) -> list[float]:
-        """CPU seconds of each seed."""
+        """Return the CPU seconds of each seed."""
         return [*self.soonest.values()] + [self.limit_s] * (self.seeds - self.there)
 
     @property
     def gap(self) -> str:
-        """The largest gap that a run to this one has left."""
+        """Return the largest remaining gap of the runs to this gap."""
         gaps = [result.gap for result in self.results if result.gap is not None]
         if len(gaps) < len(self.results):
             return f"none for {len(self.results) - len(gaps)}"
@@ -106,9 +107,9 @@ class Step:
 
 @dataclass
 class Climb:
-    """One method up a ladder. A gap is tried up to the first size at which no seed gets there, or to a wider one.
+    """One method on increasing sizes. A gap is tried while at least one seed reaches it and every wider gap.
 
-    `steps`: those that are done, of the runs in `done`.
+    `steps`: the finished steps, of the runs in `done`.
     """
 
     ladder: Ladder
@@ -118,7 +119,7 @@ class Climb:
     done: list[tuple[Run, Result]] = field(default_factory=list)
 
     def stages(self) -> Stages:
-        """The runs of each size and gap."""
+        """Yield the runs of each size and gap."""
         goals = list(GOALS)
         for size in self.ladder.sizes:
             found: dict[str, Sequence[Result]] = {}
@@ -137,7 +138,7 @@ class Climb:
         return Step(size, goal, self.ladder.seeds, limit, found[goal], narrower)
 
     def _runs(self, size: float, goal: str) -> list[Run]:
-        """Those of the seeds of which the method has a model."""
+        """Return the runs of the seeds for which the method has a model."""
         unfit = always if self.method.name == EXACT else self.ladder.unfit
         entry = Entry(self.method.name, self.method.target, unfit)
         options = replace(self.options, gap=GOALS[goal], threads=self.method.workers)
@@ -145,18 +146,18 @@ class Climb:
         return [Run(one, entry, options, self.ladder.work) for one in made if entry.unfit(one.data) is None]
 
     def name(self, goal: str) -> str:
-        """What its values are called in a record."""
+        """Return the prefix of its values in a record."""
         return f"{self.ladder.work}: {EXACT if self.method.name == EXACT else 'peer'}, to {goal}"
 
     def ends(self) -> Iterator[list[str]]:
-        """Its rows of the table of ends, a gap each."""
+        """Yield its rows of the table of ends, one per gap."""
         for goal in GOALS:
             up_to, none_at = self._ends(goal)
             seconds = "-" if up_to is None else f"{median(up_to.seconds):.3f}"
             yield [self.ladder.work, self.method.name, goal, self._size(up_to), seconds, self._size(none_at)]
 
     def _ends(self, goal: str) -> tuple[Step | None, Step | None]:
-        """The last of the sizes from the first on at which all seeds get there, and that at which none does."""
+        """Return the last of the leading sizes at which all seeds reach a gap, and the size at which no seed does."""
         mine, up_to = [step for step in self.steps if step.goal == goal], None
         for step in mine:
             if step.there < step.seeds:
@@ -168,7 +169,7 @@ class Climb:
         return "-" if step is None else self.ladder.said(step.size)
 
     def each(self) -> Iterator[list[str]]:
-        """A row for each size and gap."""
+        """Yield a row for each size and gap."""
         for step in self.steps:
             counts = ", ".join(f"{fmean(many):.4g} {what}" for what, many in counted(step.results).items() if many)
             seconds = [f"{of(step.seconds):.3f}" for of in (median, min, max)]
@@ -176,7 +177,7 @@ class Climb:
             yield [*named, step.said, *seconds, step.gap, counts or "-"]
 
     def values(self) -> Iterator[tuple[str, Sample | float | str]]:
-        """Its figures by the names that pages take them by."""
+        """Yield the figures by their names in a record."""
         for goal in GOALS:
             up_to, none_at = self._ends(goal)
             yield f"{self.name(goal)}: {ALL_UP_TO}", self._size(up_to)
@@ -191,7 +192,7 @@ class Climb:
 
 
 def climbed(ladders: Sequence[Ladder], options: Options, quick: bool = False) -> StagedStudy:
-    """The study of these ladders, each run within the time limit of `options`; `quick`: a seed of the smallest size."""
+    """Build the study of these ladders with the time limit of `options`; `quick`: one seed of the smallest size."""
     if quick:
         ladders = [replace(ladder, sizes=[ladder.small or ladder.sizes[0]], seeds=1) for ladder in ladders]
 
