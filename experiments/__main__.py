@@ -14,13 +14,13 @@ from experiments.first_word import announce_early
 def main() -> None:
     """Run `gapwise`."""
     before = signal.getsignal(signal.SIGINT)
-    if before is signal.default_int_handler:  # and not ignored, as in the background of a shell
+    if before is signal.default_int_handler:  # not if it is ignored, as in the background of a shell
         signal.signal(signal.SIGINT, _leave)
     if sys.argv[1:2] in (["gap_study"], ["gap-study"]):
         announce_early(sys.argv[2:])
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each thread spins for a tenth of a second when numpy is loaded
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # pydantic would look through all installed packages
-    gc.disable()  # what is loaded stays: looking through it time and again takes a fifth of the start
+    gc.disable()  # loaded modules stay, and collections take a fifth of the start-up time
     from experiments.cli import app_of, words_of  # which loads the command
     from experiments.entry import keep_spare, run_app
 
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def _leave(*_: Any) -> None:
-    """Nothing has been begun, and what is half loaded may do anything when it is torn down."""
+    """Exit at once on an interrupt, because no work has begun and the teardown of half-loaded modules is unsafe."""
     os.write(2, b"gapwise: interrupted\n")
     os._exit(130)
 

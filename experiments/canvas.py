@@ -1,4 +1,4 @@
-"""What every picture of matplotlib shares: lines by the palette, legends beside the data, zero as zero, and files."""
+"""Shared parts of all matplotlib figures: lines by the palette, legends outside the data, axes with zero, and files."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (5, 2, 1, 2)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES = ("", "////", "....", "xxxx")
 KINDS = (".svg", ".pdf")
-"""Every picture that a command writes is written as each of these."""
+"""A command writes every figure in each of these formats."""
 METADATA: dict[str, dict[str, None]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 SAME: Any = {"svg.hashsalt": "gapwise", "pdf.fonttype": 42}
-"""Settings without which no two files of a picture are the same, and fonts that a publisher takes."""
-LETTER, LINE = 0.0072, 0.021  # inches that a letter and a line take for each point of the font's size, about
-DECADES = 5  # of a logarithmic axis, above its zero
+"""Settings for reproducible files, and for fonts that publishers accept."""
+LETTER, LINE = 0.0072, 0.021  # approximate width of a letter and height of a line, in inches per point of font size
+DECADES = 5  # maximum decades of a logarithmic axis above its zero
 
 
 def canvas(width: float, height: float, rows: int = 1, columns: int = 1, **more: Any) -> tuple[Figure, list[Axes]]:
-    """A figure, and its axes row by row."""
+    """Create a figure, and return it with its axes row by row."""
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, list(figure.subplots(rows, columns, squeeze=False, **more).flat)
 
 
 def lined(look: Look, *, marked: bool = False, width: float = 1.2) -> dict[str, Any]:
-    """How a line looks; `marked`: with a marker at each of its points."""
+    """Return the style of a line; `marked`: whether each of its points has a marker."""
     style: dict[str, Any] = {"color": look.colour, "linestyle": DASHES[look.line], "linewidth": width}
     return style | ({"marker": MARKERS[look.marker], "markersize": 4.5} if marked else {})
 
 
 def filled(look: Look) -> dict[str, Any]:
-    """How a surface looks."""
+    """Return the style of a filled area."""
     return {"facecolor": look.colour, "hatch": HATCHES[look.line], "edgecolor": "white", "linewidth": 0}
 
 
 def legend(figure: Figure, size: float = 8, title: str | None = None, handles: Sequence[Any] | None = None) -> None:
-    """The names of what is drawn, once each, below all axes: never over data, and whole."""
+    """Add a legend of all plotted names, each once, in full and below all axes, so that it never covers data."""
     found: dict[str, Any] = {}
     if handles is not None:
         found = {handle.get_label(): handle for handle in handles}
@@ -70,7 +70,7 @@ def legend(figure: Figure, size: float = 8, title: str | None = None, handles: S
 
 
 def from_zero(axes: Axes, side: Literal["x", "y"], values: Iterable[float]) -> None:
-    """A logarithmic axis that has a zero: linear up to the power of ten below the least value above it."""
+    """Make an axis logarithmic with a zero: it is linear up to the power of ten below the smallest positive value."""
     above = [value for value in values if value > 0]
     if not above:
         return
@@ -84,7 +84,7 @@ def from_zero(axes: Axes, side: Literal["x", "y"], values: Iterable[float]) -> N
 
 
 def logarithmic(axes: Axes, side: Literal["x", "y"]) -> None:
-    """A logarithmic axis of what is drawn, in plain numbers; those within a decade too where it spans no other."""
+    """Make an axis logarithmic with plain numbers, also between powers of ten if it spans less than a decade."""
     axes.set(**{f"{side}scale": "log"})
     axis = axes.xaxis if side == "x" else axes.yaxis
     low, high = axes.get_xlim() if side == "x" else axes.get_ylim()
@@ -93,17 +93,17 @@ def logarithmic(axes: Axes, side: Literal["x", "y"]) -> None:
 
 
 def plain(name: str) -> str:
-    """A user's name as it is: without this matplotlib takes what is between two dollars for mathematics."""
+    """Escape the dollars of a user's name, because matplotlib would read text between two dollars as mathematics."""
     return shown(name).replace("$", r"\$")
 
 
 def clocked(hours: float) -> tuple[float, str]:
-    """In what a time axis of so many hours is told: how many an hour has, and their name."""
+    """Return the time unit for an axis of `hours`: the number of units per hour, and their name."""
     return (3600.0, "seconds") if hours < 0.05 else (60.0, "minutes") if hours < 2 else (1.0, "hours")
 
 
 def titled(figure: Figure, said: str, size: float = 10) -> Figure:
-    """The figure with what it is of before its title, in as many lines as it takes."""
+    """Put a subject before the title of a figure, wrapped to its width."""
     at = figure.axes[0].get_title() if figure.axes else ""
     before = figure.get_suptitle() or at
     if at and not figure.get_suptitle():
@@ -117,7 +117,7 @@ def titled(figure: Figure, said: str, size: float = 10) -> Figure:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a picture; an SVG and a PDF are the same at every run. Raises InputError, and OutputError."""
+    """Write a figure; SVG and PDF files are the same in every run. Raises InputError, and OutputError."""
     drawn = io.BytesIO()
     kinds = figure.canvas.get_supported_filetypes()
     if path.suffix[1:] not in kinds:
@@ -128,6 +128,6 @@ def save_figure(figure: Figure, path: Path) -> None:
 
 
 def save_all(figure: Figure, path: Path) -> None:
-    """Write a picture as each of the kinds, whatever the path ends in. Raises OutputError."""
+    """Write a figure in each of the formats, for any suffix of the path. Raises OutputError."""
     for kind in KINDS:
         save_figure(figure, path.with_suffix(kind))

@@ -1,4 +1,4 @@
-"""One command, run: what goes wrong becomes a line on standard error and an exit status, never a traceback."""
+"""Run one command: an error becomes a line on standard error and an exit status, never a traceback."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run(command: Callable[..., None]) -> None:
 
 
 def keep_spare() -> None:
-    """Copy this process for its first host if its command runs methods in processes of their own."""
+    """Copy this process for its first host if its command runs methods in separate processes."""
     if harness := sys.modules.get("experiments.harness.host"):
         harness.keep_spare()
 
@@ -44,14 +44,14 @@ def group(
     command: Callable[[Callable[..., Any]], Callable[..., None]],
     said: list[str],
 ) -> typer.Typer:
-    """Commands of one command, whose docstring is that of `like`: what `command` makes of each of `targets`, by name.
+    """Build a command group with the docstring of `like`: `command` converts each of the `targets` to a subcommand.
 
-    `said`: the arguments after its own name; where one of the commands is called, that alone is loaded.
+    `said`: the arguments after the name of the group. If they call one of the subcommands, only this one is loaded.
     """
     from experiments.harness.user_functions import resolve
 
     app = typer.Typer(help=like.__doc__, no_args_is_help=True, add_completion=False)
-    app.callback()(lambda: None)  # so that a single command, too, is called by its name
+    app.callback()(lambda: None)  # so that also a single command is called by its name
     for name in said[:1] if said and said[0] in targets else targets:
         app.command(name)(command(resolve(targets[name])))
     return app
@@ -61,7 +61,7 @@ def run_app(app: typer.Typer, arguments: list[str], name: str = "gapwise") -> No
     """Run the commands of `app` with `arguments`, and end the process.
 
     Exit status: 0 done, 1 a method failed or output could not be written, 2 bad input, 3 ended without a solution,
-    130 interrupted, 141 nobody reads the standard output.
+    130 interrupted, 141 standard output was closed by its reader.
     """
     _ready_streams()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # so that processes are ended on the way out
@@ -88,8 +88,8 @@ def _is_interrupt(error: Exception) -> bool:
 
 
 def _fail(error: Exception) -> NoReturn:
-    """End as an error asks for. Raises one that no command raises."""
-    from experiments.harness.runner import Lost  # what a command has loaded that fails, and help has no use for
+    """End the process with the status of an error. Raises the error if it is of no expected kind."""
+    from experiments.harness.runner import Lost  # imported only here, because help does not need it
     from instances import InputError, OutputError
 
     if isinstance(error, USAGE_ERROR):
@@ -111,7 +111,7 @@ WHAT_ONE_IS = (
     ": this is no instance file, an object with gapwise, problem, name and data (`gapwise schema eva-packing`); of "
     "tables of tasks, or pods, and prices `EvaPacking.from_frames` makes one (docs/library.md)"
 )
-"""What is added where a file of something else is given, as a dump of pods."""
+"""Addition to the message if a file is not an instance, such as a dump of pods."""
 NOT_ONE = re.compile(r"(?:Value error, )?'(?P<value>.*)' is not one of (?P<names>.*?)\.?", re.DOTALL)
 NO_NUMBER = re.compile(r"Input should be a valid (?P<kind>number|integer)\b.*", re.DOTALL)
 
@@ -119,7 +119,7 @@ LIMIT = re.compile(r"Input should be (?P<side>greater|less) than or equal to (?P
 
 
 def usage(error: Any) -> str:
-    """What is wrong with a command line: what must be, what was found, and what may have been meant."""
+    """Describe the error of a command line: the expected value, the value found, and a suggestion."""
     from instances.text import meant
 
     said: str = error.format_message()
@@ -133,7 +133,7 @@ def usage(error: Any) -> str:
         names = found["names"].replace("'", "").split(", ")
         return f"{place}: must be one of {', '.join(names)}, got {found['value']!r}{meant(names, found['value'])}"
     if found := NO_NUMBER.fullmatch(message):
-        value = error.__cause__.errors()[0]["input"]  # of pydantic, whose words these are
+        value = error.__cause__.errors()[0]["input"]  # the message is pydantic's
         return f"{place}: must be {'an integer' if found['kind'] == 'integer' else 'a number'}, got {value!r}"
     if found := LIMIT.fullmatch(message):
         return f"{place}: must be {'>=' if found['side'] == 'greater' else '<='} {found['limit']}"
@@ -145,7 +145,7 @@ TYPES |= {"int": "N", "int range": "N", "float": "X", "float range": "X"}
 
 
 def plain_help(command: Any) -> None:
-    """Make the help of a command say what a value is and not its type, and a default in words without brackets."""
+    """Make the help of a command name values instead of types, and show a default in words without brackets."""
     from rich.markup import escape
 
     for inner in getattr(command, "commands", {}).values():
@@ -165,7 +165,7 @@ def _named(shown: Callable[..., str | None], ctx: Any) -> str:
 
 
 def exit_status(results: Iterable[Result], store: Store | None = None) -> int:
-    """0: done; 1: a method failed, or a result could not be kept; 3: a limit ended a method without a solution."""
+    """Return the exit status: 0 done; 1 a method failed, or a result was not stored; 3 a limit left no solution."""
     statuses = {result.status for result in results}
     if "error" in statuses or (store is not None and store.fault):
         return FAILED
@@ -173,7 +173,7 @@ def exit_status(results: Iterable[Result], store: Store | None = None) -> int:
 
 
 def _ready_streams() -> None:
-    """Characters that an output cannot show are written as escapes; one that is closed is no error."""
+    """Prepare the output streams: escape characters that they cannot encode, and replace closed streams."""
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
@@ -182,9 +182,9 @@ def _ready_streams() -> None:
 
 
 def _give_up(error: OSError) -> NoReturn:
-    """End because the standard output takes no more, or a file could not be read or written."""
+    """End the process because standard output is closed or full, or a file could not be read or written."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)  # what is still in the buffer would fail once more on the way out
+    os.dup2(nowhere, 1)  # otherwise flushing the buffer at exit would fail again
     if isinstance(error, BrokenPipeError):
         sys.exit(UNREAD)
     place = "standard output" if error.filename is None else error.filename
@@ -192,7 +192,7 @@ def _give_up(error: OSError) -> NoReturn:
 
 
 def _status(error: BaseException | None) -> int:
-    """That of a file which could not be read or written: a name that no file can have is bad input."""
+    """Return the exit status for a file that could not be read or written; a name that is too long is bad input."""
     return REFUSED if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG else FAILED
 
 

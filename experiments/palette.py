@@ -1,8 +1,8 @@
-"""How methods and policies look, by their names: one palette for every picture and for the report.
+"""The look of methods and policies by name: one palette for every figure and for the report.
 
-The colours are those of Okabe and Ito that stand out on white, which readers of any colour vision tell apart, with ink
-and grey. Of one colour there are four line styles, each with a marker and, where something is filled, a hatch of its
-own, so that nothing is told by colour alone. Ink is what is proven, blue the algorithm of a paper, grey the baseline.
+The colours are those of Okabe and Ito that stand out on white, with ink and grey. Readers of any colour vision can
+distinguish them. Each colour has four line styles, each with a marker and a hatch for filled areas, so that looks
+differ by more than colour. Ink marks proven values, blue the algorithm of a paper, grey the baseline.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ LINES = 4
 """Line styles of one colour."""
 MARKERS = 8
 TINTS = (0.0, 0.55, -0.4)
-"""Of things that are neither methods nor policies: a colour as it is, lighter, darker."""
+"""Tints for elements that are neither methods nor policies: the colour itself, lighter, darker."""
 
-# names of each colour, a text for each line style; those of one text are never in one picture
+# names of each colour, one string per line style; names in the same string never occur in one figure
 NAMED: dict[str, tuple[str, ...]] = {
     INK: ("exact", "literal acquiring-exact aryl-exact", "literal-windows short-list", "oracle"),
     GREY: (
@@ -61,19 +61,19 @@ NAMED: dict[str, tuple[str, ...]] = {
     ),
 }
 BESIDE = "local-"
-"""A policy with locality looks as it does without."""
+"""Prefix of policies with locality, which look like the policies without it."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """A colour, and the place of a line style."""
+    """A colour, and the index of a line style."""
 
     colour: str
     line: int
 
     @property
     def marker(self) -> int:
-        """The place of a marker: no two looks of a colour have one, nor neighbours among the colours of one line."""
+        """Return the index of a marker; looks of one colour, and adjacent colours of one line style, differ."""
         return (COLOURS.index(self.colour) + 3 * self.line) % MARKERS
 
 
@@ -81,13 +81,14 @@ KNOWN = {
     name: Look(hue, line) for hue, lines in NAMED.items() for line, names in enumerate(lines) for name in names.split()
 }
 FREE = tuple(Look(hue, line) for line in range(LINES) for hue in HUES[:-1])
-"""What names that are in no list have."""
+"""Looks for names that are not listed."""
 
 
 def looks(names: Iterable[str]) -> dict[str, Look]:
-    """How each of these looks in one picture: known names as everywhere, others as their letters say, all apart.
+    """Return distinct looks of these names in one figure: fixed ones for known names, hashed ones for others.
 
-    What is a known name and more, after a comma, has the colour of that. More names than there are looks share them.
+    A known name followed by a comma and further text has the colour of the known name. If there are more names than
+    looks, names share looks.
     """
     found: dict[str, Look] = {}
     taken: set[Look] = set()
@@ -106,7 +107,7 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
 
 
 def in_order(names: Iterable[str]) -> dict[str, Look]:
-    """Looks of what is neither a method nor a policy, in the order of these."""
+    """Return looks for names that are neither methods nor policies, in their order."""
     return {name: FREE[place % len(FREE)] for place, name in enumerate(dict.fromkeys(names))}
 
 
@@ -115,23 +116,23 @@ def _known(name: str) -> Look | None:
 
 
 def widths(number: int) -> list[float]:
-    """Widths of so many lines in the order in which they are drawn, so that none hides one that is equal to it."""
+    """Return the widths of `number` lines in drawing order, so that no line hides an equal one."""
     return [1.1 + 1.1 * max(0, min(number, 4) - 1 - place) for place in range(number)]
 
 
 def things(number: int) -> list[str]:
-    """Colours of so many tasks, pools or classes: as they are, then lighter, then darker, then again."""
+    """Return colours for `number` tasks, pools or classes: plain, then lighter, then darker, then repeated."""
     places = ((k // len(HUES), HUES[k % len(HUES)]) for k in range(number))
     return [_tinted(hue, TINTS[place % len(TINTS)]) for place, hue in places]
 
 
 def _tinted(colour: str, by: float) -> str:
-    """A colour moved towards white, or towards black where `by` is negative."""
+    """Return a colour moved towards white, or towards black if `by` is negative."""
     parts = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
     return "#" + "".join(f"{round(part + (255 * (by > 0) - part) * abs(by)):02x}" for part in parts)
 
 
 def ink_on(colour: str) -> str:
-    """Black or white, whichever is read better on a colour, by the luminance of both."""
+    """Return black or white, whichever is easier to read on a colour, by the colour's luminance."""
     red, green, blue = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))
     return "black" if 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2 > 0.18 else "white"

@@ -1,7 +1,7 @@
-"""A heuristic's scorecards: how far it is from the optimum beside others, where it wins, what it breaks, its time.
+"""Scorecards that compare a heuristic with others: gaps to the optimum, wins, violated constraints, and times.
 
 All means of a card are over the same instances: those on which all of its heuristics have a gap. A heuristic that runs
-on some sets alone, or fails somewhere, is on a card of its own, beside the user's on these instances.
+only on some sets, or fails on some instances, has a separate card with the user's heuristic on these instances.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ from instances.gaps import agree
 class Score:
     """One heuristic over the instances of a card.
 
-    `mean` and `worst` are gaps to proven optima, `to_bound` is the mean of those to the best bound, where none is
-    proven. `wins`: instances on which no other heuristic is better. `violating`, `unsolved` and `cpu_s` are of all its
-    runs: how many break a constraint, those that end without a solution, and CPU seconds on average; `nothing` is how
-    many have no gap since the optimum is 0 and they are not.
+    - `mean`, `worst`: gaps to proven optima.
+    - `to_bound`: mean gap to the best bound on instances without a proven optimum.
+    - `wins`: number of instances on which no other heuristic is better.
+    - `violating`: number of all its runs that break a constraint.
+    - `nothing`: number of all its runs without a gap, because the optimum is 0 and the objective is not.
+    - `unsolved`: instances of all its runs that end without a solution.
+    - `cpu_s`: mean CPU seconds of all its runs.
     """
 
     method: str
@@ -51,16 +54,16 @@ class Scorecard:
 
 
 def scorecards(scored: Sequence[Scored], own: str) -> list[Scorecard]:
-    """The heuristics beside the user's `own`, on as few cards as there are choices of instances, the largest first.
+    """Return the cards of all heuristics, each with the user's `own`, one per set of common instances, largest first.
 
-    Where `own` has no gap at all, the others are beside it on the instances of theirs.
+    If `own` has no gap at all, the cards are over the instances of the other heuristics.
     """
     best: dict[Key, float] = {}
     for s in scored:
         if s.result.solved and s.result.objective is not None:
             best[s.key] = min(_cost(s), best.get(s.key, _cost(s)))
     runs = {name: {s.key: s for s in scored if s.result.method == name} for name in _methods(scored, own)}
-    bare = {s.key for s in scored if s.nothing == "optimum"}  # where not every heuristic has a gap, none counts
+    bare = {s.key for s in scored if s.nothing == "optimum"}  # excluded, as not every heuristic has a gap there
     known = {name: frozenset(k for k, s in here.items() if _has_gap(s)) - bare for name, here in runs.items()}
     mine = known[own] or frozenset().union(*known.values())
     cards: dict[frozenset[Key], list[str]] = {mine: [own]}
@@ -79,7 +82,7 @@ def _methods(scored: Sequence[Scored], own: str) -> dict[str, None]:
 
 
 def _ranked(scores: list[Score]) -> tuple[Score, ...]:
-    """By the mean gap to the optimum, or to the best bound; without a gap last."""
+    """Sort by the mean gap to the optimum, then to the best bound; scores without a gap come last."""
     return tuple(sorted(scores, key=lambda s: (s.mean is None, s.mean or 0.0, s.to_bound is None, s.to_bound or 0.0)))
 
 
@@ -105,11 +108,11 @@ def _score(method: str, runs: Mapping[Key, Scored], over: Collection[Key], best:
 
 
 def _cost(s: Scored) -> float:
-    """The objective as something that is minimised."""
+    """Return the objective, negated for maximisation."""
     assert s.result.objective is not None
     return s.result.objective if s.result.sense == "minimize" else -s.result.objective
 
 
 def _has_gap(s: Scored) -> bool:
-    """A gap of whichever kind: of one instance it is the same kind for all heuristics."""
+    """Return whether there is a gap of any kind; on one instance it is the same kind for all heuristics."""
     return s.gap_to_optimum is not None or s.gap_to_bound is not None
