@@ -101,13 +101,13 @@ def _classes(types: Types, seeds: Sequence[int], options: Options) -> Iterator[T
 
 
 def _heuristic(of: str, instance: Instance[EvaPacking], options: Options) -> Timing:
-    """Full Reconfiguration some times over; beside, the algorithm alone on arrays that are there already."""
+    """Time repeated runs of Full Reconfiguration, compared with its algorithm alone on prepared arrays."""
     beside = Measurement.of(alone, options, instance=instance)
     return Timing(f"Full Reconfiguration, {of}", runs(HEURISTIC, [instance] * TRIES, options), _alone, [beside])
 
 
 def alone(instance: Instance[EvaPacking], options: Options) -> dict[str, Any]:
-    """The least CPU seconds of Algorithm 1 on arrays, of a few."""
+    """Return the minimum CPU seconds of Algorithm 1 on arrays over a few runs."""
     arrays, seconds = packing_arrays(instance.data), []
     for _ in range(TRIES):
         with Stopwatch() as watch:
@@ -147,9 +147,9 @@ def _near(results: Sequence[Result]) -> str:
 
 
 def _converged(results: Sequence[Result]) -> str:
-    """How many are proven, how many linear programs were solved, and how far cost and bound are apart at most.
+    """Describe how many optima are proven, how many linear programs are solved, and the largest absolute gap.
 
-    A linear program over listed patterns counts as solved: HiGHS has all its columns.
+    A linear program over enumerated patterns counts as solved, because HiGHS has all its columns.
     """
     proven = sum(r.status == "optimal" for r in results)
     solved = sum(r.info["method"] == "patterns" or bool(r.info.get("lp_converged")) for r in results)

@@ -1,4 +1,4 @@
-"""What Eva's policies are held against here: a bound that no policy beats, exact methods, and every fixed D."""
+"""Compare Eva's policies with a bound on every policy, with exact methods, and with every fixed D."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _workload(context: Context, label: str) -> Instance:
 
 
 def _labels(context: Context) -> tuple[str, ...]:
-    """The traces; for a look both with Gavel's durations are of the same few jobs, and one will do."""
+    """Return the labels of the traces; a quick run omits the first, because its few jobs equal those of the second."""
     return tuple(TRACES)[1:] if context.quick else tuple(TRACES)
 
 
@@ -139,7 +139,7 @@ def _exact_in_the_loop() -> Experiment:
 
 
 def _starts(data: EvaCloud) -> float:
-    """What it costs to fetch and start every task once, alone on its cheapest type, USD."""
+    """Return the cost in USD of fetching and starting every task once, alone on its cheapest type."""
     arrays = cloud_arrays(data)
     seconds = {c.name: c.fetch_seconds + c.init_seconds for c in data.classes}
     price = dict(zip(arrays.classes, arrays.reservation_price.tolist(), strict=True))
@@ -147,7 +147,7 @@ def _starts(data: EvaCloud) -> float:
 
 
 def _patience() -> Experiment:
-    """What a better bound could gain at most: a policy that knows all jobs and lets them wait, against the bound."""
+    """Build the experiment that limits the gain of a better bound: a clairvoyant policy compared with the bound."""
 
     def settings(context: Context) -> dict[str, list[Instance]]:
         whole = () if context.quick else _labels(context)[1:]

@@ -1,6 +1,6 @@
-"""How often what Eva does in a round is the best that can be done.
+"""Measure how often Eva's decision in a round is optimal.
 
-Every so many rounds of Eva's own run are solved, and its plans are held against the optimum.
+Every N-th round of Eva's own run is solved exactly, and Eva's plans are compared with the optimum.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from instances import Options, Result, load
 from instances.eva import EvaReconfiguration
 
 PLANS = ("eva-choice", "full", "partial", "stay")
-EQUAL = 1e-6  # A plan within this share of the optimum is one.
+EQUAL = 1e-6  # A plan within this relative gap counts as optimal.
 
 
 def choices(
@@ -50,7 +50,7 @@ def choices(
 
 
 def _lost(best: Result, plan: Result) -> float:
-    """What a plan falls short of the optimum, as a share of it."""
+    """Return the gap of a plan to the optimum, relative to the optimum."""
     assert best.objective is not None
     assert plan.objective is not None
     return (best.objective - plan.objective) / max(abs(best.objective), 1e-9)

@@ -1,4 +1,4 @@
-"""A packing heuristic that is evolved against proven optima, and what it is worth on samples that it has not seen."""
+"""Evolve a packing heuristic against proven optima, and evaluate it on held-out samples."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _row(what: str, made: Sequence[Instance], options: Options) -> Timing:
 
 
 def _above(own: Sequence[Result], beside: Sequence[Result]) -> dict[str, list[float]]:
-    """How far both heuristics are above each optimum that is proven."""
+    """Return the gaps of both heuristics to each proven optimum."""
     exact, paper = beside[: len(own)], beside[len(own) :]
     rows = [row for row in zip(own, exact, paper, strict=True) if row[1].status == "optimal"]
     return {
@@ -68,7 +68,7 @@ def _said(own: Sequence[Result], beside: Sequence[Result]) -> str:
 
 
 def _search(options: Options, quick: bool) -> Study:
-    """The study that finds the weights."""
+    """Build the study that searches the weights."""
 
     def tables(outcomes: Sequence[Measured]) -> list[Any]:
         (found,) = outcomes
@@ -86,7 +86,7 @@ def _search(options: Options, quick: bool) -> Study:
 
 
 def evolved_weights(first: int, samples: int, options: Options, generations: int = GENERATIONS) -> dict[str, Any]:
-    """The weights that are best on samples, by differential evolution from scipy, and how far they leave it above."""
+    """Search the best weights on samples by scipy's differential evolution, and return them with the mean gap."""
     from scipy.optimize import differential_evolution  # slow to load
 
     made = [table_7(200, seed).data for seed in range(first, first + samples)]
@@ -104,7 +104,7 @@ def evolved_weights(first: int, samples: int, options: Options, generations: int
 
 
 def _cost(data: EvaPacking, solution: Solution) -> float:
-    """What a packing costs. Raises CheckFailed where it is none."""
+    """Return the cost of a packing. Raises CheckFailed if it is not feasible."""
     verdict = check(data, solution)
     if verdict.violations or verdict.objective is None:
         raise CheckFailed(f"solution: {next(iter(verdict.violations), 'has no objective')}")

@@ -21,12 +21,12 @@ NONE = 1e-9  # stands for a share of 0, and for a room of 0
 
 
 def solve(data: EvaPacking) -> dict[str, Any]:
-    """The instances to rent. Raises ValueError for a net saving and for types of which there are only so many."""
+    """Return the instances to rent. Raises ValueError for a net saving and for types with a limited number."""
     return packed(data, WEIGHTS)
 
 
 def packed(data: EvaPacking, weights: Sequence[float]) -> dict[str, Any]:
-    """The same with other weights."""
+    """Return the instances to rent with other weights."""
     if data.objective != "cost" or data.limits:
         raise ValueError("is for the least cost, with any number of instances of a type")
     arrays = packing_arrays(data)
@@ -47,7 +47,7 @@ def packed(data: EvaPacking, weights: Sequence[float]) -> dict[str, Any]:
 
 
 def _filled(arrays: PackingArrays, kind: int, left: IntArray, weights: Sequence[float], share: FloatArray) -> IntArray:
-    """How many tasks of each class an instance of a type gets."""
+    """Return the number of tasks of each class for an instance of a type."""
     need, free, fill = arrays.demand_of_type[kind], arrays.capacity[kind].copy(), np.zeros_like(left)
     while len(fitting := np.flatnonzero((need <= free).all(axis=1) & (left > fill))):
         takes = (share * need[fitting] / np.maximum(free, NONE)).sum(axis=1) + NONE

@@ -20,15 +20,15 @@ from experiments.simulator.simulated import Simulated
 from instances import Instance
 from instances.eva import synthetic_cloud
 
-JOBS = 500  # of each slice of the trace: the shapes, not the figures, of its 6,274 jobs
-FIRSTS = range(0, 5_740, 577)  # The slices begin with these jobs, and overlap nowhere.
+JOBS = 500  # jobs of each slice of the trace: they show the shapes, not the figures, of its 6,274 jobs
+FIRSTS = range(0, 5_740, 577)  # The slices begin with these jobs and do not overlap.
 ON = f"slices of {JOBS} jobs of the trace, Gavel's durations"
 ON_ALL = "all 6,274 jobs of the trace, Gavel's durations; one run a rate"
 FULL_ALONE = "eva-without-partial"
 PACKING = ("stratus", "synergy", "owl", "eva")
 Claims = Callable[[PolicyRuns], Sequence[Claim]]
 Panels = Mapping[str, Callable[[PolicyRuns, str], list[float]]]
-"""What a picture shows: over all settings, of one policy."""
+"""The measures of a figure: each maps the runs and a policy to a value per setting."""
 BILL: Panels = {"bill, of No-Packing's": lambda found, policy: found.shares_line(policy)}
 
 
@@ -66,7 +66,7 @@ def _swept(
 
 
 def _less(line: Sequence[float]) -> list[float]:
-    """What is less than all of another policy's bill, of shares of it."""
+    """Return the savings, given the shares of another policy's bill."""
     return [1 - share for share in line]
 
 
@@ -177,9 +177,9 @@ def _figure_8(found: PolicyRuns) -> list[Claim]:
 
 
 def _below(where: str, found: PolicyRuns, others: Sequence[str], low: float, high: float) -> Claim:
-    """How far Eva's bill is below others', at all settings, beside the paper's range, give or take 3 points.
+    """Compare Eva's saving over other policies at all settings with the paper's range, within 3 percentage points.
 
-    Near where it is below, but not by as much or by more; the sample is of where it is least so.
+    The claim is near if Eva's bill is lower, but the saving is outside the range. The sample is of the smallest saving.
     """
     lines = zip(*(found.shares_lines("eva", other) for other in others), strict=True)
     least = Sample.of([1 - max(share for line in draw for share in line) for draw in lines])
@@ -192,7 +192,7 @@ def _below(where: str, found: PolicyRuns, others: Sequence[str], low: float, hig
 
 
 def _uptimes() -> Experiment:
-    """Figure 3: how long instances are up."""
+    """Build the experiment of Figure 3: the uptimes of instances."""
     policies = ("no-packing", "stratus", "eva")
 
     def settings(context: Context) -> Mapping[str, Sequence[Instance]]:

@@ -1,4 +1,4 @@
-"""Policies of Eva's cloud on workloads of several settings, what is read from their runs, and verdicts on it."""
+"""Run policies of Eva's cloud on workloads of several settings, and derive measures and verdicts from the runs."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ HOUR = 3600.0
 FULL_TRACE = "eva/trace_pai_full.csv"
 DAYS_30_TO_60 = (2_592_000, 5_184_000)  # seconds from which the artifact takes its tasks an instance
 AS_ARTIFACT: Mapping[str, Any] = {"slowdown": "artifact-generator", "hash_order": 0}
-"""Interference as the artifact's generator writes it: what the authors' own simulations must have had."""
-QUICK_JOBS = 15  # of a trace, for a look
-POINTS = 0.03  # A share of No-Packing's bill within so many points of the paper's is reproduced.
+"""Interference as the artifact's generator writes it, which the authors' own simulations must have used."""
+QUICK_JOBS = 15  # jobs of a trace in a quick run
+POINTS = 0.03  # A share of No-Packing's bill is reproduced if it differs from the paper's by at most this.
 Measure = Callable[[Simulated], float]
 Settings = Mapping[str, Sequence[Instance]]
-"""The workloads of each setting, by its label: several where they differ by their seed alone."""
+"""The workloads of each setting, by its label; several if they differ only by their seed."""
 
 
 @cache
 def of_trace(path: Path, limit: int | None, **options: Any) -> Instance:
-    """The jobs of a trace, read once."""
+    """Read the jobs of a trace, once."""
     said = "-".join(f"{key}-{value}" for key, value in sorted(options.items()))
     return trace_cloud(
         path, limit=limit, name=f"{path.stem}-{limit or 'all'}" + (f"-{said}" if said else ""), **options
@@ -38,7 +38,7 @@ def of_trace(path: Path, limit: int | None, **options: Any) -> Instance:
 
 
 def sample(context: Context, jobs: int | None, first: int = 0, **options: Any) -> Instance:
-    """So many jobs of Eva's full trace from one on, all without a number; for a look the first few of it."""
+    """Return `jobs` jobs of Eva's full trace from `first` on, all jobs if `None`; a quick run takes a few."""
     path = context.trace(FULL_TRACE)
     if context.quick:
         return of_trace(path, QUICK_JOBS, **options)
@@ -47,13 +47,13 @@ def sample(context: Context, jobs: int | None, first: int = 0, **options: Any) -
 
 @dataclass(frozen=True)
 class Grid:
-    """Every policy on every workload of every setting; the first policy is what the others are compared with."""
+    """Every policy on every workload of every setting; the others are compared with the first policy."""
 
     settings: Callable[[Context], Settings]
     policies: tuple[str, ...]
 
     def tasks(self, context: Context) -> list[Simulation]:
-        """One run a setting, workload and policy."""
+        """Return one run per setting, workload and policy."""
         return [
             Simulation(workload, policy, context.options)
             for workloads in self.settings(context).values()
@@ -62,7 +62,7 @@ class Grid:
         ]
 
     def runs(self, context: Context, outcomes: Sequence[Simulated]) -> PolicyRuns:
-        """The outcomes of the tasks by setting and policy."""
+        """Group the outcomes of the tasks by setting and policy."""
         found: dict[tuple[str, str], list[Simulated]] = {}
         each = iter(outcomes)
         settings = self.settings(context)
@@ -82,67 +82,67 @@ class PolicyRuns:
     found: Mapping[tuple[str, str], Sequence[Simulated]]
 
     def each(self, setting: str, policy: str, measure: Measure) -> list[float]:
-        """A measure of every draw."""
+        """Return a measure of every draw."""
         return [measure(run) for run in self.found[setting, policy]]
 
     def mean(self, setting: str, policy: str, measure: Measure) -> float:
-        """A measure, over all draws."""
+        """Return the mean of a measure over all draws."""
         return fmean(self.each(setting, policy, measure))
 
     def sample(self, setting: str, policy: str, measure: Measure) -> Sample:
-        """A measure with its interval."""
+        """Return a measure with its interval."""
         return Sample.of(self.each(setting, policy, measure))
 
     def shares(self, setting: str, policy: str, of: str | None = None) -> list[float]:
-        """The bill of every draw as a share of another policy's, by default the first's."""
+        """Return the bill of every draw as a share of another policy's, by default the first's."""
         bases = self.each(setting, of or self.policies[0], bill)
         return [own / base for own, base in zip(self.each(setting, policy, bill), bases, strict=True)]
 
     def share(self, setting: str, policy: str, of: str | None = None) -> float:
-        """The bill as a share of another policy's, mean over all draws."""
+        """Return the bill as a share of another policy's, as the mean over all draws."""
         return fmean(self.shares(setting, policy, of))
 
     def line(self, policy: str, measure: Measure) -> list[float]:
-        """A measure over all settings."""
+        """Return the mean of a measure for every setting."""
         return [self.mean(setting, policy, measure) for setting in self.settings]
 
     def lines(self, policy: str, measure: Measure) -> list[tuple[float, ...]]:
-        """A measure over all settings, of every draw."""
+        """Return a measure for every setting, one tuple per draw."""
         return list(zip(*(self.each(setting, policy, measure) for setting in self.settings), strict=True))
 
     def shares_line(self, policy: str, of: str | None = None) -> list[float]:
-        """The bill as a share of another policy's, over all settings."""
+        """Return the bill as a share of another policy's for every setting."""
         return [self.share(setting, policy, of) for setting in self.settings]
 
     def shares_lines(self, policy: str, of: str | None = None) -> list[tuple[float, ...]]:
-        """The bill as a share of another policy's, over all settings, of every draw."""
+        """Return the bill as a share of another policy's for every setting, one tuple per draw."""
         return list(zip(*(self.shares(setting, policy, of) for setting in self.settings), strict=True))
 
 
 def bill(run: Simulated) -> float:
-    """USD."""
+    """Return the bill in USD."""
     return float(run.totals["cost_usd"])
 
 
 def jct_hours(run: Simulated) -> float:
-    """Mean completion time of a job, hours."""
+    """Return the mean completion time of a job in hours."""
     return fmean(run.jobs["jct"]) / HOUR
 
 
 def idle_hours(run: Simulated) -> float:
-    """Mean time that a job is there without its tasks launched, hours."""
+    """Return the mean time in hours that a job is present without its tasks launched."""
     return fmean(run.jobs["delay"]) / HOUR
 
 
 def throughput(run: Simulated) -> float:
-    """Mean of the jobs' work over the time in which they made progress."""
+    """Return the mean over the jobs of work divided by the time with progress."""
     return float(run.totals["mean_throughput"])
 
 
 def tasks_an_instance(run: Simulated) -> float:
-    """Tasks that run over instances that are billed, sampled every round from day 30 to day 60 as in the artifact.
+    """Return running tasks per billed instance, sampled every round from day 30 to day 60 as in the artifact.
 
-    A shorter run is taken whole.
+    For a shorter run, all rounds are used.
     """
     first, last = DAYS_30_TO_60
     table = run.timeline_table()
@@ -153,33 +153,33 @@ def tasks_an_instance(run: Simulated) -> float:
 
 
 def tasks_of_all(run: Simulated) -> float:
-    """Tasks that run over instances that are billed, over all of the run."""
+    """Return running tasks per billed instance over the entire run."""
     return float(run.totals["tasks_per_instance"])
 
 
 def full_share(run: Simulated) -> float:
-    """Share of the rounds of Eva that were full reconfigurations."""
+    """Return the share of Eva's rounds that were full reconfigurations."""
     return run.totals["full_rounds"] / max(1, run.totals["rounds"])
 
 
 def moves_a_job(run: Simulated) -> float:
-    """Times that a job was moved, mean."""
+    """Return the mean number of moves per job."""
     return float(run.totals["migrations"] / len(run.jobs["job"]))
 
 
 def moves_a_task(run: Simulated) -> float:
-    """Times that a task was moved, mean; a job moves with all of its tasks."""
+    """Return the mean number of moves per task; a job moves with all of its tasks."""
     tasks = run.jobs["tasks"]
     return sum(k * moves for k, moves in zip(tasks, run.jobs["moves"], strict=True)) / sum(tasks)
 
 
 def instances_launched(run: Simulated) -> float:
-    """Instances that were ordered."""
+    """Return the number of ordered instances."""
     return float(run.totals["instances_launched"])
 
 
 def allocation(resource: str, run: Simulated) -> float:
-    """What runs takes of a resource, of what is billed."""
+    """Return the share of a billed resource that running tasks use."""
     return float(run.totals[f"mean_allocation_{resource}"])
 
 
@@ -193,7 +193,7 @@ def within(
     near: float | None = None,
     note: str = "",
 ) -> Claim:
-    """A figure of the paper beside ours, apart by no more than `by`; near within `near`, by default twice that."""
+    """Claim that our figure is within `by` of the paper's; it is near within `near`, by default twice that."""
     mean, sample = (ours.mean, ours) if isinstance(ours, Sample) else (ours, None)
     off = abs(paper - mean)
     verdict: Verdict = "reproduced" if off <= by else "near" if off <= (2 * by if near is None else near) else "differs"
@@ -202,7 +202,7 @@ def within(
 
 
 def holds(where: str, what: str, paper: str, ours: str, true: bool, *, nearly: bool = False, note: str = "") -> Claim:
-    """A claim in words; `nearly`: its direction holds and not its size."""
+    """Build a claim in words; `nearly`: its direction holds, but not its size."""
     verdict: Verdict = "reproduced" if true else "near" if nearly else "differs"
     return Claim(where, what, paper, ours, verdict, note)
 
@@ -218,7 +218,7 @@ def at_least(
     note: str = "",
     readings: tuple[str, ...] = (),
 ) -> Claim:
-    """A claim in words that holds where a measure of the draws is `least` or more on average; near from `nearly` on."""
+    """Build a claim that holds if the mean of a measure is at least `least`; it is near from `nearly` on."""
     sample = Sample.of(values)
     close = nearly is not None and sample.mean >= nearly
     claim = holds(where, what, paper, "", sample.mean >= least, nearly=close, note=note)
@@ -227,13 +227,13 @@ def at_least(
 
 
 def speaks(sample: Sample, figure: float) -> bool:
-    """Whether a sample may speak against a figure: from ten draws on, with an interval that does not reach it."""
+    """Return whether a sample contradicts a figure: it has at least ten draws, and its interval excludes the figure."""
     if sample.low is None or sample.high is None or sample.seeds < ENOUGH_SEEDS:
         return False
     return not sample.low <= figure <= sample.high
 
 
 def spanned(values: Sequence[float]) -> str:
-    """From the least to the greatest of some shares, in percent."""
+    """Format the range of some shares in percent."""
     low, high = min(values), max(values)
     return f"{low:.1%}" if f"{low:.1%}" == f"{high:.1%}" else f"{low:.1%} to {high:.1%}"

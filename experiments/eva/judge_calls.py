@@ -42,5 +42,5 @@ def judge_calls(
 
 
 def taken(task: str, repeats: int, options: Options) -> dict[str, Any]:
-    """What calls of the judge take of their own on a task."""
+    """Return the overhead of calls of the judge on a task."""
     return overhead(TASKS[task](0), repeats)

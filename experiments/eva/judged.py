@@ -10,13 +10,13 @@ from instances.eva import random_round, table_7
 
 
 def packing(seed: int) -> JudgeTask:
-    """Thirty samples of 200 tasks of Table 7, as in Table 4."""
+    """Build the task of thirty samples of 200 tasks of Table 7, as in Table 4."""
     made = [table_7(200, s) for s in range(seed, seed + 30)]
     return task_of("eva-packing", "rent instances for 200 tasks", METHODS["eva-packing"][0], made)
 
 
 def rounds(seed: int) -> JudgeTask:
-    """Ten clusters of 40 tasks in a round: which instances stay, and which are rented anew."""
+    """Build the task of ten rounds of clusters with 40 tasks: which instances to keep, and which to rent."""
     made = [random_round(40, s) for s in range(seed, seed + 10)]
     return task_of("eva-rounds", "the next configuration of 40 tasks", METHODS["eva-reconfiguration"][0], made)
 

@@ -17,7 +17,7 @@ DISTINCT = (100, 300)
 
 
 def instance_sets() -> list[InstanceSet]:
-    """Beside those of the reference study."""
+    """Return the sets in addition to those of the reference study."""
     items = [caprara_toth(c, size, s) for c in CLASSES for size in paper_sizes(c)[:2] for s in range(2)]
     three = [caprara_toth(c, paper_sizes(c)[0], 0, types="three") for c in CLASSES]
     slowed = [random_workloads(60, 25, s, least_throughput=0.8) for s in range(4)]

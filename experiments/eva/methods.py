@@ -33,10 +33,13 @@ def _costly_literal(data: EvaPacking) -> bool:
 
 
 def _unfit_exact(data: EvaPacking) -> str | None:
-    """Where instances are limited, the net saving needs all patterns, and not those alone that pay by themselves."""
+    """Say why `exact` cannot take an instance: with limited instances, the net saving needs all patterns.
+
+    Without limits, only the patterns that save cost by themselves are needed.
+    """
     if data.objective == "cost" or not data.limited:
         return None
-    from models.eva.net_saving import saving_patterns  # only here is a model looked at before it is asked for
+    from models.eva.net_saving import saving_patterns  # the only import of a model before a method is called
     from models.eva.parameters import DEFAULTS
 
     if saving_patterns(packing_arrays(data), DEFAULTS.saving_patterns) is not None:
@@ -59,7 +62,7 @@ def _unfit_one_by_one(data: EvaPacking) -> str | None:
 
 
 def _unfit_first(data: EvaPacking) -> str | None:
-    """As `_unfit_one_by_one`, for the variant that fills an instance with tasks of one entry at once."""
+    """Like `_unfit_one_by_one`, for the variant that fills an instance with tasks of one entry at once."""
     return None if data.objective == "cost" else _unfit_one_by_one(data)
 
 
@@ -70,7 +73,7 @@ def _most(data: EvaPacking, task: Task, kind: InstanceType) -> int:
 
 
 def _unfit_round(data: EvaReconfiguration) -> str | None:
-    """Where the literal model of a round has too many variables."""
+    """Say why the literal model of a round has too many variables, if it does."""
     for kind in data.instance_types:
         if contents(data, kind, LITERAL_CONTENTS) is None:
             return f"a {kind.name} can hold more than {LITERAL_CONTENTS:,} different things"

@@ -1,4 +1,4 @@
-"""The next best mix of instance types: the cheapest plan that has fewer instances of some type than the best one."""
+"""Find the next best mix of instance types: the cheapest plan with fewer instances of some type than the best one."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from instances.text import shown
 
 
 class NextBest:
-    """What the mixes of types beside the best one cost. Raises InputError for another objective than the cost.
+    """Compare the best mix of types with other mixes. Raises InputError if the objective is not the cost.
 
-    A mix that has all of the best one and more is none: it is the best plan with instances that it has no use for.
-    Every other mix has fewer instances of some type, and the cheapest of these is the best of a few optima.
+    A mix that contains the best one does not count, because its additional instances are not needed. Every other mix
+    has fewer instances of some type. So the cheapest of them is the best optimum of one problem per type.
     """
 
     def __init__(self, data: EvaPacking) -> None:
@@ -25,7 +25,7 @@ class NextBest:
         self.data = data
 
     def rivals(self, solution: Mapping[str, Any]) -> Iterator[EvaPacking]:
-        """For each type of a plan the problem in which one instance fewer of it may be used."""
+        """Yield for each type of a plan the problem with a limit of one instance less of this type than in the plan."""
         for name, number in mix(solution).items():
             kinds = [kind.model_dump() for kind in self.data.instance_types]
             for kind in kinds:
@@ -33,7 +33,7 @@ class NextBest:
             yield self.data.with_(instance_types=kinds)
 
     def told(self, best: Result, found: Sequence[Result]) -> str:
-        """In words what the optima of the rivals say."""
+        """Describe the next best mix from the results of the rivals."""
         open_ones = [result for result in found if result.status != "infeasible"]
         solved = [r for r in open_ones if r.solved and r.objective is not None and r.solution is not None]
         if not open_ones:
@@ -55,7 +55,7 @@ class NextBest:
 
 
 def mix(solution: Mapping[str, Any]) -> Counter[str]:
-    """How many instances of each type a plan has."""
+    """Return the number of instances of each type in a plan."""
     counts: Counter[str] = Counter()
     for group in solution["instances"]:
         counts[group["type"]] += group.get("count", 1)

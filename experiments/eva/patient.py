@@ -1,9 +1,9 @@
-"""A policy that pays little more than the bound on every policy: it knows all jobs beforehand and lets them wait.
+"""A clairvoyant policy that delays jobs and pays little more than the bound on every policy.
 
-Nothing but the bill counts for it. It waits for the last arrival, or as long as the world lets it, and then runs the
-patterns of the linear program of `models.eva.work_bound`, one after the other on a few instances, each for the hours
-that it has in the optimum. What is left of the jobs after that is planned again. So what it pays above the bound is all
-that a better bound could still gain.
+Its only objective is the bill. It waits for the last arrival, or as long as the world permits. Then it runs the
+patterns of the linear program of `models.eva.work_bound`, one after the other on a few instances, each for its hours in
+the optimum. Remaining work is planned again. So the excess of its bill over the bound limits the gain of a better
+bound.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from instances.eva.cloud_arrays import SECONDS, cloud_arrays, pairs_of_classes, 
 from instances.eva.online import CloudView, Configuration, Hosting
 from models.eva.work_bound import Stretch, WorkBoundParameters, work_bound
 
-LONGEST_WAIT = 150 * SECONDS  # the world takes it for a standstill where nothing runs for a week
-LEAST_LEFT = 60.0  # s of work that a job has that should be done by what is known
+LONGEST_WAIT = 150 * SECONDS  # the world reports a standstill if no job runs for a week
+LEAST_LEFT = 60.0  # seconds of work assumed for an unfinished job whose estimated work is done
 ALONE = WorkBoundParameters(alike=1.0)
 
 
 @dataclass
 class Lane:
-    """One instance after the other: the `stretch` that runs, its `jobs`, and the `seconds` for which it goes on."""
+    """A sequence of instances: the current `stretch`, its `jobs`, and the remaining `seconds`."""
 
     stretch: Stretch | None = None
     jobs: list[str] = field(default_factory=list)
@@ -36,9 +36,9 @@ class Lane:
 
 
 class Patient:
-    """The policy, with an instance at a time for so many jobs of the workload, which must be of one task.
+    """The policy, with one lane per `jobs_an_instance` jobs of the workload. Every job must have one task.
 
-    `left`: what each job that has not ended has to do, seconds at full speed, as far as it is known between two rounds.
+    `left`: estimated remaining work of each unfinished job, in seconds at full speed, updated every round.
     """
 
     def __init__(self, data: EvaCloud, jobs_an_instance: int = 10) -> None:
@@ -49,14 +49,14 @@ class Patient:
         self._class = {job.id: place[next(iter(job.tasks))] for job in data.jobs}
         self.left = {job.id: work_seconds(job, data.classes[self._class[job.id]]) for job in data.jobs}
         uncounted = tuple(c.model_copy(update={"iterations_per_second": None}) for c in data.classes)
-        self._uncounted = data.model_copy(update={"classes": uncounted})  # what is left is no whole iterations
+        self._uncounted = data.model_copy(update={"classes": uncounted})  # remaining work may be a fraction
         self._begin = min(max(job.arrival_seconds for job in data.jobs), LONGEST_WAIT)
         self._lanes = [Lane() for _ in range(-(-len(data.jobs) // jobs_an_instance))]
         self._plan: list[Stretch] = []
         self._lots: list[list[str]] = []
 
     def decide(self, view: CloudView) -> Configuration:
-        """Go on with what runs; where a job has ended or a stretch is over, see what comes next."""
+        """Continue the running stretches, and begin further ones if a job or a stretch has ended."""
         running = [lane for lane in self._lanes if lane.jobs]
         due = [lane for lane in running if self._due(lane, view)]
         for name in view.finished:
@@ -74,7 +74,7 @@ class Patient:
         return Hosting(self._types[stretch.kind], tuple(view.jobs[name].tasks[0] for name in lane.jobs), lane.instance)
 
     def _due(self, lane: Lane, view: CloudView) -> bool:
-        """Take note of what a lane has worked since the last round; whether it needs other jobs, and may have them."""
+        """Update the work of a lane since the last round, and return whether it needs other jobs and may get them."""
         alive = [view.tasks[view.jobs[name].tasks[0]] for name in lane.jobs if name in view.jobs]
         lane.instance = next((task.instance for task in alive), lane.instance)
         counts, longest = Counter(self._class[task.job] for task in alive if task.launched), 0.0
@@ -90,7 +90,7 @@ class Patient:
         return (lane.seconds <= 0 or len(alive) < len(lane.jobs)) and not any(task.pinned for task in alive)
 
     def _fill(self, lanes: list[Lane]) -> None:
-        """Let each of the lanes go on, or begin the first stretch that there are jobs for; those that are idle last."""
+        """Continue each lane, or begin the first stretch with enough jobs; idle lanes come last."""
         for lane in lanes:
             idle = not lane.jobs
             elsewhere = {name for other in self._lanes if other is not lane for name in other.jobs}
@@ -102,7 +102,7 @@ class Patient:
                 self._begin_stretch(lane, self._plan.pop(place) if jobs else None)
             lane.jobs = jobs or []
             if idle and not jobs:
-                return  # nor are there jobs for the next
+                return  # further idle lanes have no jobs either
 
     def _begin_stretch(self, lane: Lane, stretch: Stretch | None) -> None:
         if lane.stretch is None or stretch is None or stretch.kind != lane.stretch.kind:
@@ -111,7 +111,7 @@ class Patient:
         lane.seconds = 0.0 if stretch is None else max(stretch.hours * SECONDS, self.data.period_seconds)
 
     def _jobs(self, stretch: Stretch, elsewhere: set[str], there: Sequence[str] = ()) -> list[str] | None:
-        """Jobs for a stretch, those that are there and then those with the most left; `None` where they are too few."""
+        """Choose jobs for a stretch, present ones first, then those with the most work; `None` if there are too few."""
         chosen: list[str] = []
         for lot in np.flatnonzero(stretch.tasks):
             own = [name for name in self._lots[lot] if name in self.left and name not in elsewhere]
@@ -122,7 +122,7 @@ class Patient:
         return chosen
 
     def _plan_anew(self, view: CloudView) -> None:
-        """The stretches of the optimum for what is left: those of one type, and those that are alike, in a row."""
+        """Plan the remaining work: return the optimal stretches, with those of one type and similar ones adjacent."""
         jobs = tuple(
             CloudJob(
                 id=name,

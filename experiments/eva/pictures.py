@@ -1,4 +1,4 @@
-"""Pictures of Eva's cloud: what is rented and what runs over time, and speed-ups against the baseline."""
+"""Figures of Eva's cloud: rented instances and running tasks over time, and speed-ups against the baseline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMNS = {"instances": "instances that are billed", "tasks": "tasks that run"}
 
 
 def over_time(runs: Sequence[Simulated], column: str) -> Figure:
-    """A column of the timeline of each run, by policy, over days."""
+    """Plot a column of the timeline of each run over days, by policy."""
     figure, _ = over_days(runs, lambda rows: rows[column], COLUMNS[column])
     legend(figure)
     return figure
@@ -28,7 +28,7 @@ def over_time(runs: Sequence[Simulated], column: str) -> Figure:
 def draw_all(
     folder: Path, done: Sequence[Simulated], baseline: str, data: Mapping[str, Any], bounds: Sequence[Bounds]
 ) -> None:
-    """Speed-ups of all workloads; of the first one instances and tasks over time."""
+    """Write the speed-ups of all workloads, and the instances and tasks over time of the first one."""
     save_speedups(folder, done, baseline)
     first = of_first_workload(done)
     for column in COLUMNS if first else ():
@@ -36,7 +36,7 @@ def draw_all(
 
 
 def swept(panels: Mapping[str, Mapping[str, Sequence[float]]], settings: Iterable[str], axis: str) -> Figure:
-    """A panel a measure, in it a line a policy over settings."""
+    """Plot one panel per measure, with one line per policy over the settings."""
     figure, every = canvas(1 + 3.8 * max(len(panels), 1.4), 4, 1, len(panels))
     values = list(settings)
     for axes, (what, lines) in zip(every, panels.items(), strict=True):
@@ -49,7 +49,7 @@ def swept(panels: Mapping[str, Mapping[str, Sequence[float]]], settings: Iterabl
 
 
 def uptimes(hours: Mapping[str, Sequence[float]]) -> Figure:
-    """CDF over instances of the hours that they are up, a line a policy."""
+    """Plot the CDF over instances of their uptimes in hours, one line per policy."""
     figure, (axes,) = canvas(5.5, 4)
     look = looks(hours)
     for policy, up in hours.items():
@@ -60,7 +60,7 @@ def uptimes(hours: Mapping[str, Sequence[float]]) -> Figure:
 
 
 def horizons(shares: Mapping[str, tuple[Mapping[str, float], float]]) -> Figure:
-    """Bills over D, a line a workload, and a level for that of Eva's own estimate."""
+    """Plot the bill over D, one line per workload, with the bill of Eva's own estimate as a level."""
     figure, (axes,) = canvas(6, 4)
     look = in_order(shares)
     for name, (fixed, own) in shares.items():

@@ -1,4 +1,4 @@
-"""A packing in words: what to rent, at which price, what runs there, and the bill."""
+"""Describe a packing in words: the instances to rent, their prices and tasks, and the hourly cost."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from instances.eva import EvaPacking
 from instances.text import shown
 
-HOURS = 730  # of a month, as clouds bill it
+HOURS = 730  # hours of a month in cloud billing
 
 
 @dataclass(frozen=True)
 class PricedGroup:
-    """`number` instances of one type, content and price; `kept`: they run already."""
+    """`number` instances of one type, content and price; `kept`: whether they already run."""
 
     type: str
     tasks: Mapping[str, int]
@@ -25,12 +25,12 @@ class PricedGroup:
 
     @property
     def usd(self) -> float:
-        """USD an hour of all of them."""
+        """Return the cost of the group in USD/h."""
         return self.number * self.usd_per_hour
 
 
 def priced(data: EvaPacking, solution: Mapping[str, Any]) -> Iterator[PricedGroup]:
-    """The instances of a solution, the most expensive types first, of a type the cheapest, which may run already."""
+    """Yield the groups of a solution, the most expensive types first, and of a type first the running instances."""
     kinds = {kind.name: kind for kind in data.instance_types}
     running = {name: _running(data, kind.usd_per_hour, name) for name, kind in kinds.items()}
     dearest_first = sorted(solution["instances"], key=lambda group: (-kinds[group["type"]].usd_per_hour, group["type"]))
@@ -48,7 +48,7 @@ def priced(data: EvaPacking, solution: Mapping[str, Any]) -> Iterator[PricedGrou
 
 
 def plan(data: EvaPacking, solution: Mapping[str, Any]) -> Iterator[str]:
-    """One line a group of instances of one type, content and price, what runs now beside it, and the bill."""
+    """Yield one line per group of instances of one type, content and price, a comparison with now, and the bill."""
     bill, changes = 0.0, Counter[bool]()
     for group in priced(data, solution):
         tasks = ", ".join(f"{shown(task)} x {n}" if n > 1 else shown(task) for task, n in group.tasks.items())
@@ -62,7 +62,7 @@ def plan(data: EvaPacking, solution: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _against_now(data: EvaPacking, bill: float, kept: int, new: int) -> str:
-    """What runs now and its bill, and how the plan differs from it."""
+    """Describe the running instances with their hourly cost, and the changes of the plan."""
     own = {kind.name: kind.usd_per_hour for kind in data.instance_types}
     running = sum(r.count for r in data.running)
     now = sum(r.count * (own[r.type] if r.usd_per_hour is None else r.usd_per_hour) for r in data.running)
@@ -73,6 +73,6 @@ def _against_now(data: EvaPacking, bill: float, kept: int, new: int) -> str:
 
 
 def _running(data: EvaPacking, own: float, name: str) -> list[list[Any]]:
-    """Price and number of the running instances of a type that are no dearer than others, the cheapest first."""
+    """Return price and number of the running instances of a type that cost no more than `own`, the cheapest first."""
     priced = [[own if r.usd_per_hour is None else r.usd_per_hour, r.count] for r in data.running if r.type == name]
     return sorted(entry for entry in priced if entry[0] <= own)

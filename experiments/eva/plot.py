@@ -1,4 +1,4 @@
-"""Pictures of a packing and of a round: what each instance holds of each resource."""
+"""Figures of a packing and of a round: the use of each resource on each instance."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from experiments.palette import HUES, TINTS, things
 from instances.eva import EvaPacking, EvaReconfiguration
 from instances.eva.packing import PricedType, TaskEntry
 
-MOST = 60  # rows that are drawn; further groups of instances are left out, and said so
-KEYS = len(HUES) * len(TINTS)  # tasks of different colours, from which on a legend says nothing
+MOST = 60  # maximum number of rows; a note states how many further groups are omitted
+KEYS = len(HUES) * len(TINTS)  # number of distinct colours; with more tasks a legend would be ambiguous
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Held:
 
 
 def packing(data: EvaPacking, solution: Mapping[str, Any]) -> Figure:
-    """One row a group of instances of one type, content and price, and of each resource the share each task takes."""
+    """Plot one row per group of instances of one type, content and price, with each task's share of each resource."""
     kinds = {kind.name: kind for kind in data.instance_types}
     groups = sorted(priced(data, solution), key=lambda group: list(kinds).index(group.type))
     rows = [Held(_said(g.number, g.type, g.usd_per_hour, kept=g.kept), kinds[g.type], g.tasks) for g in groups]
@@ -40,7 +40,7 @@ def packing(data: EvaPacking, solution: Mapping[str, Any]) -> Figure:
 
 
 def reconfiguration(data: EvaReconfiguration, solution: Mapping[str, Any]) -> Figure:
-    """The same of a round: first the instances that exist, with hatches on tasks that come to them, then new ones."""
+    """Plot a round in the same way: existing instances first, with hatches on new tasks, then new instances."""
     kinds = {k.name: k for k in data.instance_types}
     rows, given_up = [], 0
     for instance in data.existing:
@@ -63,7 +63,7 @@ def _said(number: int, type: str, price: float, *, kept: bool = False) -> str:
 
 
 def bars(resources: Sequence[str], entries: Sequence[TaskEntry], rows: Sequence[Held], title: str) -> Figure:
-    """A row for each of `rows`, and of each resource the share that each task takes; hatched what came."""
+    """Plot one bar per row and resource, with the share of each task; new tasks are hatched."""
     shown, left = rows[:MOST], len(rows) - MOST
     tasks = {t.key: t for t in entries}
     colours = dict(zip(tasks, things(len(tasks)), strict=True))
@@ -92,7 +92,7 @@ def bars(resources: Sequence[str], entries: Sequence[TaskEntry], rows: Sequence[
 
 
 def _stretches(row: Held) -> Iterator[tuple[str, int, bool]]:
-    """The tasks of a row: those of each kind that stayed, and those that came."""
+    """Yield the tasks of a row: for each kind those that stayed, then those that came."""
     for key, number in row.tasks.items():
         came = row.came.get(key, 0)
         if number - came:

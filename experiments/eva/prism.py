@@ -1,12 +1,13 @@
-"""Models on GPUs so that the fullest is least pressed: Prism's placement (arXiv 2505.04021), as a leaderboard poses it.
+"""Place models on GPUs to minimise the maximum pressure: Prism's placement (arXiv 2505.04021), from a leaderboard.
 
 The leaderboard (UCB-ADRS/ADRS-Leaderboard at f856497, problems/prism/evaluator.py) draws fifty cases with numpy's seed
-42: 5 to 9 GPUs of 80 GB, twice as many models of size s_j GB, request rate r_j and latency target t_j. Of a placement
-the pressure of a GPU is the sum of r_j / t_j on it over 80 less the sum of s_j, and the largest is to be least. A score
-is 100 times the root of the way from turns, 0, to the load of all over the room of all, 100, which is no optimum.
+42: 5 to 9 GPUs of 80 GB, twice as many models of size s_j GB, request rate r_j and latency target t_j. The pressure of
+a GPU is the sum of r_j / t_j on it, divided by 80 less the sum of s_j. The objective is to minimise the maximum
+pressure. The score is 100 times the square root of the position between round-robin placement (0) and total load over
+total free memory (100). The latter is a bound, not the optimum.
 
-No placement is below a pressure v where the models, each of weight r_j / t_j + v s_j, do not fit into as many bins of
-capacity 80 v with something left in each: that is `eva-packing` in whole numbers with one type, and `exact` proves it.
+No placement is below a pressure v if the models, each of weight r_j / t_j + v s_j, do not fit with slack into as many
+bins of capacity 80 v. This is `eva-packing` in integers with one type, and `exact` proves it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ CASES, SEED = 50, 42
 
 @dataclass
 class Model:
-    """A model, with the fields that a program is told, called as in the leaderboard."""
+    """A model with the fields that a program receives, named as in the leaderboard."""
 
     model_name: str
     model_size: int
@@ -49,7 +50,7 @@ class Model:
 
     @property
     def load(self) -> Fraction:
-        """Requests over their latency target."""
+        """Return the request rate over the latency target."""
         return Fraction(self.req_rate, self.slo)
 
 
@@ -62,11 +63,11 @@ class PrismCase:
 
     @property
     def content(self) -> dict[str, Any]:
-        """The case in JSON's types."""
+        """Return the case in JSON's types."""
         return {"gpus": self.gpus, "models": [vars(model) for model in self.models]}
 
     def pressure(self, on: Sequence[int]) -> Fraction:
-        """The largest pressure where the model at each place is on the GPU `on` says; a GPU holds at most 80 GB."""
+        """Return the maximum pressure if model j is on GPU `on[j]`. Raises ValueError if a GPU exceeds 80 GB."""
         load, room = [Fraction(0)] * self.gpus, [GPU_GB] * self.gpus
         for model, gpu in zip(self.models, on, strict=True):
             load[gpu] += model.load
@@ -77,22 +78,22 @@ class PrismCase:
 
     @property
     def in_turn(self) -> Fraction:
-        """The pressure of models placed in turn, the leaderboard's zero."""
+        """Return the pressure of round-robin placement, the leaderboard's zero."""
         return self.pressure([i % self.gpus for i in range(len(self.models))])
 
     @property
     def spread_out(self) -> Fraction:
-        """The load of all over the room of all, the leaderboard's hundred; nothing is below."""
+        """Return the total load over the total free memory, the leaderboard's hundred and a lower bound."""
         size = sum(model.model_size for model in self.models)
         return sum((model.load for model in self.models), Fraction(0)) / (self.gpus * GPU_GB - size)
 
     def score(self, pressure: Fraction) -> float:
-        """The leaderboard's score of a pressure."""
+        """Return the leaderboard's score of a pressure."""
         share = (self.in_turn - pressure) / (self.in_turn - self.spread_out)
         return 100 * sqrt(min(max(share, Fraction(0)), Fraction(1)))
 
     def below(self, pressure: Fraction) -> Instance[EvaPacking]:
-        """The packing whose optimum is at most `gpus` where a placement is below `pressure`."""
+        """Return the packing problem whose optimum is at most `gpus` if and only if a placement is below `pressure`."""
         unit = lcm(pressure.denominator, *(model.slo for model in self.models))
         weights = [int((model.load + pressure * model.model_size) * unit) for model in self.models]
         room = int(GPU_GB * pressure * unit) - 1
@@ -106,7 +107,7 @@ class PrismCase:
 
 
 def cases(seed: int = SEED, count: int = CASES) -> list[PrismCase]:
-    """The cases that the leaderboard draws with a seed. Raises InputError for what is no seed."""
+    """Generate the cases that the leaderboard draws with a seed. Raises InputError for an invalid seed."""
     refuse_seed(seed)
     draw, found = np.random.RandomState(seed), []
     for _ in range(count):
@@ -120,10 +121,10 @@ def cases(seed: int = SEED, count: int = CASES) -> list[PrismCase]:
 
 
 def least_pressure(case: PrismCase, options: Options = Options()) -> tuple[Fraction, list[int]]:
-    """The least pressure, proven, and a placement that has it. Raises InputError where a proof takes too long.
+    """Return the proven minimum pressure and a placement with it. Raises InputError if a proof takes too long.
 
-    Each placement is held against the question whether another is below it, until none is. Halving the way to
-    `spread_out` first makes the questions fewer.
+    A packing problem decides whether a placement is below the best one, until there is no better one. A bisection
+    towards `spread_out` comes first, because it needs fewer such problems.
     """
     from models.eva import exact
 
@@ -145,7 +146,7 @@ def least_pressure(case: PrismCase, options: Options = Options()) -> tuple[Fract
 
 
 def _greedy(case: PrismCase) -> list[int]:
-    """Each model, the most demanding first, where the pressure becomes least."""
+    """Place each model, the most demanding first, on the GPU with the minimum resulting pressure."""
     on: dict[int, int] = {}
     load, room = [Fraction(0)] * case.gpus, [GPU_GB] * case.gpus
     order = sorted(range(len(case.models)), key=lambda j: (-case.models[j].load, -case.models[j].model_size))
@@ -167,7 +168,7 @@ def _placed(case: PrismCase, solution: Any) -> list[int]:
 
 
 def calls() -> Calls:
-    """`compute_model_placement(gpu_num, models)` returns the models on each GPU, as the leaderboard has it."""
+    """Return the call `compute_model_placement(gpu_num, models)`, which returns the models on each GPU, as there."""
     return Calls("compute_model_placement", _arguments, _answer)
 
 
@@ -181,7 +182,7 @@ def _answer(arguments: tuple[Any, ...], returned: Any) -> Any:
 
 
 def judged(seed: int) -> JudgeTask:
-    """The leaderboard's fifty cases, or ten that are drawn with another seed."""
+    """Build the task of the leaderboard's fifty cases, or of ten cases with a seed other than 0."""
     drawn = cases() if seed == 0 else cases(seed, 10)
     known = packaged("experiments.eva", "prism").least_pressure.map(Fraction) if seed == 0 else None
     least = [least_pressure(case)[0] for case in drawn] if known is None else list(known)
@@ -249,7 +250,7 @@ def ceiling(
 
 
 def proven(case: int, draw: int, options: Options) -> dict[str, Any]:
-    """The least pressure of a case, proven."""
+    """Return the proven minimum pressure of a case, and a placement."""
     least, on = least_pressure(cases(draw)[case], options)
     return {"least_pressure": str(least), "on": on}
 

@@ -17,21 +17,21 @@ CENT = 0.01
 
 
 class Rounds:
-    """The problem of every round with an event, an arrival or an end of a job; in the others all stays as it is.
+    """Build the problem of every round with an event (arrival or end of a job); in other rounds nothing changes.
 
-    D is Eva's estimate from the events so far and the rounds that Full has won. Here a round is won where its solution
-    is worth a cent more than Partial Reconfiguration.
+    D is Eva's estimate from the events so far and the rounds that Full has won. Here, a round is won if its solution
+    saves at least one cent more than Partial Reconfiguration.
     """
 
     def __init__(self, data: EvaCloud) -> None:
-        from heuristics.eva.online_eva import Horizon  # with its compiled loops, only where it is asked for
+        from heuristics.eva.online_eva import Horizon  # imports compiled loops, so only if it is used
 
         self.horizon: Horizon = Horizon()
         self._problems = RoundProblems(data)
         self._last: EvaReconfiguration | None = None
 
     def snapshot(self, view: CloudView) -> EvaReconfiguration | None:
-        """The problem of this round; `None` where nothing happened or nothing may move."""
+        """Return the problem of this round; `None` without an event or without a movable task."""
         self.horizon.note(view)
         movable = {task.job for task in view.tasks.values() if not task.pinned}
         self._last = None
@@ -42,13 +42,13 @@ class Rounds:
         return self._last
 
     def seconds(self, now: float) -> float:
-        """D; 0 where the estimate is none, and then nothing is moved for a saving."""
+        """Return D in seconds; 0 if there is no positive estimate, so that no task moves for a saving."""
         seconds = self.horizon.seconds(now)
         return seconds if seconds > 0 else 0.0
 
     def decision(self, view: CloudView, solution: Solution | None) -> Configuration:
-        """What a solution of the last problem says to do."""
-        from heuristics.eva.round import worth_of_partial  # loaded only where a round is solved
+        """Convert a solution of the last problem to a configuration."""
+        from heuristics.eva.round import worth_of_partial  # loaded only if a round is solved
 
         if solution is not None and self._last is not None:
             saving = check(self._last, solution).objective
@@ -57,7 +57,7 @@ class Rounds:
 
 
 class _Recorder:
-    """Eva, and the problem of every round with an event, with Eva's own D."""
+    """Run Eva and record the problem of every round with an event, with Eva's own D."""
 
     def __init__(self, data: EvaCloud) -> None:
         from heuristics.eva.online_eva import Eva
@@ -77,7 +77,7 @@ class _Recorder:
 
 
 def rounds_of_eva(workload: Instance[EvaCloud], every: int = 1) -> list[Instance[EvaReconfiguration]]:
-    """The problems of the rounds of Eva's run of a workload in which something happened, one of `every` so many."""
+    """Return the problems of Eva's rounds with an event on a workload, only every `every`-th of them."""
     recorder = _Recorder(workload.data)
     simulate(CloudWorld(workload.data), recorder)
     return [

@@ -28,8 +28,8 @@ def _unfit(name: str, data: EvaCloud) -> str | None:
 
 
 def _bound(data: EvaCloud, totals: Sequence[Mapping[str, Any]]) -> list[float | None]:
-    """What no policy's bill is below; it does not depend on the runs."""
-    from models.eva.work_bound import work_bound  # with HiGHS and compiled loops, only where it is asked for
+    """Return a lower bound on any policy's bill, which does not depend on the runs."""
+    from models.eva.work_bound import work_bound  # imports HiGHS and compiled loops, so only if it is used
 
     return [work_bound(data).usd] * len(totals)
 

@@ -1,6 +1,6 @@
-"""What it costs to charge a job for each of its tasks, as section 4.4 does.
+"""Measure the cost of charging a job for each of its tasks, as section 4.4 does.
 
-The optimum of the paper's net saving, and the best with every job at the speed of its slowest task, side by side.
+The optimum of the paper's net saving is compared with the optimum with every job at the speed of its slowest task.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How soon no order of transactions can end: two proofs that know no order.
+"""Prove lower bounds on the makespan of any order of transactions, in two ways.
 
-A path through transactions of which every two are in conflict; and, where all read a key first and write another one
-last, an integer program over their starts.
+The first is a path through transactions that are pairwise in conflict. The second is an integer program over their
+starts, which applies if all transactions read a key first and write another one last.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from models.highs import LinearModel, solve_arrays
 
 
 def path_bound(workload: TransactionWorkload) -> int:
-    """What the shortest paths through transactions in conflict say: no order ends sooner.
+    """Return a lower bound on the makespan from shortest paths through transactions that are pairwise in conflict.
 
-    The transactions that write a key are such, and all of them where every two are in conflict.
+    The transactions that write a common key are in conflict, and possibly all transactions.
     """
     apart = [[one.apart(other) for other in workload.transactions] for one in workload.transactions]
     everybody = range(len(apart))
@@ -45,10 +45,10 @@ def path_bound(workload: TransactionWorkload) -> int:
 
 
 def _path(apart: Sequence[Sequence[int]]) -> int:
-    """No more than what lies between the first and the last start of transactions that begin one after another.
+    """Return a lower bound on the time between the first and the last start of transactions in sequence.
 
-    It is the cheapest way to give all but one of them a next one: an assignment, in which one place, next to nobody, is
-    free.
+    The bound is the minimum cost of assigning a successor to all but one of them: an assignment problem with one free
+    position.
     """
     size = len(apart)
     cost = np.zeros((size + 1, size + 1), dtype=np.int64)
@@ -62,12 +62,12 @@ Kind = tuple[int, int]
 
 
 class Exchanges:
-    """An integer program that has a point where an order of some transactions ends by `makespan`.
+    """An integer program that is feasible if an order of some transactions ends by `makespan`.
 
-    They all read a key first, write another one last and take the same time; those alike are one kind. Columns say
-    whether one of a kind begins at a start, and whether a key is written at the end of one that does. No two write a
-    key at one step, and nobody reads it there. Of two that exchange the same keys, each reads what the other writes:
-    the one begins when the other has ended.
+    All transactions read a key first, write another one last and take the same time; identical ones form one kind. Each
+    column states whether a transaction of a kind begins at a start, and so writes its key at the end. At one step, at
+    most one transaction writes a key, and no other reads it. Two transactions that exchange the same keys each read the
+    key that the other writes, so one begins after the other has ended.
 
     Raises ValueError for other transactions.
     """
@@ -76,10 +76,10 @@ class Exchanges:
         kinds = Counter(_kind(transaction) for transaction in workload.transactions)
         if len({transaction.length for transaction in workload.transactions}) > 1:
             raise ValueError("not all transactions take the same time")
-        self.last = workload.longest - 1  # from the start to what is written
+        self.last = workload.longest - 1  # steps from the start to the write
         self.starts = makespan - self.last
         self.columns = 0
-        self.rows: list[tuple[dict[int, int], int, int]] = []  # of columns their coefficients, the least and the most
+        self.rows: list[tuple[dict[int, int], int, int]] = []  # coefficients by column, minimum and maximum
         self.begins = {kind: self._more(self.starts) for kind in kinds}
         self.rows += [(dict.fromkeys(self.begins[kind], 1), count, count) for kind, count in kinds.items()]
         for key in sorted({written for _, written in kinds}):
@@ -101,14 +101,14 @@ class Exchanges:
                 self.rows += [({written: 1, reader: 1}, 0, 1) for reader in readers]
 
     def _see_exchange(self, one: range, other: range) -> None:
-        """Of two kinds one alone begins in as many starts as a transaction takes steps."""
+        """Add rows: of two kinds, only one begins within as many starts as a transaction has steps."""
         for first in range(max(1, self.starts - self.last)):
             (column,) = self._more(1)
             for start in range(first, min(first + self.last + 1, self.starts)):
                 self.rows += [({one[start]: 1, column: -1}, -1, 0), ({other[start]: 1, column: 1}, 0, 1)]
 
     def refuted(self, options: Options) -> bool:
-        """Whether it has no point, by HiGHS."""
+        """Return whether the program is infeasible, by HiGHS."""
         entries = [(r, column, value) for r, (terms, *_) in enumerate(self.rows) for column, value in terms.items()]
         at_row, at_column, values = zip(*entries, strict=True)
         matrix = sparse.csr_array((values, (at_row, at_column)), shape=(len(self.rows), self.columns))
@@ -127,9 +127,10 @@ def _kind(transaction: Transaction) -> Kind:
 
 
 def proven_above(workload: TransactionWorkload, makespan: int, options: Options) -> int:
-    """What no order of the workload ends below, at most `makespan`: by the paths, or more by the program of exchanges.
+    """Return a lower bound on the makespan of any order, at most `makespan`, from the paths or the integer program.
 
-    It is asked whether an order can end a step before `makespan`, and where it does not know, a step before that.
+    The program is solved for one step less than `makespan`. If it does not prove infeasibility, the next lower value is
+    tried.
     """
     bound = path_bound(workload)
     with suppress(ValueError):
@@ -172,7 +173,7 @@ def ceiling(
 
 
 def proven(number: int, options: Options) -> dict[str, Any]:
-    """The makespan of the best order known of a workload, and what no order is below."""
+    """Return the makespan of the best known order of a workload, and a lower bound for any order."""
     workload, order = published(number)
     known = workload.makespan(order)
     return {"in_turn": workload.in_turn, "best_known": known, "bound": proven_above(workload, known, options)}

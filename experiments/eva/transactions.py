@@ -1,10 +1,11 @@
-"""Transactions on shared keys in the order that ends soonest, as a leaderboard poses it, and how soon none can end.
+"""Order transactions on shared keys to minimise the makespan: a problem of a leaderboard.
 
 The leaderboard (UCB-ADRS/ADRS-Leaderboard at f856497, problems/txn_scheduling) has three workloads of a hundred
-transactions, `data/transactions.csv`. A transaction takes a step for each place; at some it reads or writes a key. Two
-that have a key in common which one of them writes are in conflict: in the order of the two, each use of the key by the
-second is later than that by the first. In a given order each transaction begins as soon as those before it let it. A
-score is 100 times the way from the order of the file to the longest transactions alone, cut off at nine tenths of it.
+transactions, `data/transactions.csv`. A transaction consists of steps; some steps read or write a key. Two transactions
+are in conflict if they share a key and one of them writes it. Then each use of the key by the later transaction must
+come after each use by the earlier one. In a given order, each transaction begins as early as possible. The score
+interpolates between the makespan of the file's order (0) and that of the longest transactions alone. It reaches 100 at
+nine tenths of this distance.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from instances.tables import packaged
 
 USE = re.compile(r"(\d+)([rw])(\d+)")
 WORKLOADS = (1, 2, 3)
-CUT_OFF = 0.1  # the share of the way that the leaderboard gives for nothing
-SEQUENCES = 10  # what a program of the leaderboard is told to try
-PROVEN = (2,)  # those of which the least makespan is known
+CUT_OFF = 0.1  # share of the distance that the leaderboard does not require
+SEQUENCES = 10  # number of orders that a program of the leaderboard should try
+PROVEN = (2,)  # workloads with a known minimum makespan
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Transaction:
     uses: tuple[Use, ...]
 
     def apart(self, other: Transaction) -> int | None:
-        """How many steps after this one `other` begins at the least where it comes later; `None` without a conflict."""
+        """Return the minimum steps from this start to that of a later `other`; `None` without a conflict."""
         return max(
             (a.step - b.step + 1 for a in self.uses for b in other.uses if a.key == b.key and (a.writes or b.writes)),
             default=None,
@@ -55,12 +56,12 @@ class Transaction:
 
 @dataclass(frozen=True)
 class TransactionWorkload:
-    """Transactions, called by their places."""
+    """Transactions, identified by index."""
 
     transactions: tuple[Transaction, ...]
 
     def makespan(self, order: Sequence[int]) -> int:
-        """The step at which the last transaction ends where they come in an order, or some of them do."""
+        """Return the makespan of an order of all or some of the transactions, in steps."""
         written: dict[int, int] = {}
         used: dict[int, int] = {}
         last = 0
@@ -76,17 +77,17 @@ class TransactionWorkload:
 
     @property
     def in_turn(self) -> int:
-        """The makespan of the order of the file, the leaderboard's zero."""
+        """Return the makespan of the order of the file, the leaderboard's zero."""
         return self.makespan(range(len(self.transactions)))
 
     @property
     def longest(self) -> int:
-        """The steps of the longest transaction, the other end of the leaderboard's way."""
+        """Return the steps of the longest transaction, the other end of the leaderboard's scale."""
         return max(transaction.length for transaction in self.transactions)
 
     @property
     def content(self) -> list[tuple[int, list[tuple[str, str, int]]]]:
-        """The workload in JSON's types, of each use what the leaderboard has: `r` or `w`, the key, the step."""
+        """Return the workload in JSON's types; each use is `r` or `w`, the key and the step, as in the leaderboard."""
         return [
             (one.length, [("w" if use.writes else "r", str(use.key), use.step) for use in one.uses])
             for one in self.transactions
@@ -94,7 +95,7 @@ class TransactionWorkload:
 
 
 def published(number: int) -> tuple[TransactionWorkload, list[int]]:
-    """One of the leaderboard's three workloads, and the order of least makespan that is known of it."""
+    """Return one of the leaderboard's three workloads, and its best known order."""
     table = packaged("experiments.eva", "transactions")
     rows = table[table.workload == number]
     made = tuple(
@@ -110,34 +111,34 @@ def _uses(text: str) -> tuple[Use, ...]:
 
 
 def score(makespans: int, workloads: Sequence[TransactionWorkload]) -> float:
-    """The leaderboard's score of makespans that are so many steps together."""
+    """Return the leaderboard's score of `makespans`, the sum of the makespans in steps."""
     zero, end = sum(one.in_turn for one in workloads), sum(one.longest for one in workloads)
     return 100 * min(max((zero - makespans) / ((1 - CUT_OFF) * (zero - end)), 0.0), 1.0)
 
 
 class Told:
-    """What a program is told of a workload, with the names that it has on the leaderboard."""
+    """The view of a workload that a program receives, with the leaderboard's names."""
 
     def __init__(self, content: Sequence[tuple[int, Sequence[tuple[str, str, int]]]]) -> None:
         self.num_txns = len(content)
         self.txns = [[(kind, key, step, length) for kind, key, step in uses] for length, uses in content]
 
     def get_opt_seq_cost(self, txn_seq: Sequence[int]) -> int:
-        """The makespan of transactions in an order, which may be some of them."""
+        """Return the makespan of an order of all or some of the transactions."""
         uses = [tuple(Use(step, kind == "w", int(key)) for kind, key, step, _ in one) for one in self.txns]
         made = [Transaction(one[0][3], own) for one, own in zip(self.txns, uses, strict=True)]
         return TransactionWorkload(tuple(made)).makespan(txn_seq)
 
 
 def calls() -> Calls:
-    """`get_best_schedule(workload, num_seqs)` returns a makespan and an order, as the leaderboard has it."""
+    """Return the call `get_best_schedule(workload, num_seqs)`, which returns a makespan and an order, as there."""
     return Calls("get_best_schedule", lambda content: (Told(content), SEQUENCES), lambda _, returned: list(returned[1]))
 
 
 def disguised(workload: TransactionWorkload, seed: int) -> TransactionWorkload:
-    """The workload with its transactions in another order and its keys by other names, and as good an order as before.
+    """Return an equivalent workload with shuffled transactions and renamed keys, which has the same minimum makespan.
 
-    Raises InputError for what is no seed.
+    Raises InputError for an invalid seed.
     """
     refuse_seed(seed)
     draw = random.Random(seed)
@@ -152,7 +153,7 @@ def disguised(workload: TransactionWorkload, seed: int) -> TransactionWorkload:
 
 
 def judged(seed: int) -> JudgeTask:
-    """The workloads of the leaderboard whose least makespan is proven, or with another seed the same in disguise."""
+    """Build the task of the workloads with a proven minimum makespan; a seed other than 0 disguises them."""
     cases = []
     for number in PROVEN:
         workload, order = published(number)

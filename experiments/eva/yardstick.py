@@ -1,8 +1,8 @@
-"""What hosting every job from its arrival costs.
+"""Compute the cost of hosting every job from its arrival on.
 
-A yardstick and no bound: every job is hosted from its arrival on, for its stand-alone time and without interference;
-at each arrival and end all tasks are packed anew by a method, and nothing is paid for it. A policy may let jobs wait,
-which this does not, so that only the bound of `models.eva.work_bound` is below all of them.
+This is a reference cost, not a bound. Every job is hosted from its arrival on, for its stand-alone time and without
+interference. At each arrival and end, a method packs all tasks again, at no cost for the change. A policy may delay
+jobs, which this reference does not. So only the bound of `models.eva.work_bound` is valid for every policy.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from instances.eva.cloud_arrays import SECONDS, work_seconds
 DEFAULT = "exact"
 Solve = Callable[[EvaPacking], Result]
 Alive = tuple[tuple[str, int], ...]
-"""How many tasks of each class are there."""
+"""The number of present tasks of each class."""
 
 
 @dataclass(frozen=True)
 class Yardstick:
-    """What hosting costs, USD, and what is proven of the least that it could: `bound` is `None` where it is not."""
+    """The cost of hosting in USD, and the proven lower `bound` on this cost, `None` if there is no proof."""
 
     usd: float
     bound: float | None
@@ -41,7 +41,7 @@ class Yardstick:
 
 
 def yardstick(data: EvaCloud, solve: Solve) -> Yardstick:
-    """The cost of hosting all jobs from their arrivals, packed by `solve` at every arrival and end."""
+    """Compute the cost of hosting all jobs from their arrivals on, packed by `solve` at every arrival and end."""
     results: dict[Alive, Result] = {}
     usd, bound, moments, unproven = 0.0, 0.0, 0, 0
     proven = True
@@ -60,7 +60,7 @@ def yardstick(data: EvaCloud, solve: Solve) -> Yardstick:
 
 
 def _moments(data: EvaCloud) -> Iterator[tuple[float, Alive]]:
-    """Stretches of time between arrivals and ends in which jobs are there, in seconds, and their tasks."""
+    """Yield the intervals between arrivals and ends with present jobs, in seconds, with their tasks."""
     classes = {c.name: c for c in data.classes}
     events: list[tuple[float, int, dict[str, int]]] = []
     for job in data.jobs:
@@ -111,6 +111,6 @@ def yardsticks(
 
 
 def hosted(instance: Instance[EvaCloud], method: str, options: Options) -> dict[str, Any]:
-    """The yardstick of a workload by a method of packing."""
+    """Compute the reference cost of a workload with a packing method."""
     (entry,) = named(METHODS[EvaPacking.problem], method)
     return asdict(yardstick(instance.data, lambda data: apply(entry, Instance.of(data, "moment"), options)))
