@@ -8,7 +8,7 @@ from instances.aryl import elastic_jobs, loaned_servers, placement_moment, sprea
 
 
 def instance_sets() -> list[InstanceSet]:
-    """Beside those of the reference study."""
+    """Return the sets in addition to those of the reference study."""
     jobs = [elastic_jobs(7, s, objective="mean-jct", elastic_share=0.75) for s in range(10)]
     knapsacks = [elastic_jobs(n, s) for n in (20, 200) for s in range(8)]
     return [

@@ -10,7 +10,7 @@ BUDGETS = (1.2, 2.0, 4.0)
 
 
 def instance_sets() -> list[InstanceSet]:
-    """Beside those of the reference study, whose budget is twice the least."""
+    """Return the sets in addition to those of the reference study, whose budget is twice the minimum."""
     return [
         InstanceSet(
             f"{classes}x{epochs}x{widths}, {budget:g} times the least",

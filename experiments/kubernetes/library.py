@@ -8,7 +8,7 @@ from instances.kubernetes import shrunk_cluster
 
 
 def instance_sets() -> list[InstanceSet]:
-    """Beside those of the reference study."""
+    """Return the sets in addition to those of the reference study."""
     seeds = range(5)
     return [
         InstanceSet("42 pods, 30% gone", [shrunk_cluster(60, seed) for seed in seeds], ("exact",)),

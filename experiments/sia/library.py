@@ -13,7 +13,7 @@ THREE_DAYS = range(20)
 
 
 def instance_sets() -> list[InstanceSet]:
-    """Beside those of the reference study."""
+    """Return the sets in addition to those of the reference study."""
     return [
         InstanceSet(
             "base workload, a quarter of a day", [synthetic("base", s, days=0.25) for s in QUARTERS], ("exact",)
