@@ -27,25 +27,25 @@ SERVERS, DAYS, WARM_DAYS, SEEDS = 98, 31, 5, 10
 
 
 def covariances(trace: Path, options: Options) -> dict[str, Any]:
-    """Logarithms of one plus the covariance of the jobs an hour, over the means of the hours of the day, by lag."""
+    """Return log(1 + covariance) by lag of the jobs per hour, relative to the means of the hours of the day."""
     hours = read_numbers(trace, ("submit_s",), least=0)["submit_s"].to_numpy(float) // HOUR - FIRST_DAY * 24
     whole = int(hours.max() + 1) // 24 * 24
     counts = np.bincount(hours[(hours >= 0) & (hours < whole)].astype(int), minlength=whole)
     factor = counts / np.tile(counts.reshape(-1, 24).mean(axis=0), whole // 24)
     off = factor / factor.mean() - 1
     found = [float(np.mean(off[: whole - lag] * off[lag:])) for lag in LAGS]
-    found[0] -= 1 / float(counts.mean())  # what chance alone gives
+    found[0] -= 1 / float(counts.mean())  # subtract the variance of a Poisson process
     return {"logs": np.log1p(found).tolist()}
 
 
 def fitted(lag: int) -> float:
-    """The same of the factors that `Bursts` draws."""
+    """Return the theoretical value at a lag for the factors that `Bursts` draws."""
     bursts = Bursts()
     return bursts.hour_sd**2 * bursts.memory**lag + bursts.day_sd**2 * max(0.0, 1 - lag / 24)
 
 
 def demand(path: Path, options: Options) -> dict[str, Any]:
-    """The standard deviation of the GPUs that run or are owed, over their mean."""
+    """Return the coefficient of variation of the demanded GPUs."""
     rows = read_rows(path, ("time",))
     gpus = rows[[name for name in rows if str(name).endswith("_demand_gpus")]].sum(axis=1).to_numpy(float)
     return {"variation": float(gpus.std() / gpus.mean())}

@@ -1,4 +1,4 @@
-"""What can be drawn for Aryl: workloads of its loaning cluster."""
+"""Generate workloads of Aryl's loaning cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Pareto front of a reclaiming on the screen and in a file: preempted jobs against lost GPU-hours."""
+"""Print and write the Pareto front of a reclaim: preempted jobs against lost GPU-hours."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ COLUMNS = ("method", "preempted_jobs", "lost_gpu_hours", "bound_gpu_hours", "pro
 
 @dataclass(frozen=True)
 class RulePoint:
-    """What a heuristic's choice of servers preempts and loses."""
+    """The preempted jobs and lost GPU-hours of a heuristic's choice of servers."""
 
     method: str
     jobs: int
     gpu_hours: float
 
     def beside(self, front: Front) -> str:
-        """The point of the front that preempts as few jobs, and the one that loses as little."""
+        """Describe the points of the front that are no worse in jobs, and no worse in GPU-hours."""
         fewer = [p for p in front.points if p.jobs <= self.jobs]
         as_few_hours = [p for p in front.points if float(p.gpu_hours) <= self.gpu_hours]
         hours = f"{float(min(p.gpu_hours for p in fewer)):g} GPU-hours with as few jobs" if fewer else ""
@@ -49,7 +49,7 @@ def front(
     method: Sequence[str] | None,
     choose: Callable[[Instance, Sequence[str]], list[Entry]],
 ) -> int:
-    """Print the front beside the heuristics, or the methods that `choose` finds of these names; the exit status."""
+    """Print the front and the heuristics, or the methods that `choose` finds by name; return the exit status."""
     entries = choose(instance, method or ["all"])
     if not method:
         entries = [entry for entry in entries if load_method(entry).kind == "heuristic"]
@@ -63,10 +63,10 @@ def front(
 def print_front(
     instance: Instance[Any], results: Sequence[Result], options: Options, style: str, folder: Path | None, quiet: bool
 ) -> bool:
-    """Print the front and what the servers of other `results` preempt and lose; whether the front has a point.
+    """Print the front and the losses of other `results`, and return whether the front has a point.
 
-    `style`: `table`, `csv` or `json`. In `folder`, where there is one, it leaves `front.csv`. Raises InputError where a
-    job has no `gpu_hours`.
+    `style`: `table`, `csv` or `json`. `folder`: receives `front.csv`, if given. Raises InputError if a job has no
+    `gpu_hours`.
     """
 
     def show(point: FrontPoint) -> None:
@@ -92,7 +92,7 @@ def print_front(
 
 
 def front_csv(front: Front, rules: Sequence[RulePoint]) -> str:
-    """One line a point of the front, the fewest jobs first, then one a heuristic."""
+    """Return one line per point of the front, the fewest jobs first, then one line per heuristic."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)

@@ -1,6 +1,6 @@
-"""Pictures of Aryl's decisions: workers of jobs, also over time, servers that go back, and servers that host.
+"""Figures of Aryl's decisions: workers of jobs, also over time, returned servers, and hosting servers.
 
-And what Algorithm 1 preempts above the optimum.
+A further figure shows the excess preemptions of Algorithm 1.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from experiments.palette import BLUE, ORANGE, RED, in_order, ink_on, things
 from instances.aryl import ArylElastic, ArylPlacement, ArylReclaim
 from instances.aryl.placement import PARTS
 
-MOST = 80  # jobs or servers that are drawn one by one
+MOST = 80  # maximum number of jobs or servers that are drawn individually
 
 
 def elastic(data: ArylElastic, solution: Mapping[str, Any]) -> Figure:
-    """Workers of each job between the least and the most it takes; or, over time, the GPUs that the jobs hold."""
+    """Plot the workers of each job between its minimum and maximum, or the GPUs that the jobs hold over time."""
     return _over_time(data, solution["intervals"]) if "intervals" in solution else _workers(data, solution["workers"])
 
 
@@ -66,7 +66,7 @@ def _over_time(data: ArylElastic, intervals: list[dict[str, Any]]) -> Figure:
 
 
 def reclaim(data: ArylReclaim, solution: Mapping[str, Any]) -> Figure:
-    """Which servers each job is on: those that go back, and the jobs that this preempts, in another colour."""
+    """Plot the servers of each job, with returned servers and preempted jobs in another colour."""
     back, servers = set(solution["servers"]), data.servers[:MOST]
     place, jobs = {server: i for i, server in enumerate(servers)}, data.jobs[:MOST]
     figure, (axes,) = canvas(max(4.5, 2.2 + 0.16 * len(servers)), 2 + 0.16 * len(jobs))
@@ -90,13 +90,13 @@ def reclaim(data: ArylReclaim, solution: Mapping[str, Any]) -> Figure:
 
 
 def placement(data: ArylPlacement, solution: Mapping[str, Any]) -> Figure:
-    """GPUs of each server: taken before (grey), and by the base and the flexible workers of each job, named."""
+    """Plot the GPUs of each server: occupied before (grey), and by base and flexible workers of each named job."""
     jobs, added = {job.id: job for job in data.jobs}, dict[str, list[tuple[str, str, int]]]()
     for part in ("base", "flexible"):
         for job, hosts in solution.get(part, {}).items():
             for server, workers in hosts.items():
                 added.setdefault(server, []).append((part, job, workers))
-    # servers that host something new come first where there are more than can be drawn
+    # if there are too many servers, those with new workers are drawn first
     drawn = sorted(data.servers, key=lambda server: server.id not in added)[:MOST]
     servers = [server for server in data.servers if server in drawn]
     figure, (axes,) = canvas(max(4.5, 1.5 + 0.45 * len(servers)), 4)
@@ -128,7 +128,7 @@ Excesses = Mapping[float, tuple[float | None, bool]]
 
 
 def excess_lines(lines: Mapping[tuple[int, str], Excesses], seeds: int) -> Figure:
-    """Preemptions above the optimum, a panel a pool, a line a placement; hollow where some are above a bound."""
+    """Plot excess preemptions, one panel per pool, one line per placement; hollow if some optimum is not proven."""
     pools = list(dict.fromkeys(pool for pool, _ in lines))
     figure, every = canvas(1.4 + 3.2 * len(pools), 4.2, 1, len(pools), sharey=True)
     look = in_order(place for _, place in lines)

@@ -1,7 +1,7 @@
-"""Pools of loaned servers: how far Algorithm 1 and SCF are above the fewest preemptions, and what the rule gives away.
+"""Pools of loaned servers: the excess preemptions of Algorithm 1 and SCF, and the cost of the paper's preemption rule.
 
-Against the size of the pool, the fragmentation of the placement and the share of servers to reclaim; then jobs that go
-on with some of their workers, and GPU-hours instead of jobs.
+The excess depends on the size of the pool, the fragmentation of the placement and the share of servers to reclaim.
+Further studies let jobs continue with some of their workers, and count GPU-hours instead of jobs.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ LIMIT_S = 60.0
 
 
 def excess(preemptions: float, fewest: float) -> float | None:
-    """`preemptions` over `fewest`, less one; 0 where both are 0, and `None`, as no share says it, where `fewest` is."""
+    """Return `preemptions` / `fewest` - 1; 0 if both are 0, and `None` if only `fewest` is 0."""
     if fewest == 0:
         return 0.0 if preemptions == 0 else None
     return preemptions / fewest - 1
 
 
 def in_words(preemptions: float, fewest: float) -> str:
-    """The excess as a percentage, or the two numbers where there is no percentage."""
+    """Return the excess as a percentage, or the two numbers if the percentage is undefined."""
     share = excess(preemptions, fewest)
     return f"{preemptions:g} against 0" if share is None else percent(share, 0)
 
@@ -55,7 +55,7 @@ def place_of(fragmentation: float) -> str:
 
 @dataclass(frozen=True)
 class Excess:
-    """Preemptions by instance: those of Algorithm 1, of SCF, and of the optimum or its bound where `proven` says no."""
+    """Preemptions by instance: of Algorithm 1, of SCF, and of the optimum, or its bound if it is not `proven`."""
 
     greedy: tuple[float, ...]
     scf: tuple[float, ...]
@@ -70,7 +70,7 @@ class Excess:
 
     @property
     def worst(self) -> tuple[float, float]:
-        """The instance of the largest excess; one with an optimum of 0 that Algorithm 1 misses is beyond any share."""
+        """Return the pair with the largest excess; an optimum of 0 that Algorithm 1 misses is larger than any other."""
 
         def size(pair: tuple[float, float]) -> float:
             share = excess(*pair)
@@ -231,7 +231,7 @@ def losses(
 def under_both_rules(
     servers: int, reclaim: int, fragmentation: float, seed: int, elastic_share: float, options: Options
 ) -> dict[str, Any]:
-    """Jobs that are lost by the paper's rule and by the least number of workers, of the same choices of servers."""
+    """Return jobs lost by the paper's rule and by the minimum number of workers, for the same choices of servers."""
     data = loaned_servers(servers, fragmentation, seed, reclaim, elastic_share=elastic_share).data
     strict = _base_counts(data)
     chosen = [rule(data).solution or {} for rule in RULES]
@@ -257,13 +257,13 @@ def _under_both_rules(
 
 
 def _base_counts(data: ArylReclaim) -> ArylReclaim:
-    """The same jobs by the paper's rule: preempted with any server of a base worker."""
+    """Return the same jobs under the paper's rule: losing any server of a base worker preempts the job."""
     jobs = tuple(job.model_copy(update={"workers": None, "min_workers": None}) for job in data.jobs)
     return data.model_copy(update={"jobs": jobs})
 
 
 def jobs_and_hours(servers: int, reclaim: int, fragmentation: float, seed: int, options: Options) -> dict[str, Any]:
-    """Jobs and GPU-hours of Algorithm 1 and SCF, and of the front at its two ends and beside Algorithm 1."""
+    """Return jobs and GPU-hours of Algorithm 1 and SCF, and of the front at both ends and compared with Algorithm 1."""
     data = loaned_servers(servers, fragmentation, seed, reclaim, objective="lost-gpu-hours").data
     front = pareto_front(data, options)
     pairs = [compute_loss(data, (rule(data).solution or {})["servers"]) for rule in RULES]

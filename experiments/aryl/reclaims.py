@@ -1,7 +1,7 @@
-"""Reclaims of runs: each of them by all orders and exactly, and the preemptions that no orchestrator would avoid.
+"""Study the reclaims of runs: solve each by all orders and exactly, and bound the unavoidable preemptions.
 
-The bound of the second is of the run's own starts: whoever starts the same jobs on loaned servers at the same times for
-the first time preempts at least so many, whichever servers go back and whatever is known of the load to come.
+The bound depends on the starts of the run. Any orchestrator with the same first starts on loaned servers has at least
+this number of preemptions, for any choice of servers and any knowledge of the future load.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Workers(StrEnum):
 
 
 class Watched:
-    """A reclaimer that does what Algorithm 1 says, and notes what the others would have lost."""
+    """A reclaimer that follows Algorithm 1, and records the losses of the other orders."""
 
     def __init__(self) -> None:
         self.lost: dict[str, list[float]] = {name: [] for name in ORDERS}
@@ -143,7 +143,7 @@ RUNS = {
 
 
 def stays_of(data: ArylLoaning, jobs: pd.DataFrame, *, scales: bool) -> list[Stay]:
-    """The first stays on loaned servers of a run, from its table of jobs: on training servers nobody is preempted."""
+    """Return the first stays on loaned servers from a run's job table; training servers cause no preemptions."""
     of = {job.id: job for job in data.jobs}
     loaned = jobs[jobs["loaned"]]
     starts = zip(loaned["job"], loaned["submit"] + loaned["queueing"], strict=True)
@@ -152,7 +152,7 @@ def stays_of(data: ArylLoaning, jobs: pd.DataFrame, *, scales: bool) -> list[Sta
 
 
 def forced_of(world: LoaningWorld, *, scales: bool) -> PreemptionBound:
-    """The preemptions that no orchestrator avoids where jobs start as in this run."""
+    """Bound the preemptions that no orchestrator can avoid if jobs start as in this run."""
     return bound_preemptions(stays_of(world.data, world.jobs_table(), scales=scales), world.data, LIMIT)
 
 

@@ -199,7 +199,7 @@ def figure_8(runs: Runs) -> list[Claim]:
 
 
 def flexible_group(runs: Runs) -> list[Claim]:
-    """Of the servers in use that went back, those that had flexible workers alone; idle ones are another matter."""
+    """Claim the share of returned servers in use that had only flexible workers; idle servers are excluded."""
     where, claims = "Section 7.2, flexible server group", []
     for name, figure in (("2 Basic", 0.526), ("4 Ideal", 0.824)):
         claims.append(

@@ -1,4 +1,4 @@
-"""How far the allocation rules are above the least mean JCT, by load."""
+"""Measure the excess of allocation rules over the minimum mean JCT, by load."""
 
 from __future__ import annotations
 

@@ -120,9 +120,9 @@ def rows_experiment(
 
 
 def side_by_side(found: Mapping[str, Sequence[Claim]]) -> list[Claim]:
-    """The claims of each reading beside those of the others; one where it makes no difference.
+    """Return the claims of all readings, but only one if the readings agree.
 
-    Nothing is said against the paper where one reading gives its figure.
+    If one reading gives the paper's figure, no claim contradicts the paper.
     """
     claims = []
     for same in zip(*found.values(), strict=True):
