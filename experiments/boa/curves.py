@@ -1,4 +1,4 @@
-"""Curves of policies in the renting world, completion time against the bill: runs over budgets or aims on a trace."""
+"""Curves of policies in the renting world, completion time against the bill, from runs over budgets or targets."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ HOUR = 3600.0
 
 @dataclass(frozen=True)
 class Reading:
-    """How Pollux is read, in words and as parameters.
+    """An interpretation of Pollux, in words and as parameters.
 
-    `fitted`: neither policy knows the true speedups, both begin with a fitted model; `learning`: who mends it by what
-    was run.
+    - `fitted`: whether no policy knows the true speedups, so that all begin with a fitted model.
+    - `learning`: the policies that update this model from their runs.
     """
 
     label: str
@@ -44,7 +44,7 @@ AVERAGED = Reading("15 averaged", window=15)
 
 @dataclass(frozen=True)
 class Point:
-    """A run as a point: rented GPUs, mean and 95th percentile of completion times, hours."""
+    """A run as a point: rented GPUs, and mean and 95th percentile of completion times in hours."""
 
     rented: float
     mean: float
@@ -53,38 +53,38 @@ class Point:
 
     @classmethod
     def of(cls, run: Simulated) -> Point:
-        """The point of a run."""
+        """Build the point of a run."""
         jct = run.jobs_table()["jct"] / HOUR
         return cls(run.totals["rented_gpus"], float(jct.mean()), float(jct.quantile(0.95)), run)
 
 
 @dataclass(frozen=True)
 class PolicyCurve:
-    """The runs of a policy on a trace over budgets, or over what it aims at: tasks, whose outcomes make it a curve."""
+    """The runs of a policy on a trace over budgets or targets: `tasks`, and the `points` of their outcomes."""
 
     label: str
     tasks: tuple[Simulation, ...]
     points: tuple[Point, ...] = ()
 
     def at(self, rented: float, what: str = "mean") -> float | None:
-        """The completion time at so many rented GPUs, linear between two points; `None` outside of them."""
+        """Return the completion time at `rented` GPUs, linear between two points; `None` outside of them."""
         return at(rented, [(p.rented, getattr(p, what)) for p in self.points])
 
     def total_at(self, rented: float, name: str) -> float | None:
-        """A total of the runs at so many rented GPUs, linear between two points; `None` outside of them."""
+        """Return a total of the runs at `rented` GPUs, linear between two points; `None` outside of them."""
         return at(rented, [(p.rented, p.run.totals[name]) for p in self.points])
 
     def rented_at(self, mean: float) -> float | None:
-        """The rented GPUs that a mean completion time takes, linear between two points; `None` outside of them."""
+        """Return the rented GPUs for a mean completion time, linear between two points; `None` outside of them."""
         return at(mean, [(p.mean, p.rented) for p in self.points])
 
 
 Curves = dict[tuple[Hashable, ...], PolicyCurve]
-"""Curves by what they are of."""
+"""Curves by their keys, such as trace, seed and policy."""
 
 
 def at(x: float, points: Iterable[tuple[float, float]]) -> float | None:
-    """The value at `x`, linear between two points; `None` outside of them."""
+    """Interpolate linearly at `x` between two points; return `None` outside of them."""
     found = sorted(points)
     if not found or not found[0][0] <= x <= found[-1][0]:
         return None
@@ -94,7 +94,7 @@ def at(x: float, points: Iterable[tuple[float, float]]) -> float | None:
 def budgeted(
     context: Context, trace: Path, policy: str = "exact", over: Sequence[float] = OVER_LOAD, **said: Any
 ) -> PolicyCurve:
-    """A policy that is given a budget, at several multiples of the load."""
+    """Build the curve of a policy with a budget, at several multiples of the load."""
     data = drawn(context, trace, **said).data
     assert isinstance(data, BoaRenting)
     load = data.budget_gpus / 1.25
@@ -110,7 +110,7 @@ def autoscaled(
     reading: Reading = MOMENT,
     **said: Any,
 ) -> PolicyCurve:
-    """Pollux with autoscaling, at several aims."""
+    """Build the curve of Pollux with autoscaling, at several targets."""
     file = drawn(context, trace, **said)
     policies = [pollux_name(objective, c, reading.window, reading.profiled) for c in few(context, aims)]
     tasks = tuple(Simulation(file, policy, context.options) for policy in policies)
@@ -119,12 +119,12 @@ def autoscaled(
 
 
 def tasks_of(curves: Iterable[PolicyCurve]) -> list[Simulation]:
-    """The tasks of some curves, in order."""
+    """Return the tasks of some curves, in order."""
     return [task for curve in curves for task in curve.tasks]
 
 
 def with_points(curves: Iterable[PolicyCurve], outcomes: Sequence[Simulated]) -> list[PolicyCurve]:
-    """The curves with the points of their outcomes, which are in the order of the tasks."""
+    """Return the curves with the points of their outcomes, which are in the order of the tasks."""
     found, place = [], 0
     for curve in curves:
         mine = outcomes[place : place + len(curve.tasks)]
@@ -134,14 +134,14 @@ def with_points(curves: Iterable[PolicyCurve], outcomes: Sequence[Simulated]) ->
 
 
 def pointed(curves: Curves, outcomes: Sequence[Simulated]) -> Curves:
-    """The same of curves by name."""
+    """Return curves by key with the points of their outcomes."""
     return dict(zip(curves, with_points(curves.values(), outcomes), strict=True))
 
 
 def factors(slow: PolicyCurve, fast: PolicyCurve, what: str = "mean") -> list[float]:
-    """How many times as long jobs take under `slow`, at each bill of a run of either for which both have a time.
+    """Return the ratio of completion times of `slow` over `fast`, at each bill of a run of either that both cover.
 
-    Between two such bills both are linear, so that the greatest factor of all is among these.
+    Both curves are linear between two such bills, so the maximum ratio is among these.
     """
     bills = sorted({point.rented for curve in (slow, fast) for point in curve.points})
     found = [(slow.at(rented, what), fast.at(rented, what)) for rented in bills]
@@ -149,16 +149,16 @@ def factors(slow: PolicyCurve, fast: PolicyCurve, what: str = "mean") -> list[fl
 
 
 def budget_factors(slow: PolicyCurve, fast: PolicyCurve) -> list[float]:
-    """How many times as many GPUs `slow` rents, at each mean completion time of either that both reach."""
+    """Return the ratio of GPUs rented by `slow` over `fast`, at each mean completion time of either that both reach."""
     times = sorted({point.mean for curve in (slow, fast) for point in curve.points})
     found = [(slow.rented_at(time), fast.rented_at(time)) for time in times]
     return [over / under for over, under in found if over is not None and under is not None]
 
 
 def burst_factors(curves: Curves) -> dict[str, dict[float, list[float]]]:
-    """For each Pollux and each C² the factors of its mean JCT over BOA's at equal bill, one a seed, NaN for unknown.
+    """Return for each Pollux and each C² the ratios of its mean JCT over BOA's at equal bill, one per seed.
 
-    Keys are C², seed, and who; each BOA is followed by the Polluxes of its arrivals.
+    Unknown ratios are NaN. Keys are C², seed, and policy; each BOA is followed by the Polluxes of its arrivals.
     """
     found: dict[str, dict[float, list[float]]] = {}
     for key, curve in curves.items():
@@ -173,12 +173,12 @@ def burst_factors(curves: Curves) -> dict[str, dict[float, list[float]]]:
 
 
 def ratio(over: float | None, under: float | None) -> float | None:
-    """A ratio, where both are known."""
+    """Return a ratio; `None` if either value is unknown."""
     return None if over is None or under is None else over / under
 
 
 def few(context: Context, values: Sequence[Any]) -> Sequence[Any]:
-    """The values of which runs are made: where few runs will do the first and the last."""
+    """Return the values to run; for a quick run only the first and the last."""
     return values[:: max(1, len(values) - 1)] if context.quick else values
 
 

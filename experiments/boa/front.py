@@ -29,7 +29,7 @@ from models.boa.frontier import fastest_budget, frontier, replace_budget
 
 Choose = Callable[[Instance, Sequence[str]], list[Entry]]
 DEFAULT_METHODS = ("exact", "randomised", "width-calculator", "one-width")
-SPAN = 5.0  # The default range ends at this multiple of the least budget, or where more buys nothing.
+SPAN = 5.0  # The default range ends at this multiple of the minimum budget, or at the budget with no further gain.
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class BudgetPoint:
 
 
 def write_files(folder: Path | None, found: Sequence[BudgetPoint], title: str) -> None:
-    """The points as CSV and as pictures in `folder`, if there is one."""
+    """Write the points as CSV and as figures to `folder`, if it is given."""
     if folder is None:
         return
     write_whole(folder / "frontier.csv", frontier_csv(found).encode())
@@ -72,7 +72,7 @@ def of_trace(
         float | None, typer.Option(help="Time of a rescaling in a job trace.", show_default="measured")
     ] = None,
 ) -> Instance[BoaAllocation]:
-    """The instance of a job trace. Raises InputError."""
+    """Build the instance of a job trace. Raises InputError."""
     return from_trace(file, budget_over_load=SPAN, speedups=speedups, hours=hours, rescale_seconds=rescale_seconds)
 
 
@@ -115,7 +115,7 @@ def front(
 
 
 def budgets_of(data: BoaAllocation, points: int, low: float | None, high: float | None) -> list[float]:
-    """The budgets from `low` to `high`, evenly spaced. Raises InputError where the two make no range."""
+    """Return evenly spaced budgets from `low` to `high`. Raises InputError if the two do not form a range."""
     least = least_budget(data)
     if low is not None and not (math.isfinite(low) and affords(low, least)):
         raise InputError(f"--from: must be >= {least:.6g}, the least that the jobs cost, got {low:g}")
@@ -129,7 +129,7 @@ def budgets_of(data: BoaAllocation, points: int, low: float | None, high: float 
 
 
 def at_budget(instance: Instance, budget: float) -> Instance:
-    """The instance with another budget, which becomes part of the name."""
+    """Return the instance with another budget, which becomes part of its name."""
     assert isinstance(instance.data, BoaAllocation)
     update = {
         "data": replace_budget(instance.data, budget),
@@ -140,7 +140,7 @@ def at_budget(instance: Instance, budget: float) -> Instance:
 
 
 def frontier_csv(found: Sequence[BudgetPoint]) -> str:
-    """One line a point: budget, method, status, mean JCT and bound in hours, excess over the optimum, CPU seconds."""
+    """Return one line per point: budget, method, status, mean JCT and bound in hours, relative excess, CPU seconds."""
     optima = _optima(found)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -157,19 +157,19 @@ def _optima(found: Sequence[BudgetPoint]) -> dict[float, float]:
 
 
 def _proven(result: Result) -> bool:
-    """Whether the bound is met, whatever gap was asked for."""
+    """Return whether the objective meets the bound, independently of the requested gap."""
     return result.objective is not None and result.bound is not None and agree(result.objective, result.bound)
 
 
 def _excess(p: BudgetPoint, optima: dict[float, float]) -> float | None:
-    """Objective over the proven optimum, less one; below zero where a policy outside the exact problem beats it."""
+    """Return the relative excess over the proven optimum, negative if a policy outside the exact problem is better."""
     if p.result.objective is None or p.budget not in optima or p.result.method == "exact":
         return None
     return p.result.objective / optima[p.budget] - 1
 
 
 def print_frontier(found: Sequence[BudgetPoint], methods: Sequence[Entry], data: BoaAllocation) -> None:
-    """One row a budget, on standard output."""
+    """Print one row per budget on standard output."""
     optima = _optima(found)
     head = ["x load", "mean JCT, h", "bound, h", "proven", *(shown(m.name) for m in methods if m.name != "exact")]
     rows = []
@@ -185,9 +185,9 @@ def print_frontier(found: Sequence[BudgetPoint], methods: Sequence[Entry], data:
 
 
 def wanted_line(data: BoaAllocation, budget: float, mean_jct: float, options: Options) -> str:
-    """The least budget that reaches a mean completion time, in a line.
+    """Return a line with the minimum budget that reaches a mean completion time.
 
-    `budget` is the largest that the frontier is prepared for. Raises InputError where none reaches it.
+    `budget` is the largest budget of the prepared frontier. Raises InputError if no budget reaches the time.
     """
     if not (math.isfinite(mean_jct) and mean_jct > 0):
         raise InputError(f"--mean-jct: must be > 0 hours, got {mean_jct:g}")

@@ -20,7 +20,7 @@ from instances.boa.online import RentingView, Widths
 
 
 class Objective(StrEnum):
-    """Of Pollux."""
+    """The objective of Pollux."""
 
     SUM = "sum"
     MEAN = "mean"
@@ -74,7 +74,7 @@ def _cells(measured: Measured) -> list[str]:
 
 
 class _Counted:
-    """A policy whose decisions are counted."""
+    """Count the decisions of a policy."""
 
     def __init__(self, policy: Pollux) -> None:
         self.policy, self.decisions = policy, 0
@@ -93,7 +93,10 @@ def split(
     search: Sequence[int] | None,
     options: Options,
 ) -> dict[str, Any]:
-    """Jobs, mean JCT, GPU-hours billed, decisions, and CPU seconds of a run; `search`: of the genetic split."""
+    """Run Pollux and return jobs, mean JCT, billed GPU-hours, decisions, and CPU seconds.
+
+    `search`: parameters of the genetic split, `None` for the exact split.
+    """
     data = poisson_renting(hours, seed, rate=rate).data
     parameters = PolluxParameters(objective=objective, efficiency=efficiency)
     if search is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from experiments.harness.entry import Entry
 from instances.boa import BoaAllocation, affordable_width, oversize
 
-LITERAL_WIDTHS = 5_000  # From so many binaries x on, the literal program takes a minute and more.
+LITERAL_WIDTHS = 5_000  # With this number of binaries x or more, the literal program takes a minute or longer.
 
 
 def _costly_literal(data: BoaAllocation) -> bool:
@@ -15,7 +15,7 @@ def _costly_literal(data: BoaAllocation) -> bool:
 
 
 def _endless(data: BoaAllocation) -> str | None:
-    """Why the instance has no optimum: a job runs ever faster at no more cost, and nothing ends that."""
+    """Say why the instance has no optimum, if a job runs ever faster at no additional cost without a limit."""
     for c in data.classes:
         for epoch in c.epochs:
             for curve in (epoch.speedup.on(t.name) for t in data.gpu_types):

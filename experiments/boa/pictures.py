@@ -1,4 +1,4 @@
-"""Pictures of the renting world: completion time against the bill, GPUs over time, jobs, and the paper's figures."""
+"""Figures of the renting world: completion time against the bill, GPUs over time, jobs, and the paper's figures."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from models.boa import PolicyBound
 
 STEPS = 60
 BESIDE = 1.05
-"""The curve goes on for this factor beyond the least and the largest bill."""
+"""The curve extends by this factor beyond the smallest and the largest bill."""
 LABEL = "no policy is below"
 
 
 def bound_curve(data: BoaRenting, rented: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Rented GPUs, over the time until the last arrival, and hours that no mean completion time is below.
+    """Return the curve of the bound: rented GPUs until the last arrival, and lower bounds in hours on the mean JCT.
 
-    `rented`: what the curve is to be drawn beside. Raises InputError where the jobs have no bound.
+    `rented`: rented GPUs of the runs in the figure. Raises InputError if the jobs have no bound.
     """
     span = max(job.arrival_seconds for job in data.jobs) / HOUR
     most = BESIDE * max(rented) * span
@@ -44,18 +44,18 @@ def bound_curve(data: BoaRenting, rented: Sequence[float]) -> tuple[list[float],
 
 
 def draw_bound(axes: Axes, data: BoaRenting, rented: Sequence[float], label: str = LABEL) -> None:
-    """Draw the curve beside those of policies, which rented so many GPUs."""
+    """Draw the curve of the bound into the figure of policies that `rented` these numbers of GPUs."""
     axes.plot(*bound_curve(data, rented), color=INK, linewidth=2.5, alpha=0.35, zorder=1, label=label)
 
 
-GANTT_JOBS = 80  # the first so many are shown
+GANTT_JOBS = 80  # maximum number of jobs in the figure
 
 
 def jct_against_bill(runs: Sequence[Simulated], bounded: Mapping[str, BoaRenting] = MappingProxyType({})) -> Figure:
-    """Mean completion time against rented GPUs, a point a run, and below them the bound that no policy beats.
+    """Plot mean completion time against rented GPUs, one point per run, and the bound on every policy.
 
-    Runs of one policy are joined. `bounded`: the workloads whose bound is drawn, by name; those of the same jobs have
-    one curve.
+    Runs of one policy are joined. `bounded`: the workloads whose bound is drawn, by name; workloads with the same jobs
+    share one curve.
     """
     figure, (axes,) = canvas(6, 4.4)
     look = looks(run.policy for run in runs)
@@ -74,7 +74,7 @@ def jct_against_bill(runs: Sequence[Simulated], bounded: Mapping[str, BoaRenting
 
 
 def gpus_over_time(runs: Sequence[Simulated]) -> Figure:
-    """Rented GPUs (line) and GPUs that jobs hold (filled) of each run over time, one panel a policy."""
+    """Plot rented GPUs (line) and GPUs that jobs hold (filled) of each run over time, one panel per policy."""
     figure, panels = canvas(8, 0.8 + 1.4 * len(runs), len(runs), sharex=True, sharey=True)
     look = looks(run.policy for run in runs)
     for axes, run in zip(panels, runs, strict=True):
@@ -88,7 +88,7 @@ def gpus_over_time(runs: Sequence[Simulated]) -> Figure:
 
 
 def gantt(jobs: pd.DataFrame, title: str = "") -> Figure:
-    """When each job waits (pale) and has begun, one line a job, coloured by class; the first GANTT_JOBS jobs."""
+    """Plot when each job waits (pale) and has begun, one line per job, coloured by class; the first GANTT_JOBS jobs."""
     jobs = jobs.head(GANTT_JOBS)
     figure, (axes,) = canvas(8, 1.3 + 0.12 * len(jobs))
     classes = list(dict.fromkeys(jobs["class"]))
@@ -107,7 +107,7 @@ def gantt(jobs: pd.DataFrame, title: str = "") -> Figure:
 def draw_all(
     folder: Path, done: Sequence[Simulated], baseline: str, data: Mapping[str, Any], bounds: Sequence[Bounds]
 ) -> None:
-    """Completion time against the bill of all runs; of the first workload GPUs over time, and the jobs of each run."""
+    """Write completion time against the bill of all runs, and GPUs over time and jobs of the first workload's runs."""
     finished = [run for run in done if run.status == "finished"]
     if not finished:
         return
@@ -124,7 +124,7 @@ def draw_all(
 
 
 def _alike(workloads: Mapping[str, BoaRenting]) -> list[list[str]]:
-    """Names of the workloads, those together that have the same jobs, whatever their budgets are."""
+    """Group the names of workloads that have the same jobs, with any budgets."""
     found: list[list[str]] = []
     for name, data in workloads.items():
         for names in found:
@@ -149,7 +149,7 @@ def _mean_jct(run: Simulated) -> float:
 
 NAMES = {"exact": "BOA, exact plan", "width-calculator": "BOA, Width Calculator"}
 FAR = 10.0
-"""Where completion times are apart by more than this factor the axis is logarithmic."""
+"""If completion times differ by more than this factor, the axis is logarithmic."""
 
 
 def frontiers(path: Path, curves: Curves) -> None:
@@ -176,7 +176,7 @@ def two_frontiers(path: Path, curves: Curves) -> None:
 
 
 def over_time(path: Path, curves: Curves, gpus: float = 55) -> None:
-    """Rented GPUs over time of the run of each policy whose bill is closest to so many."""
+    """Plot the rented GPUs over time of each policy's run with the bill closest to a given number."""
     figure, (axes,) = canvas(8, 4.2)
     look = looks(curve.label for curve in curves.values())
     for curve in curves.values():

@@ -1,7 +1,7 @@
-"""What plans are worth in the renting world: the bill of a budget, Algorithm 1 online, policies against the bound.
+"""Evaluate plans in the renting world: the bill of a budget, Algorithm 1 online, and policies against the bound.
 
-The paper has no figures for these. Budgets are multiples of a trace's load, those that 82, 92, 112 and 147 GPUs are of
-the 73.3 of newTrace; every figure is the mean over the samples, with the least and the greatest.
+The paper has no figures for these. Budgets are multiples of a trace's load: the ratios of 82, 92, 112 and 147 GPUs to
+the 73.3 of newTrace. Every figure is the mean over the samples, with minimum and maximum.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ IDEAL: dict[str, Any] = {"gpus_per_node": 1, "acquisition_seconds": 0.0}
 PLANS = ("exact", "width-calculator")
 HOUR = 3600.0
 Bound = Callable[[float], float]
-"""Hours that no mean completion time is below, by the GPU-hours that are billed."""
+"""A lower bound in hours on any mean completion time, as a function of the billed GPU-hours."""
 
 
 def sampled(context: Context) -> Sequence[str]:
-    """The traces: one will do where few runs will."""
+    """Return the traces, only one for a quick run."""
     return SAMPLES[:1] if context.quick else SAMPLES
 
 
 def bills(context: Context) -> list[PolicyCurve]:
-    """On each sample the exact plan, and the one that counts the time of getting a node as rescaling."""
+    """Build on each sample the curves of the exact plan, and of the plan that adds node acquisition to rescaling."""
     return [
         budgeted(context, context.trace(name), policy, AT)
         for name in sampled(context)
@@ -82,7 +82,7 @@ def bills_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
 
 
 def with_acquisition(data: BoaRenting) -> BoaAllocation:
-    """The allocation problem where a rescaling lasts as long as getting a node too."""
+    """Build the allocation problem with rescaling times that include the acquisition of a node."""
     more, plan = data.acquisition_seconds / HOUR, data.believed
     classes = [c.model_copy(update={"rescale_hours": c.rescale_hours + more}) for c in plan.classes]
     return believed(classes, plan.budget, plan.max_width)
@@ -97,12 +97,12 @@ class PlanCurves:
 
     @property
     def all(self) -> list[PolicyCurve]:
-        """All curves, in the order of the tasks."""
+        """Return all curves, in the order of the tasks."""
         return [*self.cloud.values(), *self.ideal.values()]
 
 
 def gaps(context: Context) -> list[PlanCurves]:
-    """On each sample the plans at several budgets."""
+    """Build the curves of the plans at several budgets for each sample."""
     found = []
     for name in sampled(context):
         trace = context.trace(name)
@@ -117,7 +117,7 @@ def _dense(context: Context, policy: str) -> Sequence[float]:
 
 
 def with_runs(context: Context, outcomes: Sequence[Any]) -> list[PlanCurves]:
-    """The samples with the points of their outcomes."""
+    """Return the samples with the points of their outcomes."""
     samples = gaps(context)
     curves = iter(with_points([curve for sample in samples for curve in sample.all], outcomes))
     return [
@@ -144,7 +144,7 @@ def gaps_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
 
 
 def _at_equal_bills(context: Context, where: str, samples: Sequence[dict[str, PolicyCurve]]) -> list[Claim]:
-    """The Width Calculator against the exact plan at the bill of the former, and its bill against the latter's."""
+    """Compare the Width Calculator with the exact plan at the former's bill, and compare both bills."""
     claims = []
     for place, gpus in enumerate(few(context, BUDGETS)):
         slower, bills = [], []
@@ -162,7 +162,7 @@ def _at_equal_bills(context: Context, where: str, samples: Sequence[dict[str, Po
 
 
 def bounds_of(samples: Sequence[Sequence[PolicyCurve]]) -> list[Bound]:
-    """For each sample the bound on every policy; all its curves are of the same jobs."""
+    """Return the bound on every policy for each sample; all curves of a sample have the same jobs."""
     found: list[Bound] = []
     for curves in samples:
         most = max(point.run.totals["billed_gpu_h"] for curve in curves for point in curve.points)
@@ -171,13 +171,13 @@ def bounds_of(samples: Sequence[Sequence[PolicyCurve]]) -> list[Bound]:
 
 
 def over_bound(points: Sequence[Point], bounds: Sequence[Bound]) -> list[float]:
-    """How far the mean completion time of a run on each sample is above the bound at its bill, as a share of it."""
+    """Return the relative gap of the mean completion time to the bound at the same bill, for a run on each sample."""
     pairs = zip(points, bounds, strict=True)
     return [point.mean / bound(point.run.totals["billed_gpu_h"]) - 1 for point, bound in pairs]
 
 
 def over_samples(what: str, values: Sequence[float], more: str = "") -> Claim:
-    """A claim of the mean over the samples, with the least and the greatest."""
+    """Build a claim of the mean over the samples, with minimum and maximum."""
     if not values:
         return Claim("not in the paper", what, None, None, "not run", "no runs of both have the same bill")
     sample = Sample.of(values)
@@ -194,11 +194,11 @@ BUDGETED = (
     "equal-split",
     "fifo",
 )
-"""Policies that are given a budget; `equal-split`, `fifo` and Pollux without autoscaling have a cluster of its size."""
+"""Policies with a budget; `equal-split`, `fifo` and Pollux without autoscaling have a cluster of this size."""
 
 
 def everyone(context: Context) -> list[list[PolicyCurve]]:
-    """On each sample every policy: over budgets, over what it aims at, or once, as wide as was asked."""
+    """Build the curves of every policy on each sample: over budgets, over targets, or one run with requested widths."""
     return [
         [
             *(budgeted(context, context.trace(name), policy, AT) for policy in BUDGETED),
@@ -235,7 +235,7 @@ def bound_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
 
 
 def _titles(context: Context, curve: PolicyCurve) -> list[str]:
-    """What each point of a curve is called."""
+    """Return the names of the points of a curve."""
     if curve.label.startswith("pollux-as"):
         return [f"aim {task.policy.split('-')[3]}" for task in curve.tasks]
     if len(curve.tasks) == 1:
