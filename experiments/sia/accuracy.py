@@ -87,16 +87,16 @@ class Accuracy(WholeTask[Accurate]):
 
 
 def scores(true: FloatArray, predicted: FloatArray) -> tuple[float, float, float]:
-    """Precision, recall and F-score; 0 where nothing is right."""
+    """Return precision, recall and F-score; 0 if no prediction is right."""
     right = float((true * predicted).sum())
     said, there = float(predicted.sum()), float(true.sum())
     return right / max(said, 1.0), right / max(there, 1.0), 2 * right / max(said + there, 1.0)
 
 
 def class_accuracy(jobs: pd.DataFrame, days: tuple[float, float]) -> dict[str, dict[str, float]]:
-    """Shares of the jobs of `days` whose class is predicted right and too short, from jobs that had ended by then.
+    """Return shares of the jobs of `days` whose class is predicted right and too short, from jobs that ended before.
 
-    Where jobs have tags, with them and without.
+    If jobs have tags, the shares are computed with and without them.
     """
     first, last = (day * 86_400.0 for day in days)
     events = sorted(

@@ -217,11 +217,13 @@ def _delay(measured: Sequence[Measured]) -> str:
 class PolicyFigures:
     """A policy over some workloads.
 
-    `delay_above`: median excess of its delay over the oracle's schedule; `jct_above`: mean excess in mean JCT;
-    `speed_up`: median over the workloads of mean JCT under FCFS over mean JCT; `geometric`: that of the geometric mean
-    of the jobs' own speed-ups, as the paper counts; `slowed`: share of jobs that end later
-    than under FCFS; `worst`: the largest JCT over JCT under FCFS of any job; `lost`: what the slowed jobs lose
-    together, as a share of all JCT under FCFS.
+    - `delay_above`: median excess of its delay over the oracle's schedule.
+    - `jct_above`: mean excess in mean JCT.
+    - `speed_up`: median over the workloads of mean JCT under FCFS / mean JCT.
+    - `geometric`: median of the geometric mean of the jobs' own speed-ups, as in the paper.
+    - `slowed`: share of jobs that end later than under FCFS.
+    - `worst`: maximum over the jobs of JCT / JCT under FCFS.
+    - `lost`: total delay of the slowed jobs, relative to the total JCT under FCFS.
     """
 
     policy: str

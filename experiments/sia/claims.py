@@ -1,4 +1,4 @@
-"""What SIA's paper claims in section 6 and of its predictions, beside what is measured here."""
+"""Compare the claims of SIA's paper in section 6 and on its predictions with our measurements."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ BASELINES = ("ssf", "mmfs", "hived", "themis")
 ABLATION = ("sia-random-load", "sia-random", "sia-perfect", "sia-vc")
 LOCAL = ("local-hived", "local-sia-sliding", "local-sia-perfect", "local-sia-vc")
 WITH_LOCALITY = (*LOCAL, "sia-perfect")
-"""What Figure 16 takes: with locality, and the same predictions without."""
+"""Policies of Figure 16: with locality, and with the same predictions without locality."""
 SECTION_6 = (
     *(*BASELINES, "gssf", "sia-sliding", "sia-persistence", "sia-perfect-arrivals", *ABLATION),
     *("sia-learned", "sia-learned-durations", "sia-learned-modes", "safe-ssf", "sia-fine"),
@@ -84,7 +84,7 @@ LESS = (
 
 
 def figure_16(context: Context, outcomes: Sequence[Compared]) -> list[Claim]:
-    """Speed-ups and slow-downs with locality, and whether locality takes from the gain of perfect predictions.
+    """Claim speed-ups and slow-downs with locality, and whether locality reduces the gain of perfect predictions.
 
     Two baselines: FCFS with locality, which waits longer itself, and FCFS without it.
     """
@@ -124,7 +124,7 @@ def figure_16(context: Context, outcomes: Sequence[Compared]) -> list[Claim]:
 
 
 KEPT = ("sia-perfect", "sia-fine", "sia-vc", "safe-ssf")
-"""What keeps the promise that nobody is slowed."""
+"""Policies that promise not to slow any job."""
 ON_AVERAGE = "2.83 times on average, 16.6 times at the 90th percentile"
 
 
@@ -164,7 +164,7 @@ def figure_13(context: Context, outcomes: Sequence[Compared]) -> list[Claim]:
 
 
 def _abstract(outcomes: Sequence[Compared], note: str) -> list[Claim]:
-    """The one figure of SIA's abstract, and that of its introduction: over the scheduler in production."""
+    """Claim the figures of SIA's abstract and introduction, relative to the scheduler in production."""
     note = f"the paper does not say on which queues, nor of what the average is; {note}"
     rows = {
         "geometric mean of speed-ups": (2.83, "geometric_speedup"),
@@ -253,7 +253,7 @@ OWN = "ratio of geometric means; the rule is this project's own"
 def preemption(
     context: Context, outcomes: Sequence[Compared], given: Sequence[tuple[float, float]] = PREEMPTION
 ) -> list[Claim]:
-    """What interruptions buy beside SIA without them, with the same predictions."""
+    """Claim the gain of interruptions over SIA without them, with the same predictions."""
     sampled = outcomes[0].week is not None
     note = f"{OWN}; {len(outcomes)} {FEW_POOLS if sampled else 'seeds of three days of the base workload'}"
     claims = []
@@ -316,13 +316,13 @@ KEYS_17 = {
 
 
 def table_17(context: Context, outcomes: Sequence[Compared]) -> list[Claim]:
-    """All pools at shares of their own sizes: of Philly beside no figure, for the paper's is of Helios."""
+    """Claim figures for all pools of Philly at shares of their sizes; the paper's figure is of Helios."""
     note = "one run of 30 days, Philly in the place of Helios, whose job log (cluster_log.csv) is not at hand"
     return [claim for outcome in outcomes for claim in _at_size(outcome, "Philly", note)]
 
 
 def figure_18(context: Context, outcomes: Sequence[Compared]) -> list[Claim]:
-    """Helios' pools at their own sizes (Table 17) and at shares of them (Figure 18)."""
+    """Claim figures for Helios' pools at their own sizes (Table 17) and at shares of them (Figure 18)."""
     claims = []
     for outcome in outcomes:
         made = _at_size(outcome, "Helios", "one run of 30 days")
@@ -348,7 +348,7 @@ def _at_size(outcome: Compared, trace: str, note: str) -> list[Claim]:
 
 
 def figure_15b(context: Context, outcomes: Sequence[Compared]) -> list[Claim]:
-    """Shares of the oracle's gain, and beside them delays over its own: 99% of a large gain may be twice the delay."""
+    """Claim shares of the oracle's gain and delays relative to its own: 99% of a large gain may be twice the delay."""
     claims = []
     for variant in SMALL:
         group = [o for o in outcomes if o.workload.startswith(f"base-{variant}-") and "oracle" in o.figures]

@@ -1,4 +1,4 @@
-"""Many policies on one sampled workload, as a task of the harness: what is left is figures, not tables of jobs.
+"""Compare many policies on one sampled workload, as a task of the harness; the outcome is figures, not job tables.
 
 The methodology of section 6.1: queues picked at random from a trace, sized for a load drawn from [0.6, 1.1], two weeks
 of which two days are for warming up, every policy against FCFS without sharing.
@@ -31,8 +31,8 @@ START_DAYS = (49.0, 94.0)
 """Samples start within these days, none of which is learnt from, and end before the trace does."""
 DAYS, WARM_UP_DAYS = 14.0, 2.0
 LEAST_JOBS = 20
-POOL_NODES = "philly_pool_nodes.csv"  # beside the trace
-POOL_GPUS = "cluster_gpu_number.csv"  # beside Helios' log
+POOL_NODES = "philly_pool_nodes.csv"  # in the folder of the trace
+POOL_GPUS = "cluster_gpu_number.csv"  # in the folder of Helios' log
 QUANTILES = tuple(k / 100 for k in range(101))
 
 
@@ -60,13 +60,13 @@ def all_pools(trace: Path, per_mille: int, seed: int) -> Instance[SiaOracle]:
 
 
 def _owned_nodes(trace: Path) -> dict[str, float]:
-    """GPUs of Philly's pools, in nodes of 8 as the table beside the trace has them."""
+    """Return the GPUs of Philly's pools, from the table of nodes of 8 GPUs in the folder of the trace."""
     nodes = read_numbers(trace.parent / POOL_NODES, ("nodes",), text=("pool",), least=0)
     return {pool: SERVER_GPUS * count for pool, count in zip(nodes["pool"], nodes["nodes"], strict=True)}
 
 
 def _owned_gpus(trace: Path, day: float) -> dict[str, float]:
-    """GPUs of Helios' pools on a day of the table beside the log, which has one row a day from the log's first on."""
+    """Return the GPUs of Helios' pools on a day, from the table next to the log with one row per day of the log."""
     path = trace.parent / POOL_GPUS
     table = read_numbers(path, (), text=("date",))
     if day >= len(table):
@@ -77,7 +77,7 @@ def _owned_gpus(trace: Path, day: float) -> dict[str, float]:
 
 
 def local_sample(trace: Path, pools: int, seed: int) -> Instance[SiaOracle]:
-    """The sample with locality of section 6.4: widths rounded up to 1, 2, 4 or 8, pools of whole servers of 8 GPUs."""
+    """Build the sample with locality of section 6.4: widths rounded up to 1, 2, 4 or 8, pools of full 8-GPU servers."""
     whole = philly_sample(trace, pools, seed)
     jobs = [job for job in whole.data.jobs if job.gpus <= SERVER_GPUS]
     kept = {job.pool for job in jobs}
@@ -95,7 +95,7 @@ def local_sample(trace: Path, pools: int, seed: int) -> Instance[SiaOracle]:
 
 
 def base_half_day(variant: str, seed: int) -> Instance[SiaOracle]:
-    """Half a day of a synthetic workload, which the oracle can prove."""
+    """Build half a day of a synthetic workload, for which the oracle can prove the optimum."""
     return synthetic(variant, seed, days=0.5)
 
 

@@ -1,4 +1,4 @@
-"""What can be drawn for SIA: the oracle's problem, and the same with locality."""
+"""Generate instances for SIA: the oracle's problem, without and with locality."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def shown(
     where: str, what: str, outcomes: Sequence[Compared], measure: Measure, *, paper: float | str | None = None,
     note: str = "",
 ) -> Claim:  # fmt: skip
-    """A figure of ours with its interval and range; of the paper's there is at most a picture."""
+    """Build a claim of our figure with its interval and range; the paper has at most a plot of it."""
     sample = over_draws(outcomes, measure)
     return Claim(where, what, paper, sample.mean, "no figure", note, sample)
 
@@ -106,7 +106,7 @@ def between(
     low: float, high: float = math.inf, *, near: tuple[float, float] | None = None, note: str = "",
     sentence: str = "", readings: tuple[str, ...] = (), would_change: str = "",
 ) -> Claim:  # fmt: skip
-    """A claim that holds where a measure lies between two ends, and nearly where it lies between others."""
+    """Build a claim that holds if a measure lies between two ends, and is near if it lies within `near`."""
     sample = over_draws(outcomes, measure)
     close = near is not None and near[0] <= sample.mean <= near[1]
     verdict: Verdict = "reproduced" if low <= sample.mean <= high else "near" if close else "differs"
@@ -119,9 +119,9 @@ def between(
 
 
 def gain_share(policy: str) -> Measure:
-    """Of the delay that the oracle saves against FCFS on all workloads together, the share that a policy saves.
+    """Return the measure of a policy's share of the delay that the oracle saves against FCFS on all workloads.
 
-    1 where there is nothing to save.
+    The share is 1 if the oracle saves no delay.
     """
 
     def share(outcomes: Sequence[Compared]) -> float:
