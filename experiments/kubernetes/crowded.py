@@ -1,7 +1,7 @@
-"""Crowded clusters: all nodes together have room for all pods, but the pods fill them badly.
+"""Crowded clusters: the total capacity suffices for all pods, but the pods are hard to pack.
 
-Each kind is drawn at loads around that from which on there is no placement. Whoever adds up resources sees nothing of
-it: of none of them the pods ask for more than there is.
+Each kind is generated at loads near the limit of feasibility. A comparison of total resources cannot detect
+infeasibility, because the pods never request more of any resource than the nodes have in total.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from instances.eva.constraints import Spread
 from instances.kubernetes import ClusterNode, NodePlacement, PlacementArrays, Pod
 from instances.kubernetes.generators import MOST_PODS, NODES, RESOURCES, amounts, filled
 
-PENDING = 0.05  # of the pods; what fits nowhere as others are placed waits as well
+PENDING = 0.05  # share of the pods; pods that do not fit during the placement are pending as well
 Room = tuple[int, int]
 """CPU and memory of a node, or of a pod."""
 
 
 def crowded(kind: str, seed: int, nodes: tuple[int, int] = (20, 200)) -> Instance[NodePlacement]:
-    """A crowded cluster of a kind, of `KINDS`, with so many nodes at least and at most."""
+    """Generate a crowded cluster of a kind of `KINDS`; `nodes` is the range of the number of nodes."""
     draw = random.Random(f"{kind}-{seed}")
     make, (low, high) = KINDS[kind]
     load, number = draw.uniform(low, high), draw.randint(*nodes)
@@ -107,7 +107,7 @@ KINDS: Mapping[str, tuple[Callable[[random.Random, int, float], NodePlacement], 
     "zones": (_zones, (0.8, 1.0)),
     "apart": (_apart, (0.7, 1.0)),
 }
-"""How a cluster of each kind is drawn, and at what loads of CPU and memory."""
+"""The generator of each kind, and its range of CPU and memory loads."""
 
 
 def _sums(rooms: Sequence[Room]) -> Room:
@@ -115,7 +115,7 @@ def _sums(rooms: Sequence[Room]) -> Room:
 
 
 def _filled(draw: random.Random, rooms: Sequence[Room], load: float, kinds: Sequence[Room]) -> list[Room]:
-    """Pods that take a share of all rooms together."""
+    """Generate pods that use a share `load` of the total capacity."""
     cpu, memory = _sums(rooms)
     return filled(draw, int(load * cpu), int(load * memory), kinds)
 
@@ -131,7 +131,7 @@ def _entries(pods: Sequence[Room]) -> list[Pod]:
 def _cluster(
     draw: random.Random, rooms: Sequence[Room], pods: Sequence[Pod], spread: Sequence[Spread] = ()
 ) -> NodePlacement:
-    """The cluster of nodes and pods, of which most are in place, each where most was left over as it came."""
+    """Build the cluster with most pods in place, each placed in turn on the node with the most free capacity."""
     nodes = tuple(ClusterNode(name=f"node-{n}", capacity=amounts(*room, MOST_PODS)) for n, room in enumerate(rooms))
     data = NodePlacement(resources=RESOURCES, nodes=nodes, pods=tuple(pods), spread=tuple(spread))
     arrays = PlacementArrays.of(data)

@@ -1,4 +1,4 @@
-"""Of how many clusters it is decided whether all pods can be placed, and by what proof that they cannot."""
+"""Count the clusters for which feasibility of the placement is decided, and the proofs of infeasibility."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HEAD = ("clusters", "cases", CAN, TOTALS, BEYOND, UNDECIDED, ACCEPTED, FEWEST, "
 
 @dataclass(frozen=True)
 class DecidedRow:
-    """Clusters by seed, and how long each may take."""
+    """Clusters by seed, and the time limit for each."""
 
     draw: Callable[[int], Instance[NodePlacement]]
     seconds: float = DECISION_S
@@ -114,14 +114,14 @@ def decided(
 
 
 def _told(result: Result) -> str:
-    """What a result says of whether all pods can be placed."""
+    """Classify a result: infeasible by totals, infeasible otherwise, feasible, or undecided."""
     if result.status == "infeasible":
         return TOTALS if result.info["bound_by"] == BY_TOTALS else BEYOND
     return CAN if result.solved else UNDECIDED
 
 
 def certified(instance: Instance[NodePlacement], options: Options) -> dict[str, Any]:
-    """Whether it has a certificate, which is accepted, that there is no placement."""
+    """Return whether the instance has an accepted certificate of infeasibility."""
     try:
         text = certificate(instance.data, None, math.inf, options).text
         return {"accepted": isinstance(prove_placement(instance.data, text), NoSolution)}

@@ -1,7 +1,7 @@
-"""Plans that direct pods: while a node is drained, places are uncordoned one after another, and all others stay so.
+"""Plans that direct pods: while a node is drained, places are uncordoned one after another; others stay cordoned.
 
-A place is uncordoned where those of the pods that fit into it all fit together, or are alike: then kube-scheduler has
-no choice that makes a difference, and the plan ends as it says in whatever order pods come.
+A place is uncordoned if all pods that fit into it fit together, or are identical. Then the choices of kube-scheduler
+make no difference, and the plan has the same end for any order of the pods.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from instances.kubernetes.consolidation_arrays import ClusterArrays
 
 
 class Director:
-    """Where the pods of nodes that are drained are directed. `work`: how many pairs of class and place were tried."""
+    """Direct the pods of drained nodes to places. `work`: number of pairs of class and place that were tried."""
 
     def __init__(self, arrays: ClusterArrays) -> None:
         self.arrays = a = arrays
@@ -26,11 +26,11 @@ class Director:
         self.work = 0
 
     def lost(self, plan: DrainPlan) -> int:
-        """How many pods are left over where a plan is directed."""
+        """Return the number of pods without a place if a plan is directed."""
         return self._turns(plan)[2]
 
     def directed(self, plan: DrainPlan) -> DrainPlan:
-        """The plan, which rents first, with the places that are uncordoned in turn."""
+        """Return the plan, which rents first, with the places in the order in which they are uncordoned."""
         turns, number, _ = self._turns(plan)
         names = [*np.flatnonzero(plan.kept).tolist(), *(~i for i in range(len(plan.new)))]
         groups = [WAITING] * bool(self.arrays.pending.any()) + [m for m in plan.order if self.arrays.on_node[m]]
@@ -49,9 +49,9 @@ class Director:
 
 @compiled
 def _directed(free, need, groups, order, weight):  # type: ignore[no-untyped-def]
-    """Of each group in order the places to which its pods go in turn, their number; the pods left over, and the work.
+    """Return for each group in order the places of its pods in turn and their number, the unplaced pods, and the work.
 
-    The place is taken to which what it takes points most nearly.
+    Each step takes the place with the largest product of the packed demand and the direction of its free capacity.
     """
     places, resources = free.shape
     turns = np.zeros((len(order), places), dtype=np.int64)

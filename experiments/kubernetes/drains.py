@@ -1,10 +1,10 @@
-"""A plan carried out: nodes are rented and others drained, one after another, and kube-scheduler places their pods.
+"""Simulate a plan: nodes are rented and others drained, one after another, and kube-scheduler places their pods.
 
-Where an evicted pod goes is not the plan's to say. kube-scheduler takes the pods as they come, and for each the node of
-the highest score of those that it may be on: LeastAllocated and BalancedAllocation of CPU and memory, ties at random.
-Nothing comes to a node that is to be drained: all of them are cordoned first. A plan may cordon others, too, and
-uncordon some for the pods of a node: what then fits nowhere waits for the next that is uncordoned. Many random orders
-are carried out at once. Left out: its default spread of replicas, images, and preemption.
+The plan does not decide the node of an evicted pod. kube-scheduler takes the pods in the order of their arrival. It
+places each on the admissible node with the highest score: LeastAllocated and BalancedAllocation of CPU and memory, with
+random ties. All nodes to be drained are cordoned first, so that no pod comes to them. A plan may also cordon other
+nodes, and uncordon some for the pods of a node. Pods that then fit nowhere wait for the next uncordoned node. Many
+random orders are simulated at once. The default spread of replicas, images, and preemption are not modelled.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from instances.kubernetes.node_consolidation import RentedType
 from instances.kubernetes.placement import ClusterNode
 
 ORDERS = 100
-WANTED = 0.95  # of the orders, in which every pod is to have a place
-MOST = 100  # of a score
-NO_REQUEST = {"cpu_milli": 100, "memory_mib": 200}  # what a pod that asks for none counts for in the score
-PARTS = 1000  # of a unit, in which scores count
-WAITING = -1  # in the place of a node, the pods that are on none
-NEVER = 2**31  # when a place is uncordoned
+WANTED = 0.95  # share of the orders in which every pod should have a place
+MOST = 100  # maximum of a score
+NO_REQUEST = {"cpu_milli": 100, "memory_mib": 200}  # assumed request in the score of a pod without requests
+PARTS = 1000  # scores use multiples of 1 / PARTS of a unit
+WAITING = -1  # stands for a node, for the pods that are on no node
+NEVER = 2**31  # time at which a place that stays cordoned is uncordoned
 
 
 @dataclass(frozen=True, eq=False)
 class DrainPlan:
-    """What is kept (M,), and the steps in turn: a node to be drained by its number, or `~k`, one of type k to rent.
+    """A plan: the kept nodes (M,), and the steps in order. A step drains node m (`m`) or rents a node of type k (`~k`).
 
-    `open`: of a node that is drained, or `WAITING` for the pods that wait, the only places that are uncordoned then,
-    one after another: a node by its number, or `~i`, the i-th that is rented. Where it says nothing, all places are.
+    `open`: the places to uncordon, in order, for the pods of a drained node, or for pending pods (`WAITING`). A place
+    is a node by its number, or `~i` for the i-th rented node. Without an entry, all places are uncordoned.
     """
 
     kept: BoolArray
@@ -44,37 +44,37 @@ class DrainPlan:
 
     @property
     def new(self) -> tuple[int, ...]:
-        """The types that are rented, in turn."""
+        """Return the types that are rented, in order."""
         return tuple(~step for step in self.steps if step < 0)
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The nodes that are drained, in turn."""
+        """Return the nodes that are drained, in order."""
         return tuple(step for step in self.steps if step >= 0)
 
     def bill(self, arrays: ClusterArrays) -> int:
-        """Its price in price units."""
+        """Return the cost of the plan in price units."""
         return int(arrays.held_price[self.kept].sum()) + sum(int(arrays.price[k]) for k in self.new)
 
     def evictions(self, arrays: ClusterArrays) -> int:
-        """How many pods it evicts."""
+        """Return the number of pods that the plan evicts."""
         return int(arrays.on_node[~self.kept].sum())
 
 
 @dataclass(frozen=True)
 class CarriedOut:
-    """How a plan went: pods without a place in each order, and of each class (orders, N)."""
+    """The result of a plan: the number of pods without a place by order and class (orders, N)."""
 
     pending: IntArray
 
     @property
     def orders(self) -> int:
-        """In how many of them a pod is without a place."""
+        """Return the number of orders in which a pod is without a place."""
         return int((self.pending.sum(axis=1) > 0).sum())
 
     @property
     def pods(self) -> float:
-        """How many pods are without a place on average."""
+        """Return the mean number of pods without a place."""
         return float(self.pending.sum(axis=1).mean())
 
     @property
@@ -83,14 +83,14 @@ class CarriedOut:
 
 
 def plan_of(arrays: ClusterArrays, kept: BoolArray, new: Sequence[int]) -> DrainPlan:
-    """The plan that ends with these nodes: it rents first, and drains those with the largest pods before others."""
+    """Build the plan that ends with these nodes: it rents first, then drains nodes with the largest pods first."""
     largest = _largest(arrays)
     order = sorted(np.flatnonzero(~kept).tolist(), key=lambda m: (-largest[m], m))
     return DrainPlan(kept, (*(~k for k in new), *order))
 
 
 def _largest(arrays: ClusterArrays) -> list[float]:
-    """Of the pods of each node the largest share of a resource of the largest node."""
+    """Return for each node the maximum share of a resource that one of its pods needs, relative to the largest node."""
     width = len(arrays.data.resources)
     size = (arrays.need[:, :width] / np.maximum(1, arrays.room.max(axis=0, initial=1))[:width]).max(axis=1, initial=0.0)
     found: list[float] = np.where(arrays.now > 0, size, 0.0).max(axis=1, initial=0.0).tolist()
@@ -98,14 +98,14 @@ def _largest(arrays: ClusterArrays) -> list[float]:
 
 
 def carry_out(arrays: ClusterArrays, plan: DrainPlan, seed: int, orders: int = ORDERS) -> CarriedOut:
-    """Carry a plan out in random orders of the pods of each node; pods that wait come first."""
+    """Simulate a plan in random orders of the pods of each node; pending pods come first."""
     return Orders(arrays, seed, orders).carry_out(plan)
 
 
 class Orders:
-    """Random orders in which the pods of each node come, and those that wait: the same for all plans.
+    """Random orders of the pods of each node and of the pending pods, which are the same for all plans.
 
-    `work`: how many pairs of a pod and a node have been looked at.
+    `work`: number of evaluated pairs of a pod and a node.
     """
 
     def __init__(self, arrays: ClusterArrays, seed: int | Sequence[int], orders: int = ORDERS) -> None:
@@ -126,23 +126,23 @@ class Orders:
         self.load = arrays.now @ self.weight
 
     def carry_out(self, plan: DrainPlan) -> CarriedOut:
-        """How the plan goes in all of the orders."""
+        """Simulate the plan in all orders."""
         return CarriedOut(self._pending(plan, self.turn, self.coming.size)[0])
 
     def lost(self, plan: DrainPlan, few: int, most: float) -> float:
-        """How many pods are without a place on average in the first few orders; more than `most` where it is more."""
+        """Return the mean number of pods without a place in the first `few` orders; a value above `most` is a bound."""
         pods = int(min(self.coming.size, most * few))
         return float(self._pending(plan, self.turn[:few], pods)[0].sum()) / few
 
     def fails(self, plan: DrainPlan) -> bool:
-        """Whether a pod is without a place in any order; the order that told so comes first from then on."""
+        """Return whether a pod is without a place in any order; the failing order comes first from then on."""
         _, done = self._pending(plan, self.turn, 0)
         if done < len(self.turn):
             self.turn[: done + 1] = np.roll(self.turn[: done + 1], 1)
         return done < len(self.turn)
 
     def _pending(self, plan: DrainPlan, turn: IntArray, most: int) -> tuple[IntArray, int]:
-        """The pods without a place until there are more than `most`, and in how many orders they were found."""
+        """Return the pods without a place, until they exceed `most`, and the number of orders done."""
         a, new, kept = self.arrays, list(plan.new), np.flatnonzero(plan.kept)
         free = np.concatenate([a.free[kept], a.capacity[new]])
         size = np.concatenate([self.held_size[kept], self.new_size[new]])
@@ -169,14 +169,14 @@ class Orders:
 
 
 def _sizes(places: Sequence[ClusterNode | RentedType], scored: Sequence[str]) -> IntArray:
-    """How much nodes or types have of what is scored."""
+    """Return the capacities of nodes or types for the scored resources, in multiples of 1 / PARTS."""
     rows = [[max(1, round(PARTS * place.capacity[r])) for r in scored] for place in places]
     return np.array(rows, dtype=np.int64).reshape(len(places), len(scored))
 
 
 @compiled
 def scored(cpu, cpus, memory, memories):  # type: ignore[no-untyped-def]
-    """The scores LeastAllocated and BalancedAllocation of a node, added up, by what is taken of how much."""
+    """Return the sum of the scores LeastAllocated and BalancedAllocation from used and total CPU and memory."""
     least = max(0, cpus - cpu) * MOST // cpus + max(0, memories - memory) * MOST // memories
     apart = abs(min(1.0, cpu / cpus) - min(1.0, memory / memories))
     return least // 2 + int((1.0 - apart / 2) * MOST)
@@ -184,9 +184,9 @@ def scored(cpu, cpus, memory, memories):  # type: ignore[no-untyped-def]
 
 @compiled
 def _carried_out(free, load, size, opens, need, weight, coming, begins, groups, turn, ties, most):  # type: ignore[no-untyped-def]
-    """The pods of each class without a place in each order; it ends once there are more than `most` of them.
+    """Return the pods of each class without a place in each order; stop once they exceed `most`.
 
-    `opens`: of each group of pods and each place when it is there: pods that fit nowhere come again with the next.
+    `opens`: for each group of pods, the time at which each place is uncordoned; unplaced pods try again with the next.
     """
     places, resources = free.shape
     pending = np.zeros((len(turn), len(need)), dtype=np.int64)

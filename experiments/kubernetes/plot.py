@@ -1,4 +1,4 @@
-"""Pictures of a placement and of a consolidation: what each node holds of each resource in the end."""
+"""Figures of a placement and of a consolidation: the final use of each resource on each node."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from instances.kubernetes import NodeConsolidation, NodePlacement, RentedType, c
 
 
 def nodes(data: NodePlacement, solution: Mapping[str, Any]) -> Figure:
-    """A row a node and of each resource the share that each pod takes, with hatches on pods that came there.
+    """Plot one row per node with each pod's share of each resource, and hatches on pods that moved there.
 
-    Nodes to which something comes are first.
+    Nodes that receive pods come first.
     """
     packing = data.packing()
     rows = []
@@ -29,13 +29,13 @@ def nodes(data: NodePlacement, solution: Mapping[str, Any]) -> Figure:
 
 
 def _held(before: Mapping[str, int], now: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
-    """What a node holds in the end, and what of that came."""
+    """Return the final pods of a node, and how many of each came to it."""
     holds = {name: n for name, n in now.items() if n}
     return holds, {name: max(0, n - before.get(name, 0)) for name, n in holds.items()}
 
 
 def kept_and_rented(data: NodeConsolidation, solution: Mapping[str, Any]) -> Figure:
-    """The same of a cluster: first what is rented, then the nodes to which something comes, last those given up."""
+    """Plot a consolidation in the same way: rented nodes first, then nodes that receive pods, removed nodes last."""
     kinds = {kind.name: kind for kind in data.instance_types}
     groups = sorted(solution["instances"], key=lambda group: list(kinds).index(group["type"]))
     rented = []

@@ -1,4 +1,4 @@
-"""The picture of what a cluster could save: evictions against the bill."""
+"""Plot the possible savings of a cluster: hourly cost against evictions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from experiments.palette import BLUE, GREY, ORANGE, RED
 
 
 def write_picture(stem: Path, content: Mapping[str, Any]) -> None:
-    """Write the picture of an answer to `stem`.svg and .pdf. Raises OutputError where a file cannot be written."""
+    """Write the figure of an answer to `stem`.svg and .pdf. Raises OutputError if a file cannot be written."""
     with no_warnings():
         save_all(savings(content), stem)
 
 
 def savings(content: Mapping[str, Any]) -> Figure:
-    """What so many evictions get, beside today's bill, the bound, where rules end, and the plan."""
+    """Plot the hourly cost by number of evictions, with today's cost, the bound, the rules' ends, and the plan."""
     figure, (axes,) = canvas(6.4, 4)
     bill, bound, reached = (content[f"{name}_usd_per_hour"] for name in ("bill", "bound", "reachable"))
     found = [(p["evictions"], p["usd_per_hour"]) for p in content["frontier"] if p["usd_per_hour"] is not None]

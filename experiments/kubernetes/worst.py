@@ -30,9 +30,9 @@ ON_A_NODE = 3  # pods at most
 
 
 def nine_workloads() -> RepeatedEntries:
-    """The nine workloads as pods that wait, where no node runs yet.
+    """Build the space of the nine workloads as pending pods without any running node.
 
-    A pod asks for the same on all nodes: what its workload takes on the cheapest type that holds it.
+    A pod requests the same on all nodes: the demand of its workload on the cheapest type that holds it.
     """
     packing = eva.nine_workloads().base.data
     kinds = sorted(packing.instance_types, key=lambda kind: kind.usd_per_hour)
@@ -50,7 +50,7 @@ def nine_workloads() -> RepeatedEntries:
 
 
 def running_nodes() -> RepeatedEntries:
-    """Nodes of four types of EC2 that hold up to three pods of two sizes each, as where others have gone."""
+    """Build the space of nodes of four EC2 types with up to three pods of two sizes, as after other pods have left."""
     packing = price_list(1, 0).data
     kinds = [kind for kind in packing.instance_types if kind.name in TYPES]
     asks = {name: dict(zip(packing.resources, (*size, 1.0), strict=True)) for name, size in SIZES.items()}
@@ -79,9 +79,9 @@ def running_nodes() -> RepeatedEntries:
 
 @dataclass(frozen=True)
 class CutNodes(CutBins):
-    """Nodes that pods fill to the last unit, each cut into so many of them at most; the pods wait, the largest first.
+    """Nodes that pods fill exactly, each with a limited number of pods. The pods are pending, the largest first.
 
-    They have a place without a move.
+    All pods can be placed without a move.
     """
 
     problem = "node-placement"
