@@ -1,1 +1,1 @@
-"""What a command shows and leaves behind: terminal, tables, CSV, figures, report."""
+"""Output of commands: terminal, tables, CSV, figures, report."""

@@ -1,4 +1,4 @@
-"""A benchmark: what was measured, what it took in CPU seconds and in counts of work, and what came out, a row each."""
+"""Benchmarks: one row per measurement, with CPU seconds, counts of work, and a summary of the results."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from experiments.output.terminal import percent
 from instances import Instance, Options, Result
 
 COUNTED = ("nodes", "pricings", "rounds", "simplex_iterations")
-"""What methods count of their work in `info`, the same on every machine."""
+"""Counts of work that methods report in `info`, the same on every machine."""
 
 
 def proofs(results: Sequence[Result]) -> str:
-    """How many are proven, and the largest gap."""
+    """Describe how many results are proven optimal, and the largest gap."""
     proven = sum(r.status == "optimal" for r in results)
     gaps = [r.gap for r in results if r.gap is not None]
     return f"{proven}/{len(results)} proven, largest gap {percent(max(gaps, default=None), 4)}"
@@ -31,8 +31,11 @@ def proofs(results: Sequence[Result]) -> str:
 class Timing:
     """One line of the table.
 
-    `tasks`: whose CPU seconds it has. `found(outcomes)`: what came out, or `found(outcomes, beside)` where there are
-    further runs `beside` to compare with. `measures`, called like `found`: figures by name, one an outcome.
+    - `what`: the label of the line.
+    - `tasks`: tasks whose CPU seconds are measured.
+    - `beside`: further tasks to compare with.
+    - `found(outcomes)`: summary of the outcomes, or `found(outcomes, beside)` if there are further tasks.
+    - `measures`: called like `found`; figures by name, one per outcome.
     """
 
     what: str
@@ -42,14 +45,14 @@ class Timing:
     measures: Callable[..., Mapping[str, Sequence[float]]] | None = None
 
     def cells(self, outcomes: Sequence[Any], beside: Sequence[Any]) -> list[str]:
-        """What is printed of the outcomes."""
+        """Return the table cells of the outcomes."""
         seconds = [outcome.cpu_s or 0.0 for outcome in outcomes]
         said = self.found(outcomes, beside) if self.beside else self.found(outcomes)
         counts = ", ".join(f"{fmean(values):.4g} {name}" for name, values in counted(outcomes).items())
         return [self.what, str(len(seconds)), f"{fmean(seconds):.4f}", f"{max(seconds):.4f}", counts or "-", said]
 
     def values(self, outcomes: Sequence[Any], beside: Sequence[Any]) -> Iterator[tuple[str, Sample | str]]:
-        """Figures of the outcomes by the names that their records have."""
+        """Yield the figures of the outcomes by their names in records."""
         given = (outcomes, beside) if self.beside else (outcomes,)
         yield f"{self.what}: CPU s", Sample.of([outcome.cpu_s or 0.0 for outcome in outcomes])
         more = {} if self.measures is None else self.measures(*given)
@@ -63,14 +66,14 @@ class Timing:
 
 
 def counted(outcomes: Sequence[Any]) -> dict[str, list[float]]:
-    """What each method of some runs has counted of its work: that which all of them count."""
+    """Return the counts of work of some runs by name, only those that all of the runs report."""
     infos = [outcome.info for outcome in outcomes if isinstance(outcome, Result)]
     of_all = [name for name in COUNTED if len(infos) == len(outcomes) and all(name in info for info in infos)]
     return {name.replace("_", " "): [float(info[name]) for info in infos] for name in of_all}
 
 
 def benchmark(rows: Iterable[Timing]) -> Study:
-    """The study whose table has these rows."""
+    """Build the study whose table has these rows."""
     made = list(rows)
 
     def apart(outcomes: Sequence[Any]) -> list[tuple[Timing, list[Any], list[Any]]]:
@@ -88,6 +91,6 @@ def benchmark(rows: Iterable[Timing]) -> Study:
 
 
 def runs(target: str, instances: Iterable[Instance[Any]], options: Options = Options()) -> list[Run]:
-    """The runs of one method, by its `module:function`, without what it may start from: what it takes by itself."""
+    """Build the runs of one method, given as `module:function`, without starts, to measure the method alone."""
     entry = Entry(target.rpartition(":")[2].replace("_", "-"), target)
     return [Run(instance, entry, options) for instance in instances]

@@ -116,17 +116,17 @@ def write_claims(folder: Path, found: Sequence[Reproduction], context: Context) 
 
 
 def _plain(value: Any) -> float | str | None:
-    """A number of Python's own for one of numpy's."""
+    """Convert a numpy number to a Python number."""
     return value.item() if hasattr(value, "item") else value
 
 
 def _ours(claim: Claim) -> str:
-    """What is measured, with the seeds behind it."""
+    """Return our measurement, with its seeds."""
     return _text(claim.ours) if claim.sample is None else claim.sample.text()
 
 
 def _said(claim: Claim) -> str:
-    """The note, and what a claim against a paper says besides."""
+    """Return the note, and the further statements of a claim against a paper."""
     parts = [claim.note, f'the paper: "{claim.sentence}"' if claim.sentence else ""]
     parts += [f"read otherwise: {'; '.join(claim.readings)}" if claim.readings else ""]
     parts += [f"would change our mind: {claim.would_change}" if claim.would_change else ""]

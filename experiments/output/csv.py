@@ -19,13 +19,13 @@ def csv_text(results: Iterable[Result]) -> str:
 
 
 def plan_csv(result: Result) -> str:
-    """One line a thing that a solution decides, as a placement or an allocation, by its names."""
+    """Return one line per decision of a solution, such as a placement or an allocation, by its names."""
     table: str = result.to_frame().map(cell).to_csv(index=False, lineterminator="\n")
     return table
 
 
 def names_csv(called: Mapping[str, tuple[str, Any]], names: Mapping[str, Callable[..., Mapping[str, Any]]]) -> str:
-    """One line a variable of an exported model: what it is `called` there, and what its indices stand for."""
+    """Return one line per variable of an exported model, with its name in the model and the meaning of its indices."""
     rows = [
         {"name": name, "variable": variable} | dict(names[variable](*(index if isinstance(index, tuple) else (index,))))
         for name, (variable, index) in called.items()
@@ -34,7 +34,7 @@ def names_csv(called: Mapping[str, tuple[str, Any]], names: Mapping[str, Callabl
 
 
 def _csv(rows: Sequence[Mapping[str, Any]], first: Sequence[str]) -> str:
-    """Rows of one kind or several: the columns that they have together, `first` ones first."""
+    """Return rows of one or several kinds as CSV: the columns are the union of theirs, with `first` at the front."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(dict.fromkeys([*first, *(c for row in rows for c in row)])), lineterminator="\n")
     writer.writeheader()

@@ -68,7 +68,7 @@ def _name(text: str) -> str:
 
 
 def _said(s: Scored, gap: float, to: str) -> str:
-    """What is shown of a run where the pointer is."""
+    """Return the tooltip of a run."""
     to += f" in {s.measure.name}" if s.measure is not None else ""
     lines = [f"<b>{_name(s.result.instance)}</b>", _name(s.result.method), f"{100 * gap:.3g}% to {to}"]
     if s.result.objective is not None:
@@ -101,7 +101,7 @@ def _ticks(largest: float) -> list[float]:
 
 
 def _height(percent: float) -> float:
-    """Where a gap is on a logarithmic axis: as linear from 0 to `LEAST`, a unit, as from there to ten times that."""
+    """Return the position of a gap on a logarithmic axis: linear from 0 to `LEAST`, then one unit per decade."""
     return percent / LEAST if percent < LEAST else 1 + math.log10(percent / LEAST)
 
 
@@ -169,7 +169,7 @@ def _scatter(known: Sequence[Known], to: str) -> Figure:
 
 
 def _profile(here: Sequence[Scored]) -> Figure:
-    """Of all instances: a method that finds nothing on one, or has not run on it, is within nothing there."""
+    """Plot profiles over all instances: a method without a solution on an instance is within no gap there."""
     proven = {s.key for s in here if s.optimum_known}
     runs_of: dict[str, list[Scored]] = {}
     for s in here:

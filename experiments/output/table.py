@@ -34,7 +34,7 @@ class _Column:
         return max(cell_len(self.heading), self.longest_cell)
 
     def least_width(self, name: int) -> int:
-        """Return the least width, if up to `name` columns of a name are kept."""
+        """Return the minimum width, if up to `name` columns of a name are kept."""
         heading = _longest_word([self.heading])
         if self.kind == "name":
             return max(heading, min(self.longest_cell, name))

@@ -1,4 +1,4 @@
-"""What a user sees while work is under way, and text as it is shown in tables, pictures and Markdown."""
+"""Show progress to the user, and format text for tables, figures and Markdown."""
 
 from __future__ import annotations
 
