@@ -51,7 +51,7 @@ SOURCES = (Instance, ProblemData, str, Path)
 
 
 def solve(instance: Source, method: Method = "exact", **options: Any) -> Result:
-    """The result of a method: a name, `package.module:function`, or a function of your own.
+    """Solve an instance with a method: a name, `package.module:function`, or a function of your own.
 
     `options`: those of `instances.Options`. An interrupt ends the run, and the result is what it had found by then.
     Raises InputError.
@@ -80,7 +80,7 @@ def cluster(
     jobs: int = 1,
     **options: Any,
 ) -> Any:
-    """What a Kubernetes cluster costs, what at most can be saved, and a plan: the answer of `gapwise cluster`.
+    """Return the cost of a Kubernetes cluster, a bound on the savings, and a plan, like `gapwise cluster`.
 
     `dump`: the files of a dump. `types`: a table of what can be rented. `rules`: heuristics of `node-consolidation` to
     compare with. `max_evictions`: a number of pods, or a share such as `10%`. `anonymous`: with numbers for names.
@@ -156,7 +156,7 @@ def simulate(
     progress: bool = False,
     **options: Any,
 ) -> pd.DataFrame:
-    """One row a policy and workload: what every world measures, against the baseline of the world.
+    """Simulate policies and return one row per policy and workload, with measures relative to the world's baseline.
 
     `workloads`: instances, data or files. `policies`: as `--policy` of `gapwise simulate`, or a function that gets the
     workload and returns a policy, its class, or an object with `decide(view)`; several, or a dict of them by names of
@@ -182,7 +182,7 @@ def simulate(
 
 
 def plot(data: Source, solution: Result | Solution, path: str | Path | None = None) -> Any:
-    """The picture of a solution, a Figure of matplotlib: what is rented and holds what, who runs when and how wide.
+    """Plot a solution as a Figure of matplotlib: rented instances and their tasks, or jobs with their times and widths.
 
     With a `path` (.svg, .png, .pdf) it is written there too. Raises InputError where there is no solution, and for a
     problem that has no picture.
@@ -209,7 +209,7 @@ def plot(data: Source, solution: Result | Solution, path: str | Path | None = No
 def figure(table: pd.DataFrame | str | Path, kind: str = "box", ax: Any = None, *, to: str | None = None) -> Any:
     """A Figure of matplotlib with the gaps of a study of one problem: a `box` a method, a `profile`, or the `gaps`.
 
-    `table`: what `study` returns, or the file `results.csv` of `gap_study`. `ax`: axes to draw on. `to`: `optimum` or
+    `table`: the result of `study`, or the file `results.csv` of `gap_study`. `ax`: axes to draw on. `to`: `optimum` or
     `bound`, never both; unless given the proven optima, where there are any. In a `box` a method with gaps on fewer
     instances than others is pale, and says on how many; a `profile` is the share of the instances with a proven optimum
     on which a method is within a gap; in `gaps` each point is a run. Raises InputError.
@@ -282,7 +282,7 @@ def _named(given: Any, what: str = "methods") -> list[tuple[str, Any]]:
 
 
 def _loaded(name: Any, one: Any, what: str) -> Any:
-    """What a name of the user's own stands for; `package.module:function` is looked up."""
+    """Return the object for a name of the user's own; `package.module:function` is loaded."""
     if not isinstance(name, str) or not name or ":" in name or not name.isprintable():
         raise InputError(f"{what}: a name must be text without a colon, got {name!r}")
     if not isinstance(one, str) or one == name:
@@ -293,7 +293,7 @@ def _loaded(name: Any, one: Any, what: str) -> Any:
 
 
 def _usable(one: Any) -> bool:
-    """Whether it can be called, or decides."""
+    """Return whether an object is callable, or has `decide`."""
     return callable(one) or callable(getattr(one, "decide", None))
 
 

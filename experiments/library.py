@@ -48,7 +48,7 @@ METHOD = re.compile(r"[\w.:/+@-]{1,100}", re.ASCII)
 
 
 class Action(StrEnum):
-    """What to do with the library."""
+    """The actions on the library."""
 
     LIST = "list"
     WRITE = "write"
@@ -133,7 +133,7 @@ def _write(out: Path | None, only: list[str]) -> None:
 
 
 def named_sets() -> list[InstanceSet]:
-    """What is in the library, the worst cases too."""
+    """Return the instance sets of the library, including the worst cases."""
     return [*library_sets(), *worst_sets()]
 
 

@@ -1,4 +1,4 @@
-"""The runs of a study: which methods on which instances."""
+"""Plan the runs of a study: select methods and instances."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def methods_for(instance: Instance, names: Sequence[str]) -> list[Entry]:
 
 
 def _methods_of(instance: Instance) -> tuple[Entry, ...]:
-    """The methods of an instance's problem. Raises InputError for a workload, which no method solves."""
+    """Return the methods of an instance's problem. Raises InputError for a workload, which no method solves."""
     if instance.problem not in METHODS:
         solved = ", ".join(METHODS)
         raise InputError(f"{instance.name}: {instance.problem} is a workload, for simulate; methods solve {solved}")
@@ -52,10 +52,10 @@ def _methods_of(instance: Instance) -> tuple[Entry, ...]:
 
 
 def plan(instances: Sequence[Instance], names: Sequence[str], options: Options, instance_set: str = "") -> list[Run]:
-    """The runs of the methods called `names` on `instances`.
+    """Return the runs of the methods called `names` on `instances`.
 
     Raises InputError for an unknown method, for one that cannot take its instance, for two instances of one name, and
-    where no method fits any of the instances.
+    if no method fits any of the instances.
     """
     for name, times in Counter(instance.name for instance in instances).items():
         if times > 1:
@@ -69,10 +69,10 @@ def plan(instances: Sequence[Instance], names: Sequence[str], options: Options, 
 def sets_at(
     paths: Sequence[Path], problems: Sequence[str] = (), quick: bool = False, names: Sequence[str] = ()
 ) -> list[InstanceSet]:
-    """The instance sets of a study: those at `paths`, or the reference sets.
+    """Return the instance sets of a study: those at `paths`, or the reference sets.
 
-    Where some are named they are of `problems` alone, and called by one of `names`, in which `*` stands for anything.
-    Raises InputError for an unknown problem or set, and where no instance is left.
+    `problems` and `names` restrict the sets, if given; `*` in a name matches any text. Raises InputError for an unknown
+    problem or set, and if no instance remains.
     """
     return chosen_sets(from_paths(paths, ("all",)) if paths else reference_sets(quick, problems), problems, names)
 

@@ -33,9 +33,9 @@ Found = tuple[Mapping[str, Value | Sample | float | str], Sequence[TextTable]]
 
 @dataclass(frozen=True)
 class RecordPlan:
-    """The runs of a record, and a function that takes values and tables from their outcomes.
+    """The runs of a record, and a function that computes values and tables from their outcomes.
 
-    `following(outcomes)`: the runs of the next stage, where there are stages.
+    `following(outcomes)`: the runs of the next stage, if there are stages.
     """
 
     tasks: Sequence[HarnessTask[Any]]
@@ -63,7 +63,7 @@ class Recorded:
         return f"{self.paper}/{self.name}"
 
     def evidence(self, context: Context, plan: RecordPlan, outcomes: Sequence[Any], probe: Probe) -> Evidence:
-        """Return the record of these outcomes. Raises InputError for a value with a name that none can have."""
+        """Return the record of these outcomes. Raises InputError for a value with an invalid name."""
         values, tables = plan.found(outcomes)
         seconds = [seconds for outcome in outcomes if (seconds := _cpu_s(outcome)) is not None]
         spent = sum(seconds) if seconds else None
@@ -94,13 +94,13 @@ def _timeless(name: str, value: Any) -> Any:
 
 
 def _cpu_s(outcome: Any) -> float | None:
-    """CPU seconds of a run, in all where it has them by policy; `None` where it has none."""
+    """Return the CPU seconds of a run, summed if they are by policy; `None` if it has none."""
     found = getattr(outcome, "cpu_s", None)
     return sum(found.values()) if isinstance(found, dict) else found
 
 
 def recorded_of(paper: str) -> tuple[Recorded, ...]:
-    """All that is recorded of a paper."""
+    """Return all records of a paper."""
     experiments = (_of_experiment(paper, one) for one in experiments_of(paper))
     studies = (_of_study(paper, *said) for record, said in RECORDED.items() if record.startswith(f"{paper}/"))
     return (*experiments, *studies, _gap_study(paper))

@@ -1,4 +1,4 @@
-"""Signatures as flags: what the command line makes of the parameters of a function."""
+"""Convert the parameters of functions to flags of the command line."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def signed(call: Callable[..., None], like: Callable[..., Any], parameters: Sequ
 
 
 def flags_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """The parameters of a function of a paper that are flags: those by keyword."""
+    """Return the parameters of a paper's function that become flags: the keyword-only ones."""
     parameters = inspect.signature(function, eval_str=True).parameters.values()
     return [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
 
 
 def option_of(parameter: inspect.Parameter) -> str:
-    """What a parameter is called on the command line."""
-    said = [m.default for m in getattr(parameter.annotation, "__metadata__", ())]  # where typer keeps a flag's own name
+    """Return the name of a parameter's flag on the command line."""
+    said = [m.default for m in getattr(parameter.annotation, "__metadata__", ())]  # typer stores an own flag name there
     return said[0] if said and isinstance(said[0], str) else f"--{parameter.name.replace('_', '-')}"
 
 

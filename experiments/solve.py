@@ -120,7 +120,7 @@ def solve(
 
 
 def ready_plan(instances: list[Instance], path: Path) -> None:
-    """See that the plan of the one instance can be written to `path`, before any work. Raises InputError."""
+    """Check before any work that the plan of the one instance can be written to `path`. Raises InputError."""
     if path.suffix != ".csv":
         raise InputError(f"--plan: {path}: a plan is written as .csv")
     if len(instances) != 1:
@@ -129,7 +129,7 @@ def ready_plan(instances: list[Instance], path: Path) -> None:
 
 
 def _ready_rival(instances: list[Instance], session: Session) -> Any:
-    """What finds out the next best plan of the one instance. Raises InputError where there is none."""
+    """Return the search for the next best plan of the one instance. Raises InputError if there is none."""
     if len(instances) != 1 or session.format != "table":
         raise InputError("--next-best: takes one instance file, and is printed with its plan as a table")
     if instances[0].problem not in NEXT_BEST:
@@ -138,7 +138,7 @@ def _ready_rival(instances: list[Instance], session: Session) -> Any:
 
 
 def _next_best(rival: Any, best: Result, instance: Instance, session: Session, store: Store | None) -> str:
-    """The next best plan in words; an exact run for each problem that leaves `best` out."""
+    """Describe the next best plan, with an exact run for each problem that excludes `best`."""
     if best.status != "optimal":
         return "next best mix: unknown, for the best one is not proven"
     problems = enumerate(rival.rivals(best.solution))
@@ -148,7 +148,7 @@ def _next_best(rival: Any, best: Result, instance: Instance, session: Session, s
 
 
 def export(instances: list[Instance], path: Path) -> Path:
-    """Write the literal model of the one instance to `path`, and beside it the file of its names. Raises InputError."""
+    """Write the literal model of the one instance to `path`, and its names to a file next to it. Raises InputError."""
     from models.literal import write_model  # with Pyomo, only when a model is written
 
     if len(instances) != 1:
@@ -162,9 +162,9 @@ def export(instances: list[Instance], path: Path) -> Path:
 
 
 def _certified(runs: list[Run], results: list[Result], folder: Path, session: Session, vipr: bool) -> list[Result]:
-    """The results with the bounds that are proved in `folder`; a line says which have no certificate, and why.
+    """Return the results with bounds that certificates in `folder` prove; print a line for each without a certificate.
 
-    A result without a bound, as of a heuristic, stays as it is.
+    A result without a bound, such as a heuristic's, is unchanged.
     """
     from experiments.harness.certification import Certification, certifiable  # with the verifier
 
@@ -187,7 +187,7 @@ def _certified(runs: list[Run], results: list[Result], folder: Path, session: Se
 
 
 def _write_vipr(folder: Path, instance: Instance, certified: Certified) -> None:
-    """A certificate in JSON as VIPR, beside it; where it cannot be written so, a line that says why."""
+    """Write a JSON certificate also as VIPR next to it; if this is not possible, print a line with the reason."""
     from instances.proofs import NoCertificate
     from instances.proofs.verify import see_certificate
 

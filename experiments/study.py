@@ -1,4 +1,4 @@
-"""`python -m experiments.study NAME`: what is measured here beside the papers, each study a table of the docs."""
+"""`python -m experiments.study NAME`: measurements in addition to the papers', each study a table of the docs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def study(arguments: list[str]) -> typer.Typer:
 
 
 def _command(make: Callable[..., Study]) -> Callable[..., None]:
-    """The command of a study: its parameters beside the common flags; `options` are those of the session."""
+    """Build the command of a study from its parameters and the common flags; the session provides `options`."""
 
     def call(session: Session, **said: Any) -> None:
         run_study(make(options=session.options, **said), session)
@@ -48,7 +48,7 @@ def run_study(made: Study, session: Session) -> None:
         while tasks := following(made, outcomes):
             outcomes += session.outcomes(tasks, store, _line, lambda _, outcome: outcome.model_dump_json())
             if any(outcome.status == "error" for outcome in outcomes):
-                break  # what comes next would be told by what is not known
+                break  # the next stage depends on the failed outcomes
         failed = [outcome for outcome in outcomes if outcome.status == "error"]
         write = (lambda: None) if failed or made.write is None else functools.partial(made.write, outcomes)
         with files_first(write):

@@ -1,7 +1,7 @@
-"""The public files behind the papers' traces: where they are, what a conversion does, and checksums of the outcome.
+"""The public files behind the papers' traces: their places, their conversions, and checksums of the converted files.
 
-Facts of other people's repositories, each at a commit; nothing is downloaded. A conversion reads a checkout of the
-repository, and makes the very bytes that the figures of the documentation were made from.
+The facts describe third-party repositories, each at a commit; this module downloads no file. A conversion reads a
+checkout of the repository, and produces exactly the bytes from which the figures of the documentation were computed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from instances.reading import read_bytes
 
 Rows = Iterable[Sequence[object]]
 MONDAY = datetime(2017, 9, 4)
-"""What Philly's times count from."""
+"""The origin of Philly's times."""
 FILTERED = ("cifar10", "bert", "deepspeech2")
 """The applications of BOA's Figure 4 and filterTrace (section 6)."""
 WORKLOADS = MappingProxyType(
@@ -45,7 +45,7 @@ DELAYS = ("init_delay", "fetch_delay", "build_image_delay", "kill_delay", "uploa
 
 @dataclass(frozen=True)
 class Source:
-    """A public repository at a commit. `folder`: what a clone of it is called. `licence`: what it says of itself."""
+    """A public repository at a commit. `folder`: the name of a clone. `licence`: the licence that it states."""
 
     repository: str
     commit: str
@@ -70,8 +70,8 @@ GAVEL = Source("stanford-futuredata/gavel", "e1bc49c", "MIT; cite Narayanan et a
 class Trace:
     """A file of `--traces`.
 
-    `name`: where it lies there. `sha256`: of its bytes. `source`, `paths`: the repository and the files in it.
-    `changes`: what the conversion does. `convert`: the text, from a checkout of the repository and the folder of
+    `name`: its path there. `sha256`: of its bytes. `source`, `paths`: the repository and the files in it.
+    `changes`: the changes by the conversion. `convert`: the text, from a checkout of the repository and the folder of
     checkouts.
     """
 
@@ -83,7 +83,7 @@ class Trace:
     convert: Callable[[Path], str]
 
     def made(self, checkouts: Path) -> str:
-        """The text of the file. Raises InputError where a file of the repository is not there or is of another form."""
+        """Return the text of the file. Raises InputError if a file of the repository is missing or has another form."""
         try:
             return self.convert(checkouts)
         except InputError:
@@ -93,7 +93,7 @@ class Trace:
             raise InputError(f"{where}: not of the form at {self.source.commit[:7]}: {error}") from error
 
     def state(self, folder: Path) -> str:
-        """Whether the file is in a folder of traces: `as here`, `another` or `missing`."""
+        """Return the state of the file in a folder of traces: `as here`, `another` or `missing`."""
         path = folder / self.name
         if not path.is_file():
             return "missing"
@@ -101,7 +101,7 @@ class Trace:
 
 
 def digest(content: bytes) -> str:
-    """SHA-256 of a file's content."""
+    """Compute the SHA-256 of a file's content."""
     return hashlib.sha256(content).hexdigest()
 
 
@@ -126,7 +126,7 @@ def _copied(source: Source, path: str) -> Callable[[Path], str]:
 
 
 def _applications(source: Source, path: str) -> Callable[[Path], str]:
-    """The rows of the applications of BOA's section 6 alone."""
+    """Build the conversion that keeps only the rows of the applications of BOA's section 6."""
 
     def convert(checkouts: Path) -> str:
         rows = _table(_read(checkouts, source, path))
@@ -139,7 +139,7 @@ PHILLY = "simulator/traces/philly.csv"
 
 
 def _philly(checkouts: Path) -> str:
-    """Jobs in order of submission, in seconds from Monday, 4 September 2017."""
+    """Convert jobs in order of submission, in seconds from Monday, 4 September 2017."""
     jobs = [
         (int((datetime.fromisoformat(row["timestamp"]) - MONDAY).total_seconds()), row)
         for row in _table(_read(checkouts, ADAPTDL, PHILLY))
@@ -167,7 +167,7 @@ MINUTES = 10
 
 
 def _earth_demand(checkouts: Path) -> str:
-    """Jobs and GPUs that each pool asks for, every tenth minute."""
+    """Convert the jobs and GPUs that each pool requests, every tenth minute."""
     pools = EARTH_POOLS.split()
     tables = [_table(_read(checkouts, HELIOS, f"{EARTH}/{pool}/cluster_sequence_vc.csv")) for pool in pools]
     head = ["time"]
@@ -188,7 +188,7 @@ V100 = "v100"
 
 
 def _throughputs(checkouts: Path) -> dict[tuple[str, str, int], float]:
-    """Steps a second of a job alone, in five decimals, by type of GPU, type of job and number of GPUs."""
+    """Return the steps per second of a job alone, with five decimals, by GPU type, job type and number of GPUs."""
     found = {}
     for kind, jobs in json.loads(_read(checkouts, GAVEL, THROUGHPUTS)).items():
         for job, beside in jobs.items():
@@ -201,7 +201,7 @@ GAVEL_POOLS = "0e4a51 103959 11cb48 23dbec 2869ce 51b7ef 6214e9 6c71a0 795a4c 7f
 
 
 def _gavel_jobs(checkouts: Path) -> str:
-    """Jobs pool by pool; how long each lasts alone on V100s, where that was measured."""
+    """Convert the jobs pool by pool, with the measured duration of each alone on V100s, if any."""
     speeds, lines = _throughputs(checkouts), []
     for pool in GAVEL_POOLS.split():
         for k, line in enumerate(_read(checkouts, GAVEL, f"{MSR}/{pool}.trace").splitlines()):
@@ -222,7 +222,10 @@ COLUMNS = (
 
 
 def _eva_jobs(path: str) -> Callable[[Path], str]:
-    """One row a job, beside the pod that it stands for and its life: the jobs' demands follow the pods' in order."""
+    """Build the conversion to one row per job, with the pod that it represents and the pod's lifetime.
+
+    The jobs' demands follow those of the pods in order.
+    """
 
     def convert(checkouts: Path) -> str:
         jobs: Mapping[str, Mapping[str, Any]] = json.loads(_read(checkouts, EVA_ARTIFACT, path))
@@ -245,7 +248,7 @@ def _eva_jobs(path: str) -> Callable[[Path], str]:
 
 
 def _asks(pod: Mapping[str, str]) -> tuple[int, int, int]:
-    """GPUs, CPUs and GiB in whole units."""
+    """Return GPUs, CPUs and GiB, rounded up to integers."""
     cpus, memory = math.ceil(int(pod["cpu_milli"]) / 1000), math.ceil(int(pod["memory_mib"]) / 1024)
     return int(pod["num_gpu"]), cpus, memory
 

@@ -74,7 +74,7 @@ def _verify_front(problem: Instance, result: Path, content: Any, certificates: l
 
 
 def text_of(path: Path) -> str:
-    """What is written in a file. Raises InputError."""
+    """Read the text of a file. Raises InputError."""
     try:
         return read_bytes(path).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -83,7 +83,7 @@ def text_of(path: Path) -> str:
 
 @contextmanager
 def named(path: Path) -> Iterator[None]:
-    """A block whose errors name the file."""
+    """Open a block in which errors name the file."""
     try:
         yield
     except CheckFailed as error:

@@ -34,12 +34,12 @@ from instances import InputError, Instance, Result, load, save
 from instances.files import write_whole
 from instances.text import meant, shown
 
-ENUMERATED = 20_000  # instances of all sizes up to the one asked for: more are not all looked at
+ENUMERATED = 20_000  # limit on the instances of all sizes up to the requested one for an enumeration
 IN_A_PART = 400  # instances of a part of an enumeration
-WALKS, STEPS = 8, 3_000  # of a search, and of each walk at least
-EACH = 4  # steps of a walk at least for each thing of a space, for each is looked at alone
-LOOK_S = 10.0  # CPU seconds for instances anywhere, and for those near the worst one
-TIMES = (2, 10, 100)  # how often the worst instance is repeated to see whether its gap stays
+WALKS, STEPS = 8, 3_000  # walks of a search, and minimum steps of each walk
+EACH = 4  # minimum steps of a walk per element of a space, because each element is evaluated alone
+LOOK_S = 10.0  # CPU seconds for random instances, and for those near the worst one
+TIMES = (2, 10, 100)  # multiplicities of the worst instance, to see whether its gap remains
 
 
 @flags.common(time_limit=60.0, jobs=2)
@@ -80,7 +80,7 @@ def worst(
     with session.store() as store:
         look = replace(session.options, time_limit=min(LOOK_S, session.options.time_limit or LOOK_S))
         found: list[Found] = []
-        if not complete:  # what breaks it is often anywhere, and nothing is worse
+        if not complete:  # instances that break it are often common, and they rank as the worst
             found = session.outcomes([Near(space, entry, exact, look, (), size)], store, lambda outcome: outcome.line())
             levels = [] if any(case.broken is not None for one in found for case in one.cases) else levels
         bounds: dict[Chosen, float | None] = {}
@@ -119,7 +119,7 @@ def worst(
 
 
 def _heuristic(method: str, problem: str | None) -> tuple[Entry, Entry, str]:
-    """The heuristic, the exact method beside it, and their problem. Raises InputError."""
+    """Return the heuristic, the exact method, and their problem. Raises InputError."""
     if problem is not None and problem not in METHODS:
         raise InputError(f"--problem: must be one of {', '.join(METHODS)}, got {problem!r}{meant(METHODS, problem)}")
     if ":" in method:
@@ -139,7 +139,7 @@ def _heuristic(method: str, problem: str | None) -> tuple[Entry, Entry, str]:
 
 
 def _space(problem: str, within: str | None, like: str | None) -> Space:
-    """The space that is searched. Raises InputError."""
+    """Return the space to search. Raises InputError."""
     if within is not None and like is not None:
         raise InputError("--like: give --within or --like, not both")
     if like is not None:
@@ -160,7 +160,7 @@ def _space(problem: str, within: str | None, like: str | None) -> Space:
 
 
 def _parts(space: Space, size: int, seed: int) -> tuple[list[list[Part]], bool]:
-    """The parts of the search, by size, and whether they look at every instance."""
+    """Return the parts of the search by size, and whether they cover every instance."""
     totals: dict[int, int] = {}
     while len(totals) < size and sum(totals.values()) <= ENUMERATED:
         totals[len(totals) + 1] = number(space.things, len(totals) + 1)
@@ -174,7 +174,7 @@ def _parts(space: Space, size: int, seed: int) -> tuple[list[list[Part]], bool]:
 
 
 def _unfit(space: Space, *entries: Entry) -> str | None:
-    """Why a method cannot take what the first thing of a space makes."""
+    """Say why a method cannot take the instance of the first element of a space."""
     instance = space.instance((0,))
     return None if instance is None else next((why for one in entries if (why := one.unfit(instance.data))), None)
 
@@ -194,7 +194,7 @@ def _certify(answer: Worst, run: Run, session: Session) -> None:
 
 
 def _repeat(answer: Worst, entry: Entry, exact: Entry, session: Session, store: Any) -> None:
-    """What becomes of the gap where everything is there so many times."""
+    """Compute the gaps of the worst instance with all its elements repeated `TIMES` times."""
     runs, times = [], []
     for m in TIMES:
         instance = answer.space.instance(tuple(sorted(answer.case.chosen * m)))
@@ -211,7 +211,7 @@ def _repeat(answer: Worst, entry: Entry, exact: Entry, session: Session, store: 
 
 @dataclass
 class Worst:
-    """What a search has found: the worst case with its proof, how it grows, and what such instances share."""
+    """The result of a search: the worst case with its proof, its gap under repetition, and the region of bad cases."""
 
     method: str
     problem: str
@@ -231,27 +231,27 @@ class Worst:
 
     @property
     def instance(self) -> Instance[Any]:
-        """The instance by its name."""
+        """Return the instance with its name."""
         found = self.space.instance(self.case.chosen)
         assert found is not None
         return found.model_copy(update={"name": self.name})
 
     def prove(self, results: Sequence[Result]) -> None:
-        """Take what the harness has found of both methods, each checked, in the place of what the search says."""
+        """Replace the values of the search by the checked results of both methods from the harness."""
         self.results = list(results)
         optimum, heuristic = results
         if optimum.objective is None or heuristic.objective is None:
-            return  # the search has had more luck with its time, and its values are checked too
+            return  # the search was more successful within its time, and its values are checked, too
         found = {"heuristic": heuristic.objective, "best": optimum.objective, "proven": optimum.status == "optimal"}
         self.case = self.case.model_copy(update=found)
 
     @property
     def whole(self) -> bool:
-        """Whether every instance was looked at, and the optimum of each proven."""
+        """Return whether every instance was evaluated with a proven optimum, or excluded by a bound."""
         return self.complete and all(one.complete and not one.unproven for one in self.found)
 
     def content(self) -> dict[str, Any]:
-        """All of it, in plain types: one object."""
+        """Return the result as one object in plain types."""
         case, optimum = self.case, self.results[0] if self.results else None
         return {
             "method": self.method,
@@ -304,12 +304,12 @@ class Worst:
             print_rich(f"{nothing:,} instances have an optimum of 0 that the heuristic misses, so they have no gap.")
 
     def _show_region(self, those: str) -> None:
-        """Print what these instances share, and how often that is right."""
+        """Print the region of these instances, and how often it is right."""
         if self.region is not None:
             print_rich(f"{those} with {self.region}: right on {self.region.right} of {self.region.fresh} others.")
 
     def write(self, folder: Path) -> None:
-        """The instance, both solutions, the certificate, a picture of each and the answer, in a folder."""
+        """Write the instance, both solutions, the certificate, a figure of each and the answer to a folder."""
         write_whole(folder / "worst.json", (json.dumps(self.content(), indent=1) + "\n").encode())
         write_whole(folder / "worst.txt", f"{text_of(self.show)}\n".encode())
         save(self.instance, folder / f"{self.name}.json")
@@ -320,7 +320,7 @@ class Worst:
             draw_solutions(folder, [self.instance], [r for r in self.results if r.solved], PLOTS)
 
     def print(self, form: str) -> None:
-        """The answer on standard output."""
+        """Print the answer on standard output."""
         if form == "json":
             print_line(json.dumps(self.content()))
         elif form == "csv":
