@@ -1,4 +1,4 @@
-"""`python -m experiments.peers [PAPER ...]`: exact methods beside the best models for other solvers, in one table."""
+"""`python -m experiments.peers [PAPER ...]`: compare exact methods with the best models for other solvers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def peers(
 
 
 def together(studies: Sequence[Study]) -> StagedStudy:
-    """Studies whose tables have the same heads, as one."""
+    """Combine studies whose tables have the same heads into one study."""
 
     def tables(outcomes: Sequence[Any]) -> list[TextTable | str]:
         found, stages = of_each(studies)

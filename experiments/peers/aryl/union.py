@@ -49,7 +49,7 @@ def _going_back(data: ArylReclaim) -> sparse.csr_array:
 
 
 def _preempted(data: ArylReclaim) -> list[Row]:
-    """z_j >= x_s for each server s of a job j of which none may go."""
+    """z_j >= x_s for each server s of a job j that cannot lose any server."""
     place = {server: s for s, server in enumerate(data.servers)}
     strict = [(j, job) for j, job in enumerate(data.jobs, len(place)) if not job.needs()[1]]
     return [(_row(data, {j: 1.0, place[server]: -1.0}), 0.0) for j, job in strict for server in job.needs()[0]]

@@ -15,7 +15,7 @@ from instances.boa import BoaAllocation, WidthArrays, planned, width_arrays
 from instances.method import method
 from models.highs import LinearModel
 
-IN_BUDGET = 1000.0  # what the budget is in its row: the tolerance of HiGHS is absolute
+IN_BUDGET = 1000.0  # scaled budget in its row, because the tolerance of HiGHS is absolute
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class PathNetwork:
 
 
 def path_network(a: WidthArrays) -> PathNetwork:
-    """The network of the classes."""
+    """Build the network of the classes."""
     parts, supply = [], [np.zeros(0)]
     widths, nodes = len(a.rate), 0
     for i, epochs in enumerate(a.epochs.tolist()):
@@ -88,7 +88,7 @@ def build_network(data: BoaAllocation) -> tuple[LinearModel, Callable[[FloatArra
 
 
 def _one_path_a_class(network: PathNetwork) -> sparse.csr_array:
-    """What comes to a node less what leaves it: 1 at the last hub of a class, -1 at the first, or else 0."""
+    """Inflow less outflow of a node: 1 at the last hub of a class, -1 at the first, else 0."""
     arcs = np.arange(len(network.tail))
     entries = np.concatenate([np.ones(len(arcs)), -np.ones(len(arcs))])
     rows, columns = np.concatenate([network.head, network.tail]), np.concatenate([arcs, arcs])
@@ -96,7 +96,7 @@ def _one_path_a_class(network: PathNetwork) -> sparse.csr_array:
 
 
 def _cost(network: PathNetwork, a: WidthArrays, data: BoaAllocation) -> sparse.csr_array:
-    """What all classes cost an hour, of the budget."""
+    """Hourly cost of all classes, relative to the budget."""
     cost = a.arrivals[network.of_class] * network.rate * network.hours
     return sparse.csr_array(IN_BUDGET / data.budget * cost[None, :])
 

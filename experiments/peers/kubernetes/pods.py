@@ -55,7 +55,7 @@ def _within_capacity(model: CpModel, data: NodePlacement, on: On) -> None:
 
 
 def _few_of_an_entry(model: CpModel, data: NodePlacement, on: On) -> None:
-    """x_pn <= what an entry says itself."""
+    """x_pn <= limit per node of entry p."""
     most = {pod.name: pod.max_per_node for pod in data.pods}
     for (name, _), x in on.items():
         if most[name] is not None:
@@ -63,7 +63,7 @@ def _few_of_an_entry(model: CpModel, data: NodePlacement, on: On) -> None:
 
 
 def _apart(model: CpModel, data: NodePlacement, on: On) -> None:
-    """Of a group that is spread a node holds few, all entries together."""
+    """Σ_p x_pn over the entries p of a spread group <= its limit per node n."""
     for group in data.spread:
         for node in data.nodes:
             held = [on[name, node.name] for name in group.tasks if (name, node.name) in on]
@@ -73,7 +73,7 @@ def _apart(model: CpModel, data: NodePlacement, on: On) -> None:
 def _stay_where_they_are(
     model: CpModel, data: NodePlacement, on: On, here: dict[tuple[str, str], int], staying: On
 ) -> None:
-    """s_pn <= x_pn, and where none may be moved s_pn = a_pn."""
+    """s_pn <= x_pn, and s_pn = a_pn if no pod may move."""
     for key, stays in staying.items():
         model.add(stays <= on.get(key, 0))
         if not data.movable:

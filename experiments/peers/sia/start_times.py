@@ -31,15 +31,15 @@ def build_start_times(data: SiaOracle) -> CpProgram:
 
 
 def _within_capacity(model: CpModel, data: SiaOracle, start: dict[str, IntVar]) -> None:
-    """At no time more GPUs in use than there are."""
+    """The GPUs in use never exceed the capacity."""
     running = [model.new_fixed_size_interval_var(start[job.id], job.duration, job.id) for job in data.jobs]
     model.add_cumulative(running, [job.gpus for job in data.jobs], data.capacity)
 
 
 def _alike_in_order(model: CpModel, data: SiaOracle, start: dict[str, IntVar]) -> None:
-    """Of two jobs of one width and duration the one that comes no later and has no later cut-off starts no later.
+    """Order identical jobs: if a job has no later submission and no later cut-off than another, it starts no later.
 
-    Two that are the other way round can change places.
+    This holds for jobs of one width and duration, because two jobs in the opposite order can be exchanged.
     """
     last: dict[tuple[int, int], tuple[str, int]] = {}
     for i in sorted(range(len(data.jobs)), key=lambda i: (data.jobs[i].submit, data.cutoffs[i])):
