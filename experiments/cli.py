@@ -1,4 +1,4 @@
-"""The commands of the console script `gapwise`. None is loaded before it is called."""
+"""The commands of the console script `gapwise`. Each is loaded only when it is called."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """`python -m experiments.pareto FILE`: two objectives against each other, every point proven.
 
-Of BOA budget against mean job completion time, of Aryl preempted jobs against the work that they lose.
+For BOA: budget against mean job completion time. For Aryl: preempted jobs against the work that they lose.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def no_method(known: Iterable[str], name: str) -> InputError:
 
 
 def chosen_sets(sets: Sequence[InstanceSet], problems: Sequence[str], names: Sequence[str]) -> list[InstanceSet]:
-    """The sets of `problems` and with `names`, where some are said. Raises InputError where none is left."""
+    """Select the sets of `problems` and with `names`, if given. Raises InputError if no set remains."""
     for problem in problems:
         if problem not in PROBLEMS:
             raise InputError(

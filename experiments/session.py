@@ -1,4 +1,4 @@
-"""A session: what the common flags say, and the tasks of a command run, followed and kept as they say."""
+"""A session: the settings of the common flags, and the execution of a command's tasks with progress and storage."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def finished(
     ended: Callable[[int, R], None] | None = None,
     cluster: str | None = None,
 ) -> Generator[tuple[int, R], None, None]:
-    """The place in `tasks` and the outcome of each: first those in the store, then the others as they are finished.
+    """Yield the index in `tasks` and the outcome of each: first those in the store, then the others when finished.
 
     `ended` gets those that an interrupt cuts short. `cluster`: the scheduler on whose workers they run.
     """
@@ -88,11 +88,11 @@ class Session:
         describe: Callable[[R], str],
         line: Callable[[int, R], str] | None = None,
     ) -> list[R]:
-        """The outcomes in the order of `tasks`.
+        """Run the tasks and return their outcomes in the order of `tasks`.
 
-        As each is finished, `describe(outcome)` is shown and, where JSON is asked for, its `line(place,
-        outcome)` is printed. An interrupt says how many are kept, and of the runs that it cuts short what they had
-        found, which is in the folder, too, until they are finished. Raises Interrupted, and Lost.
+        When a task is finished, `describe(outcome)` is shown and, for JSON, its `line(place, outcome)` is printed. On
+        an interrupt, the number of stored outcomes and the results of the interrupted runs are shown. These results are
+        in the folder, too, until the runs are finished. Raises Interrupted, and Lost.
         """
         found: dict[int, R] = {}
         short: dict[int, R] = {}

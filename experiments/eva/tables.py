@@ -179,7 +179,7 @@ UNKNOWN = "the paper's jobs are not published: ours are of Table 7, uniformly"
 
 
 def _unpublished(claims: Sequence[Claim]) -> list[Claim]:
-    """Claims of jobs that nobody has: what differs is not comparable."""
+    """Mark claims about unpublished jobs as not comparable if they differ."""
     return [
         replace(
             claim, note=UNKNOWN, verdict="not comparable" if claim.verdict in ("differs", "few runs") else claim.verdict

@@ -16,7 +16,7 @@ WORKLOADS_SEED = 0  # of a draw that is large enough to have all nine workloads
 
 
 def nine_workloads() -> RepeatedEntries:
-    """The nine workloads of Table 7 on the 21 instance types of Eva, the one with the least demands first."""
+    """Build the space of the nine workloads of Table 7 on Eva's 21 instance types, sorted by increasing demand."""
     base = table_7(1000, WORKLOADS_SEED)
     tasks = sorted(base.data.tasks, key=lambda task: [task.demand[DEFAULT][r] for r in base.data.resources])
     return RepeatedEntries(Instance.of(base.data.with_(tasks=tuple(tasks)), "eva-nine", "Eva (EuroSys'25), Table 7"))

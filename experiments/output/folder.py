@@ -50,7 +50,7 @@ def files_first(write: Callable[[], None]) -> Iterator[None]:
 
 
 def write_certified(folder: Path, result: Result, kind: str, text: str) -> None:
-    """A result and its certificate, two files of one name, in `folder`."""
+    """Write a result and its certificate, two files of one name, to `folder`."""
     content = result.model_dump_json(indent=1) + "\n"
     write_whole(folder / result_file(result.instance, result.method), content.encode())
     ending = "vipr" if kind == "vipr" else "certificate.json"
@@ -58,7 +58,7 @@ def write_certified(folder: Path, result: Result, kind: str, text: str) -> None:
 
 
 def write_results(folder: Path | None, results: Iterable[Result]) -> None:
-    """`results.csv` and one JSON file a result, with its solution, in `folder`, if there is one."""
+    """Write `results.csv` and one JSON file per result, with its solution, to `folder`, if it is given."""
     if folder is None:
         return
     results = list(results)
@@ -67,14 +67,14 @@ def write_results(folder: Path | None, results: Iterable[Result]) -> None:
 
 
 def write_result_files(folder: Path, results: Iterable[Result]) -> None:
-    """One JSON file a result."""
+    """Write one JSON file per result."""
     for result in results:
         content = result.model_dump_json(indent=1) + "\n"
         write_whole(folder / result_file(result.instance, result.method), content.encode())
 
 
 def remove_interrupted(folder: Path, result: Result) -> None:
-    """Remove what an interrupt has left of a run that is finished now."""
+    """Remove the files that an interrupt left for a run that is now finished."""
     path = folder / result_file(result.instance, result.method)
     with suppress(OSError, ValueError):
         if stat.S_ISREG(path.lstat().st_mode):

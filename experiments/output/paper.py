@@ -63,7 +63,7 @@ def _own(frame: pd.DataFrame) -> tuple[Figure, Axes]:
 
 
 def _boxes(axes: Axes, frame: pd.DataFrame, to: str, look: Mapping[str, Look]) -> bool:
-    """A box a method, each point an instance; pale, and with how many there are, where it is of fewer than others."""
+    """Draw one box per method and one point per instance; pale, with the number, if it has fewer points than others."""
     known = frame.dropna(subset=[OF[to]])
     number, names = known["key"].nunique(), []
     for place, (name, of) in enumerate(known.groupby("method", sort=False)):
@@ -85,7 +85,7 @@ def _boxes(axes: Axes, frame: pd.DataFrame, to: str, look: Mapping[str, Look]) -
 
 
 def _profile(axes: Axes, frame: pd.DataFrame, to: str, look: Mapping[str, Look]) -> bool:
-    """The share of the instances with a proven optimum on which a method is within a gap: never, without a gap."""
+    """Draw the share of instances with a proven optimum on which a method is within a gap; never without a gap."""
     proven = set(frame.loc[frame[OF[to]].notna(), "key"])
     here = frame[frame["key"].isin(proven)]
     groups = {str(name): of for name, of in here.groupby("method", sort=False)}
@@ -101,7 +101,7 @@ def _profile(axes: Axes, frame: pd.DataFrame, to: str, look: Mapping[str, Look])
 
 
 def _gaps(axes: Axes, frame: pd.DataFrame, to: str, look: Mapping[str, Look]) -> bool:
-    """A point a run: instances from the smallest mean gap to the largest."""
+    """Draw one point per run, with the instances sorted by increasing mean gap."""
     known = frame.dropna(subset=[OF[to]])
     means = known.groupby("key", sort=True)[OF[to]].mean().sort_values(kind="stable")
     places = {key: place for place, key in enumerate(means.index, 1)}
@@ -182,7 +182,7 @@ def _escaped(text: str) -> str:
 
 
 def _frame(table: pd.DataFrame | str | Path) -> pd.DataFrame:
-    """The runs, with a `key` of their instances. Raises InputError for what is no table of a study."""
+    """Return the runs with a `key` of their instances. Raises InputError if the table is not of a study."""
     if not isinstance(table, pd.DataFrame):
         table = read_rows(table, COLUMNS)
     lacking = [name for name in COLUMNS if name not in table]

@@ -139,13 +139,13 @@ def _boxes(known: Sequence[Known], to: str) -> Figure:
 
 
 def _box(runs: int, look: Look) -> dict[str, Any]:
-    """The box is left out where it would say less than its points."""
+    """Return the style of a box, which is invisible if it would show less than its points."""
     line = {"color": look.colour, "width": 1.5 if runs >= BOX else 0}
     return {"line": line, "fillcolor": "rgba(0,0,0,0)"}
 
 
 def _scatter(known: Sequence[Known], to: str) -> Figure:
-    """Instances from the smallest gaps to the largest, by the mean over the methods."""
+    """Draw the instances sorted by increasing gap, by the mean over the methods."""
     gaps: dict[Key, list[float]] = {}
     for s, gap in known:
         gaps.setdefault(s.key, []).append(gap)
@@ -205,7 +205,7 @@ def _line(look: Look, width: float) -> dict[str, Any]:
 
 
 def traces_of(scored: Sequence[Scored]) -> list[tuple[str, Figure]]:
-    """Incumbent and bound over time of the runs that reported them: those that took longest."""
+    """Draw incumbent and bound over time of the longest runs that reported them."""
     reported = [s for s in scored if sum(value is not None for point in s.result.trace for value in point[1:]) > 2]
     reported.sort(key=lambda s: -s.result.trace[-1][0])
     return [(_label(s), _trace(s)) for s in reported[:MOST_TRACES]]
@@ -533,7 +533,7 @@ def _asset(name: str) -> str:
 
 
 def _data(name: str, content: Any) -> str:
-    """Data for the script, which cannot end the element that it is in."""
+    """Escape data for the script, so that they cannot end its element."""
     text = json.dumps(content, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     return f"<script type='application/json' id='{name}'>{text}</script>"
 

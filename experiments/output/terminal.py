@@ -41,7 +41,7 @@ err = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap
 def follow(
     outcomes: Iterable[tuple[int, T]], total: int, describe: Callable[[T], str], quiet: bool = False
 ) -> Iterator[tuple[int, T]]:
-    """Pass `outcomes` on while telling of them, as `describe` says, on standard error."""
+    """Pass `outcomes` on, and report each on standard error with the text of `describe`."""
     if quiet or not total:
         yield from outcomes
     elif err.is_terminal:
@@ -92,7 +92,7 @@ def text_of(show: Callable[[], None], width: int = TEXT_WIDTH) -> str:
 
 
 def line(result: Result) -> str:
-    """One result in one line."""
+    """Describe a result in one line."""
     parts = [shown(result.instance), shown(result.method), result.status]
     if result.objective is not None:
         parts.append(f"{result.objective:.6g} {result.unit}")
@@ -104,12 +104,12 @@ def line(result: Result) -> str:
 
 
 def as_json(i: int, result: Result) -> str:
-    """A result as one line of JSON."""
+    """Format a result as one line of JSON."""
     return result.model_dump_json()
 
 
 def print_line(content: str) -> None:
-    """One JSON object in a line on standard output; where that cannot show a character, as its escape."""
+    """Print one JSON object in a line on standard output; escape characters that it cannot encode."""
     try:
         content.encode(sys.stdout.encoding if sys.stdout is not None else "utf-8")
     except UnicodeEncodeError:
@@ -118,7 +118,7 @@ def print_line(content: str) -> None:
 
 
 def percent(share: float | None, digits: int = 2) -> str:
-    """A share as a percentage; a dash where it is unknown."""
+    """Format a share as a percentage; a dash if it is unknown."""
     return "-" if share is None else f"{100 * share:.{digits}f}%"
 
 
