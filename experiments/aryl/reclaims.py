@@ -1,7 +1,7 @@
 """Study the reclaims of runs: solve each by all orders and exactly, and bound the unavoidable preemptions.
 
 The bound depends on the starts of the run. Any orchestrator with the same first starts on loaned servers has at least
-this number of preemptions, for any choice of servers and any knowledge of the future load.
+this number of preemptions. The choice of servers and knowledge of the future load do not matter.
 """
 
 from __future__ import annotations

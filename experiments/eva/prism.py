@@ -6,8 +6,8 @@ a GPU is the sum of r_j / t_j on it, divided by 80 less the sum of s_j. The obje
 pressure. The score is 100 times the square root of the position between round-robin placement (0) and total load over
 total free memory (100). The latter is a bound, not the optimum.
 
-No placement is below a pressure v if the models, each of weight r_j / t_j + v s_j, do not fit with slack into as many
-bins of capacity 80 v. This is `eva-packing` in integers with one type, and `exact` proves it.
+Give each model the weight r_j / t_j + v s_j. No placement is below a pressure v if the models do not fit with slack
+into as many bins of capacity 80 v. This is `eva-packing` in integers with one type, and `exact` proves it.
 """
 
 from __future__ import annotations

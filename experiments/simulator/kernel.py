@@ -2,7 +2,7 @@
 
 A *world* (simulation model) defines the state, the policy's view of it and the effect of a decision. The engine handles
 only time: it executes the events that the world has scheduled. It asks the policy after each event time, or at the
-world's rounds. *Records* are the results of a run in every world, an *activity* is work at a rate, and a *fleet* is the
+world's rounds. *Records* are the results of a run in every world. An *activity* is work at a rate, and a *fleet* is the
 set of rentals.
 """
 

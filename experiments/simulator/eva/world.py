@@ -167,9 +167,12 @@ class CloudWorld(World[CloudRecords]):
     def _change(self, hostings: Sequence[Hosting], launches: Sequence[str]) -> Change:
         """Return the changes of a configuration, with jobs in launch order.
 
-        Raises RuleBroken for an instance that is not rented, is listed twice or has another type, a task that does not
-        exist or is listed twice, an instance whose capacity its tasks exceed, a pinned job that moves, and a job with
-        only some of its tasks placed.
+        Raises RuleBroken for:
+
+        - an instance that is not rented, is listed twice or has another type;
+        - a task that does not exist or is listed twice;
+        - an instance whose capacity its tasks exceed;
+        - a pinned job that moves, or a job with only some of its tasks placed.
         """
         found, now = Change(), self.calendar.now
         stays: dict[str, CloudInstance] = {}
