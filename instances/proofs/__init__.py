@@ -1,7 +1,7 @@
-"""Certificates: what proves the bound of a result, in files that can be checked without any solver.
+"""Certificates: files that prove the bound of a result and can be checked without a solver.
 
-This package knows programs and derivations; what an instance's own program is, and certificates that are no
-derivations, are in the folder of its paper, `certificate.py`.
+This package contains programs and derivations. The folder of each paper contains the program of an instance and the
+certificates that are not derivations, in `certificate.py`.
 """
 
 from instances.proofs.certificate import Certificate, NoCertificate, Proven, digest

@@ -1,4 +1,4 @@
-"""A certificate as it is written, what one proves, and what ties it to its instance."""
+"""The text of a certificate, the bound that it proves, and the digest that ties it to its instance."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from instances.validation import show
 
 
 class NoCertificate(ValueError):
-    """Why there is no certificate of a bound: the message is one line."""
+    """A bound has no certificate; the message gives the reason in one line."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Proven:
-    """The `bound` that a certificate has been seen to prove and, in a few words, `how`."""
+    """The `bound` that a verified certificate proves and, in a few words, `how`."""
 
     bound: Fraction
     how: str
@@ -52,13 +52,13 @@ def digest(data: ProblemData) -> str:
 
 
 def see_version(version: object) -> None:
-    """Raise InputError where a certificate is of another version of this project's."""
+    """Raise InputError if a certificate has another format version than `VERSION`."""
     if type(version) is not int or version != VERSION:
         raise InputError(f"gapwise: must be {VERSION}, got {show(version)}")
 
 
 def see_instance(data: ProblemData, problem: object, stated: object) -> None:
-    """Raise InputError where a certificate is of another instance than `data`."""
+    """Raise InputError if a certificate is of another instance than `data`."""
     if problem != data.problem:
         raise InputError(f"problem: must be {data.problem}, as in the instance, got {show(problem)}")
     if isinstance(stated, str) and not stated.startswith(DIGEST_VERSION):
@@ -69,7 +69,7 @@ def see_instance(data: ProblemData, problem: object, stated: object) -> None:
 
 
 def content_of(data: ProblemData, text: str) -> dict[str, Any]:
-    """The fields of a JSON certificate of `data` beside its header. Raises InputError where it is none."""
+    """Return the fields of a JSON certificate of `data` without its header. Raises InputError if it is invalid."""
     content = parsed(text)
     if not isinstance(content, dict):
         raise InputError(f"must be an object, got {show(content)}")
@@ -79,7 +79,7 @@ def content_of(data: ProblemData, text: str) -> dict[str, Any]:
 
 
 def rounded(bound: Fraction, sense: Sense) -> float:
-    """The nearest number that is, as it is written, no better a bound."""
+    """Return the nearest float whose decimal representation is not a stronger bound than `bound`."""
     near = float(bound)
     if sense == "minimize":
         return math.nextafter(near, -math.inf) if Fraction(repr(near)) > bound else near

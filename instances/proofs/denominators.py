@@ -1,8 +1,8 @@
-"""Whether the numbers of a VIPR file can be added up: over one denominator that is not too long.
+"""Reject VIPR files whose numbers have a common denominator that is too long.
 
-Adding up n numbers whose denominators have nothing in common takes n^2 times as long as one; what a file says of a
-derived constraint is compared with the sum only once that is done. The files of this project have denominators of some
-hundred bits together.
+The sum of n numbers with coprime denominators takes n^2 times as long as one number. A derived constraint is compared
+with its statement only after the sum is known, so an untrusted file could keep the verifier busy. In the files of this
+project the common denominator has about a hundred bits.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import re
 from instances.errors import InputError
 
 MOST_BITS = 1 << 16
-LONGEST = 4000  # digits; what has more is refused as a number
+LONGEST = 4000  # digits; the reader rejects longer numbers
 DENOMINATOR = re.compile(r"/(\d+)|\.(\d+)", re.ASCII)
 
 
 def see_denominators(certificate: str) -> None:
-    """Raise InputError where the denominators in the text of a VIPR file have too many bits together."""
+    """Raise InputError if the common denominator of the numbers in a VIPR file has more than `MOST_BITS` bits."""
     known, common = set[str](), 1
     for found in DENOMINATOR.finditer(certificate):
         word = found[0]

@@ -1,4 +1,4 @@
-"""The derivation of a bound, checked in rational arithmetic."""
+"""Check the derivation of a bound in rational arithmetic."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Known:
         return (self.direction != "G" and self.right < 0) or (self.direction != "L" and self.right > 0)
 
     def dominates(self, other: _Known) -> bool:
-        """Whether `other` follows, apart from assumptions: this is absurd, or the same and no weaker."""
+        """Return whether `other` follows, ignoring assumptions: `self` is a contradiction or at least as strong."""
         if self.absurd:
             return True
         if self.coefficients != other.coefficients:
@@ -46,10 +46,11 @@ class _Known:
 
 
 def proven_of(data: ProblemData, program: Program, file: Vipr) -> Proven:
-    """What a VIPR file proves of `data`, whose program is `program`; every constraint must say all that follows.
+    """Return the bound that a VIPR file proves for `data` with its `program`.
 
-    Raises InputError for a file of another instance or version, and CheckFailed where its program is not that of the
-    instance, or something in it does not follow.
+    Every derived constraint must state the strongest inequality that follows from its reason. Raises InputError for a
+    file of another instance or version. Raises CheckFailed if its program is not that of the instance, or if a
+    constraint does not follow.
     """
     version = file.header.get("gapwise", "")
     see_version(int(version) if version.isascii() and version.isdigit() and len(version) < 10 else version)
@@ -72,10 +73,12 @@ def proven_of(data: ProblemData, program: Program, file: Vipr) -> Proven:
 
 
 def proven_by(file: Vipr, all_that_follows: bool = False) -> Fraction:
-    """The bound on the optimum that a file proves: the lower one of a minimisation, the upper one of a maximisation.
+    """Return the bound that a file proves: a lower bound of a minimisation, an upper bound of a maximisation.
 
-    `all_that_follows`: no derived constraint may say less than it could. The solutions of the file are checked as well.
-    Raises CheckFailed, one line, where something in it does not follow.
+    - `file`: the content of a VIPR file; its solutions are checked as well.
+    - `all_that_follows`: reject a derived constraint that is weaker than its reason allows.
+
+    Raises CheckFailed with a message of one line if a constraint does not follow.
     """
     program = file.program
     least = program.sense == "min"
@@ -169,7 +172,7 @@ def _rounded(program: Program, found: _Known, where: str) -> _Known:
 
 
 def _see_cutoff(program: Program, claim: _Known, best: Fraction | None, where: str) -> None:
-    """Whoever looks for a better solution than the best one given may assume that the objective is less than that."""
+    """Check a cutoff: a search for a better solution may assume an objective below that of the best given solution."""
     whole = all(i in program.integers and c.denominator == 1 for i, c in program.objective.items())
     if program.sense != "min" or claim.direction != "L" or claim.coefficients != program.objective:
         raise CheckFailed(f"{where}: a cut-off must bound an objective that is minimised from above")

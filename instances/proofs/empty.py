@@ -1,4 +1,4 @@
-"""What a certificate of an instance without any solution proves."""
+"""The result of verifying a certificate of infeasibility."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from instances.proofs.certificate import Proven
 
 @dataclass(frozen=True)
 class NoSolution(Proven):
-    """That there is no solution: the `bound` is beyond the objective that any could have."""
+    """State that the instance is infeasible: the `bound` is beyond the objective of every possible solution."""

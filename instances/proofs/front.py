@@ -1,4 +1,4 @@
-"""What a front of two objectives must be able to say of its certificates."""
+"""The interface of a verifier for the certificates of a Pareto front."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any, Protocol
 
 
 class FrontProved(Protocol):
-    """What certificates prove together of a front of two objectives."""
+    """Collect the bounds of several certificates and verify a Pareto front of two objectives with them."""
 
     def add(self, text: str) -> None:
-        """Add what a certificate proves. Raises InputError for one of another instance, and CheckFailed."""
+        """Add the bound that a certificate proves. Raises InputError if it is of another instance, and CheckFailed."""
 
     def see(self, content: Any) -> str:
-        """See that all holds which `content`, the parsed JSON of a file, says of the front: how, in a few words.
+        """Verify the front in `content`, the parsed JSON of a file, and return a short description of the proof.
 
         Raises InputError, and CheckFailed.
         """

@@ -1,4 +1,4 @@
-"""A result with its certificate, verified: the solution by its checker, the bound in rational arithmetic."""
+"""Verify a result with its certificate: the solution by its checker, the bound in rational arithmetic."""
 
 from __future__ import annotations
 
@@ -24,9 +24,13 @@ FIGURES = ("objective", "bound", "gap")
 
 @dataclass(frozen=True)
 class Verified:
-    """What holds: the `objective` of the solution, the `bound` and the `gap` of the two; `how` the bound is proved.
+    """The verified figures of a result.
 
-    `proven`: what the certificate proves, which is the bound or better.
+    - `objective`: of the solution.
+    - `bound`: as the result states it.
+    - `gap`: the relative gap of the two.
+    - `how`: a short description of the proof of the bound.
+    - `proven`: the bound that the certificate proves, at least as strong as `bound`.
     """
 
     objective: float
@@ -37,7 +41,7 @@ class Verified:
 
 
 def read_result(content: Any) -> Result:
-    """The result that `content`, the parsed JSON of a result file, describes; all its numbers are finite.
+    """Return the result in `content`, the parsed JSON of a result file; all its numbers are finite.
 
     Raises InputError.
     """
@@ -52,7 +56,7 @@ def read_result(content: Any) -> Result:
 
 
 def _refuse_infinite(content: Any) -> None:
-    """Raise InputError where there is a number in `content` that is none, or that a float cannot hold."""
+    """Raise InputError if `content` contains NaN or a number that a finite float cannot represent."""
     waiting: list[tuple[str, Any]] = [("", content)]
     while waiting:
         path, value = waiting.pop()
@@ -65,7 +69,7 @@ def _refuse_infinite(content: Any) -> None:
 
 
 def see_result(instance: Instance, result: Result) -> None:
-    """See that a result is of the instance, that the checker passes its solution, and that figures and status agree.
+    """Check that a result is of the instance, that the checker accepts its solution, and that its figures agree.
 
     Raises InputError for a result of another instance or without what could be verified, and CheckFailed.
     """
@@ -129,9 +133,9 @@ def _see_status(result: Result, closed: float) -> None:
 
 
 def see_none(instance: Instance, certificate: str) -> str:
-    """How the text `certificate` proves that the instance has no solution.
+    """Verify that the text `certificate` proves the instance infeasible, and return a short description of the proof.
 
-    Raises InputError for a certificate that is none or of another instance, and CheckFailed for one that proves less.
+    Raises InputError for an invalid certificate or one of another instance, and CheckFailed for one that proves less.
     """
     proven = _proven(instance, certificate)
     if not isinstance(proven, NoSolution):
@@ -152,7 +156,7 @@ def _proven(instance: Instance, certificate: str) -> Proven:
 
 
 def see_certificate(instance: Instance, made: Certificate, *, empty: bool) -> None:
-    """See that a certificate proves what it was made for: that there is no solution if `empty`, or else its bound.
+    """Check that a certificate proves its claim: infeasibility if `empty`, otherwise its bound.
 
     Raises InputError or CheckFailed, as `see_none` and `see_bound` do.
     """
@@ -165,9 +169,9 @@ def see_certificate(instance: Instance, made: Certificate, *, empty: bool) -> No
 
 
 def see_bound(instance: Instance, result: Result, certificate: str) -> Verified:
-    """A result, whose solution has been seen, with its bound as the text `certificate` proves it.
+    """Verify the bound of a result with the text `certificate`; the solution must have been checked before.
 
-    Raises InputError for a certificate that is none or of another instance, and CheckFailed for one that proves less
+    Raises InputError for an invalid certificate or one of another instance, and CheckFailed for one that proves less
     than the result claims.
     """
     proven, data = _proven(instance, certificate), instance.data

@@ -1,7 +1,8 @@
-"""VIPR files: a program, solutions of it, and the derivation of a bound.
+"""Read and write VIPR files: a program, solutions of it, and the derivation of a bound.
 
-The format of Cheung, Gleixner and Steffy, "Verifying integer programming results" (IPCO 2017), in version 1.1 (Eifler
-and Gleixner 2024) without its incomplete reasons. Numbers are whole or p/q. The comments in front name the instance.
+The format is from Cheung, Gleixner and Steffy, "Verifying integer programming results" (IPCO 2017). The version is 1.1
+(Eifler and Gleixner 2024) without its incomplete reasons. Numbers are integers or p/q. Comments at the start of the
+file name the instance.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Coefficients = Mapping[int, Fraction]
 
 @dataclass(frozen=True)
 class Row:
-    """coefficients x = <= >= right, by the `direction`; zero coefficients are left out."""
+    """The constraint coefficients x =, <= or >= right, by `direction`; zero coefficients are omitted."""
 
     name: str
     direction: Direction
@@ -28,7 +29,7 @@ class Row:
     coefficients: Coefficients
 
     def holds(self, point: Mapping[int, Fraction]) -> bool:
-        """Whether `point`, of which zeros may be left out, keeps the constraint."""
+        """Return whether `point`, which may omit zeros, satisfies the constraint."""
         value = sum((a * point.get(i, 0) for i, a in self.coefficients.items()), Fraction(0))
         if self.direction == "E":
             return value == self.right
@@ -37,11 +38,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Program:
-    """minimise (`min`) or maximise (`max`) `objective` x over the `rows`.
+    """Minimise (`min`) or maximise (`max`) `objective` x subject to the `rows`.
 
-    The first `bounds` of these bound a variable each.
+    Each of the first `bounds` rows bounds a single variable.
 
-    `integers`: indices of the variables that take whole numbers only.
+    `integers`: indices of the integer variables.
     """
 
     variables: tuple[str, ...]
@@ -52,12 +53,12 @@ class Program:
     bounds: int
 
     def value(self, point: Mapping[int, Fraction]) -> Fraction:
-        """The objective of a point."""
+        """Return the objective value of a point."""
         return sum((c * point.get(i, 0) for i, c in self.objective.items()), Fraction(0))
 
 
 def box(variables: Sequence[str], upper: Sequence[Fraction] | None = None) -> tuple[Row, ...]:
-    """The bounds 0 <= x_i <= upper_i of every variable, in the order of the variables; all 1 where none are given."""
+    """Return the bounds 0 <= x_i <= upper_i of every variable, in their order; the default of `upper` is 1."""
     low, one = Fraction(0), Fraction(1)
     rows = []
     for i, name in enumerate(variables):
@@ -77,9 +78,11 @@ HEADER = ("gapwise", "problem", "instance", "reach")
 class Reason:
     """Why a constraint holds.
 
-    `asm`: it is assumed; `lin`: it follows from the combination of constraints with `multipliers`; `rnd`: from that,
-    rounded; `uns`: from both `sides` of a disjunction, each a constraint and the assumption it rests on; `sol`: a
-    solution is known that is no worse.
+    - `asm`: it is assumed.
+    - `lin`: it follows from the combination of constraints with `multipliers`.
+    - `rnd`: it follows from such a combination by rounding.
+    - `uns`: it follows from both `sides` of a disjunction, each a constraint and its assumption.
+    - `sol`: it is a cutoff, because a solution at least as good is known.
     """
 
     kind: Kind
@@ -89,7 +92,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Derived:
-    """A derived constraint and its reason; `coefficients` are `None` where they are the objective's."""
+    """A derived constraint and its reason; `coefficients` are `None` if they are those of the objective."""
 
     name: str
     direction: Direction
@@ -100,9 +103,10 @@ class Derived:
 
 @dataclass(frozen=True)
 class Vipr:
-    """The content of a VIPR file: `lower` and `upper` are what it claims of the optimum, `None` for nothing.
+    """The content of a VIPR file.
 
-    `header`: the fields of this project's comments.
+    - `header`: the fields in the comments of this project.
+    - `lower`, `upper`: the claimed bounds on the optimum, `None` for no claim.
     """
 
     header: Mapping[str, str]
@@ -114,7 +118,7 @@ class Vipr:
 
 
 def write_vipr(file: Vipr) -> str:
-    """The text of a VIPR file."""
+    """Return the text of a VIPR file."""
     program = file.program
     lines = [f"% {name} {file.header[name]}" for name in HEADER if name in file.header]
     lines += ["VER 1.1", f"VAR {len(program.variables)}", *program.variables]
@@ -144,12 +148,12 @@ def _reason(reason: Reason) -> str:
 
 
 def read_vipr(text: str) -> Vipr:
-    """The content of the text of a VIPR file. Raises InputError, one line that names the section."""
+    """Parse the text of a VIPR file. Raises InputError with a message of one line that names the section."""
     return _Reader(text).file()
 
 
 class _Reader:
-    """The words of a file, one after the other; `place` is what an error names."""
+    """Read the words of a file in order; `place` is the section that an error names."""
 
     def __init__(self, text: str) -> None:
         self.header: dict[str, str] = {}
@@ -164,7 +168,7 @@ class _Reader:
             first += 1
         self.words: Iterator[str] = iter("\n".join(lines[first:]).split())
         self.place = "VER"
-        self.numbers: dict[str, Fraction] = {}  # read so far: most numbers come many times
+        self.numbers: dict[str, Fraction] = {}  # cached, because most numbers occur many times
 
     def file(self) -> Vipr:
         self._section("VER")

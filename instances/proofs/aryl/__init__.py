@@ -1,4 +1,4 @@
-"""What proves a bound of Aryl's problems: derivations over programs of their own."""
+"""Verify bounds of Aryl's problems: each problem has its own program and a derivation over it."""
 
 from instances.proofs.aryl.certificate import prove_elastic, prove_placement, prove_reclaim
 

@@ -1,8 +1,8 @@
-"""The programs that certificates of Aryl's problems rest on, written down from the data alone.
+"""Build the programs of the certificates of Aryl's problems from the data alone, and verify the certificates.
 
-That of the mean JCT is in `instances/proofs/aryl/event_intervals.py`, that of placement in `filling_program.py`.
+The program of the mean JCT is in `instances/proofs/aryl/event_intervals.py`, that of placement in `filling_program.py`.
 
-A certificate is a VIPR file of the program; whoever verifies it builds the program anew and compares every number.
+A certificate is a VIPR file of the program. The verifier builds the program again and compares every number.
 """
 
 from __future__ import annotations
@@ -21,12 +21,15 @@ from instances.proofs.certificate import NoCertificate, Proven
 from instances.proofs.derivation import proven_of
 from instances.proofs.vipr import Program, Row, box, read_vipr
 
-MOST = 200_000  # variables of a program that is written down
+MOST = 200_000  # variables of a program that is written to a file
 ONE = Fraction(1)
 
 
 def prove_elastic(data: ArylElastic, text: str) -> Proven:
-    """What the VIPR file `text` proves of elastic jobs. Raises InputError, or CheckFailed where it does not hold."""
+    """Return the bound for elastic jobs that the VIPR file `text` proves.
+
+    Raises InputError, or CheckFailed if the derivation does not hold.
+    """
     file = read_vipr(text)
     if data.objective == "jct-reduction":
         return proven_of(data, knapsack_program(data), file)
@@ -36,27 +39,33 @@ def prove_elastic(data: ArylElastic, text: str) -> Proven:
 
 
 def _reach(text: str) -> Fraction:
-    """The mean JCT up to which the program of a certificate holds. Raises InputError."""
+    """Return the mean JCT in seconds up to which the program of a certificate is valid. Raises InputError."""
     if not re.fullmatch(r"[1-9]\d{0,99}(/[1-9]\d{0,99})?", text, re.ASCII):
         raise InputError(f"reach: must be a rational number > 0, got {text[:40]!r}")
     return Fraction(text)
 
 
 def prove_reclaim(data: ArylReclaim, text: str) -> Proven:
-    """What the VIPR file `text` proves of the reclaiming. Raises InputError, or CheckFailed where it does not hold."""
+    """Return the bound for reclaiming that the VIPR file `text` proves.
+
+    Raises InputError, or CheckFailed if the derivation does not hold.
+    """
     return proven_of(data, reclaim_program(data), read_vipr(text))
 
 
 def prove_placement(data: ArylPlacement, text: str) -> Proven:
-    """What the VIPR file `text` proves of a placement. Raises InputError, or CheckFailed where it does not hold."""
+    """Return the bound for placement that the VIPR file `text` proves.
+
+    Raises InputError, or CheckFailed if the derivation does not hold.
+    """
     return proven_of(data, FillingProgram(data).program(), read_vipr(text))
 
 
 def knapsack_program(data: ArylElastic) -> Program:
-    """The multiple-choice knapsack: x_j_w is 1 where job j (by its place) runs on w workers, w^min_j included.
+    """Build the multiple-choice knapsack: x_j_w is 1 if the job with index j runs on w workers, w^min_j included.
 
-    Maximise the seconds that the workers save over the base demand; one number of workers a job; the GPUs of all are
-    at most those that there are. Raises NoCertificate where the numbers are too many to list.
+    Maximise the seconds saved in comparison with the base demand. Each job has one number of workers, and all jobs
+    together use at most the available GPUs. Raises NoCertificate if there are too many variables.
     """
     choices = data.choices()
     if (count := sum(len(workers) for workers in choices)) > MOST:
@@ -81,7 +90,7 @@ def knapsack_program(data: ArylElastic) -> Program:
 
 
 def knapsack_point(data: ArylElastic, solution: Solution) -> dict[int, Fraction]:
-    """A solution as a point of the knapsack."""
+    """Return a solution as a point of the knapsack."""
     point, first = {}, 0
     for job, workers in zip(data.jobs, data.choices(), strict=True):
         point[first + solution["workers"][job.id] - workers[0]] = ONE
@@ -90,11 +99,13 @@ def knapsack_point(data: ArylElastic, solution: Solution) -> dict[int, Fraction]
 
 
 def reclaim_program(data: ArylReclaim) -> Program:
-    """The program of section 4: z_j is 1 where job j (by its place) is preempted, x_s where server s goes back.
+    """Build the program of section 4: z_j is 1 if job j is preempted, x_s is 1 if server s is returned.
 
-    Minimise the preempted jobs or what they lose; `reclaim` servers go back; a job is preempted with each server of its
-    base workers, or where more of its workers go than may.
-    Raises NoCertificate where the pairs of a job and a server are too many to list.
+    Minimise the number of preempted jobs or their loss. Exactly `reclaim` servers are returned. A job is preempted if
+    a server of its base workers is returned, or if it loses more workers than its spare ones. Jobs and servers have
+    their indices in the data.
+
+    Raises NoCertificate if there are too many pairs of a job and a server.
     """
     needs = [job.needs() for job in data.jobs]
     if (count := sum(len(workers) for workers, _ in needs)) > MOST:
@@ -116,7 +127,7 @@ def reclaim_program(data: ArylReclaim) -> Program:
 
 
 def reclaim_point(data: ArylReclaim, solution: Solution) -> dict[int, Fraction]:
-    """A solution as a point of the program."""
+    """Return a solution as a point of the program."""
     gone = set(solution["servers"])
     point = {}
     for j, job in enumerate(data.jobs):

@@ -1,8 +1,8 @@
-"""The event-interval program of the mean JCT, exactly, from the data alone: what a certificate rests on.
+"""Build the event-interval program of the mean JCT in exact numbers, from the data alone.
 
-Interval m ends at the m-th completion; all n of them have a length, possibly 0. What is written down holds for every
-schedule that the checker passes and whose mean JCT is at most `reach`, so that the lesser of `reach` and of what is
-proved of the program bounds the mean JCT.
+Interval m ends at the m-th completion; each of the n intervals has a length, possibly 0. The program is valid for every
+schedule that the checker accepts and whose mean JCT is at most `reach`. So the minimum of `reach` and of the bound on
+the program is a bound on the mean JCT.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from instances.options import Solution
 from instances.proofs.certificate import NoCertificate
 from instances.proofs.vipr import Direction, Program, Row, box
 
-MOST = 20_000  # variables of a program that is written down
+MOST = 20_000  # variables of a program that is written to a file
 ONE = Fraction(1)
 Name = tuple[str, int] | tuple[str, int, int] | tuple[str, int, int, int]
 
@@ -24,10 +24,16 @@ Name = tuple[str, int] | tuple[str, int, int] | tuple[str, int, int, int]
 class EventProgram:
     """The program of `data` for schedules whose mean JCT is at most `reach` seconds.
 
-    Binary `x_j_m` says that job j, by its place in the file, is the m-th to complete, `q_j_m` that it holds
-    workers in interval m, and `z_j_m_k` k of them. `L_m` is the length of interval m, `t_j_m_k` the part in which job
-    j works on k workers, both in units of the longest minimum running time. Minimise the mean JCT in seconds.
-    Variables that are 0 in every such schedule are left out. Raises NoCertificate where there are too many.
+    Minimise the mean JCT in seconds. Jobs have their index in the file; times are in units of the longest minimum
+    running time. The variables are:
+
+    - `x_j_m`: 1 if job j is the m-th to complete.
+    - `q_j_m`: 1 if job j holds workers in interval m.
+    - `z_j_m_k`: 1 if job j holds k workers in interval m.
+    - `L_m`: the length of interval m.
+    - `t_j_m_k`: the time in interval m for which job j works on k workers.
+
+    The program omits variables that are 0 in every such schedule. Raises NoCertificate if there are too many variables.
     """
 
     def __init__(self, data: ArylElastic, reach: Fraction) -> None:
@@ -55,7 +61,7 @@ class EventProgram:
             self._interval(m)
 
     def program(self) -> Program:
-        """The program."""
+        """Return the program in the form of a VIPR file."""
         names = ["_".join(map(str, name)) for name in self.place]
         whole = frozenset(i for name, i in self.place.items() if name[0] in "xqz")
         objective = {self.place["L", m]: self.scale * (self.n - m) / self.n for m in range(self.n)}
@@ -63,9 +69,10 @@ class EventProgram:
         return Program(tuple(names), whole, "min", objective, (*bounds, *self.rows), len(bounds))
 
     def point(self, solution: Solution) -> dict[int, Fraction]:
-        """A schedule as a point; jobs that complete together take intervals of length 0 in turn.
+        """Return a schedule as a point of the program.
 
-        A stated length may be rounded up: a job works in it until its work is done.
+        Jobs that complete together get consecutive intervals, of length 0 after the first. A length in the solution may
+        be rounded up, so a job works in its last interval only until its work is done.
         """
         point: dict[int, Fraction] = {}
         left, m = dict(enumerate(self.work)), 0
@@ -88,7 +95,7 @@ class EventProgram:
         return point
 
     def _earliest(self, m: int, without: int | None = None, first: int | None = None) -> Fraction:
-        """A lower bound on the m-th completion if job `without` comes later, or job `first` no later."""
+        """Return a lower bound on the m-th completion if job `without` completes later, or job `first` not later."""
         others = [j for j in range(self.n) if j not in (without, first)]
         area = sorted(self.area[j] for j in others)
         shortest = sorted(self.shortest[j] for j in others)
@@ -97,7 +104,7 @@ class EventProgram:
         return max(own[0] + sum(area[:k], zero), own[1], shortest[k - 1] if k else zero)
 
     def _possible(self, j: int, m: int) -> bool:
-        """Whether job j may be the m-th to complete."""
+        """Return whether job j can be the m-th to complete in a schedule within `reach`."""
         ends = (self._earliest(i, without=j) if i < m else self._earliest(i, first=j) for i in range(self.n))
         return sum(ends, Fraction(0)) <= self.reach
 

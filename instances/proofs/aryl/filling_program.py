@@ -1,8 +1,8 @@
-"""The program of placement that a certificate rests on, from the data alone: servers are filled by patterns.
+"""Build the program of placement for a certificate, from the data alone: patterns fill the servers.
 
-Alike are jobs that differ in name only, workers of as many GPUs that go to the same part of the same kind of servers,
-and servers of a kind with as many free GPUs that host the same. All ways to fill a server to which nothing can be added
-are listed; a server that holds less is one of these with GPUs left.
+Identical jobs differ only in name. Identical workers have the same number of GPUs and go to the same part of the same
+kind of servers. Identical servers have the same kind, the same number of free GPUs and host the same part. The program
+enumerates all maximal patterns of a server; a server that holds less uses one of them and leaves GPUs free.
 """
 
 from __future__ import annotations
@@ -18,20 +18,25 @@ from instances.proofs.certificate import NoCertificate
 from instances.proofs.vipr import Direction, Program, Row, box
 
 MOST = 20_000  # ways to fill a server
-LOOKS = 2_000_000  # steps in listing them, and workers listed
+LOOKS = 2_000_000  # steps of their enumeration, plus the entries of the patterns
 Slot = tuple[Kind, Part, int]
 """Kind of server, GPUs of a worker, and the part that the server hosts, `base` where base and flexible workers mix."""
 Alike = tuple[Kind, int, bool, Part | None]
-"""Kind of a server, free GPUs, whether it is in use, and the part that it may host; `None` for either, not both."""
+"""Kind of a server, free GPUs, whether it is in use, and the part that it may host; `None` for one of the two."""
 
 
 class FillingProgram:
-    """The program of `data`; jobs go by the place of the first that is alike, classes and patterns by their own.
+    """The program of `data`: minimise the cost.
 
-    Of the jobs like j `on_j_k` are on kind k of servers, or `on_j` are placed if they are heterogeneous; `base_j_k` and
-    `flexible_j_k` are their workers there, `missing_base_j` and `missing_flexible_j` those not placed. `fill_c_i` is
-    how many servers of class c are filled by pattern i. Minimise the cost.
-    Raises NoCertificate where there are too many patterns.
+    Identical jobs have the index j of the first of them; classes c and patterns i have their own indices. The variables
+    count jobs, workers or servers:
+
+    - `on_j_k`: jobs on kind k of servers, or `on_j`: placed jobs, if they are heterogeneous.
+    - `base_j_k`, `flexible_j_k`: workers of the jobs on kind k.
+    - `missing_base_j`, `missing_flexible_j`: workers of the jobs that are not placed.
+    - `fill_c_i`: servers of class c that pattern i fills.
+
+    Raises NoCertificate if there are too many patterns.
     """
 
     def __init__(self, data: ArylPlacement) -> None:
@@ -56,13 +61,13 @@ class FillingProgram:
             self._add("room_" + "_".join(map(str, name)), "G", 0, entries)
 
     def program(self) -> Program:
-        """The program."""
+        """Return the program in the form of a VIPR file."""
         names, bounds = tuple(self.place), box(tuple(self.place), self.upper)
         whole = frozenset(range(len(names)))
         return Program(names, whole, "min", self.cost, (*bounds, *self.rows), len(bounds))
 
     def point(self, solution: Solution) -> dict[int, Fraction]:
-        """A placement as a point; a server is filled by the first pattern that holds what it hosts."""
+        """Return a placement as a point; each server uses the first pattern that contains its workers."""
         point = Counter[str]()
         hosted: dict[str, Counter[Slot]] = defaultdict(Counter)
         servers = {server.id: server for server in self.data.servers}
@@ -95,7 +100,7 @@ class FillingProgram:
         self.rows.append(Row(name, direction, Fraction(right), {self.place[v]: Fraction(a) for v, a in row.items()}))
 
     def _slot(self, kind: Kind, part: Part, job: PlacedJob) -> Slot:
-        """Where workers of a part of a job go on a kind of server."""
+        """Return the slot of the workers of a part of a job on a kind of server."""
         return kind, part if kind == "loaned" and self.data.grouped else "base", job.gpus_on(kind)
 
     def _alike(self, server: HostServer) -> Alike:
@@ -142,8 +147,8 @@ class FillingProgram:
             self._add(f"servers_{c}", "L", servers, filled)
 
     def _patterns(self, slots: list[Slot], free: int) -> Iterator[dict[Slot, int]]:
-        """Ways to fill `free` GPUs: any number of the widest workers, the rest with others, the last as many as go."""
-        left: list[tuple[int, int, dict[Slot, int], int]] = []  # a stack, for there may be any number of slots
+        """Yield the patterns for `free` GPUs: any number of each slot, the widest first; the maximum of the last."""
+        left: list[tuple[int, int, dict[Slot, int], int]] = []  # a stack instead of recursion, which is limited
 
         def enter(i: int, spare: int, held: dict[Slot, int]) -> None:
             left.append((i, spare, held, min(self.wanted[slots[i]], spare // slots[i][2])))
@@ -166,5 +171,5 @@ class FillingProgram:
 
 
 def _on(j: int, job: PlacedJob, kind: Kind) -> str:
-    """The variable that says that a job is on a kind of servers, or on any where it may mix them."""
+    """Return the variable that counts jobs on a kind of servers, or on any kind if a job may mix kinds."""
     return f"on_{j}" if job.heterogeneous else f"on_{j}_{kind}"

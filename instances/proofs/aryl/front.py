@@ -1,8 +1,8 @@
-"""What proves a front of a reclaiming: that no choice of servers beats its points in both, jobs and GPU-hours.
+"""Verify a Pareto front of reclaiming: no choice of servers dominates its points in jobs and GPU-hours.
 
-Each certificate is a VIPR file of the program of section 4: of the fewest jobs, or of the least loss where at most so
-many jobs are preempted (the constraint `jobs`; any number where it is not there). The loss counts in the largest unit
-of which the loss of every job is a multiple, so that it is a whole number.
+Each certificate is a VIPR file of the program of section 4. It bounds either the minimum number of preempted jobs or
+the minimum loss. For the loss, the constraint `jobs` limits the preempted jobs; without it there is no limit. The loss
+is an integer in the largest unit that divides the loss of every job.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from instances.validation import show, validated
 
 ONE = Fraction(1)
 MOST_JOBS, MOST = "jobs", 10**9
-"""The constraint that at most so many jobs are preempted, and the most that it may say."""
+"""The name of the constraint that limits the preempted jobs, and its largest right-hand side."""
 
 
 class StatedPoint(Frozen):
@@ -51,30 +51,30 @@ class StatedFront(Frozen):
 
 @dataclass(frozen=True)
 class LeastLoss:
-    """That no choice which preempts at most so many `jobs` (`None`: any number) loses less than `hours`."""
+    """A lower bound of `hours` GPU-hours on the loss of choices that preempt at most `jobs` (`None`: no limit)."""
 
     jobs: int | None
     hours: Fraction
 
     def covers(self, jobs: int | None) -> bool:
-        """Whether that holds of all choices that preempt at most `jobs`."""
+        """Return whether the bound applies to all choices that preempt at most `jobs`."""
         return self.jobs is None or (jobs is not None and jobs <= self.jobs)
 
 
 def exact_loss(data: ArylReclaim, servers: Sequence[str]) -> Fraction:
-    """The GPU-hours that the jobs lose which these servers preempt."""
+    """Return the GPU-hours lost by the jobs that are preempted if these servers are returned."""
     weighed = by_hours(data)
     point = reclaim_point(weighed, {"servers": list(servers)})
     return sum((loss for j, loss in enumerate(weighed.losses()) if j in point), Fraction(0))
 
 
 def by_jobs(data: ArylReclaim) -> ArylReclaim:
-    """The problem of the fewest jobs."""
+    """Return the problem that minimises the number of preempted jobs."""
     return data.model_copy(update={"objective": "preempted-jobs"})
 
 
 def by_hours(data: ArylReclaim) -> ArylReclaim:
-    """The problem of the least loss. Raises InputError where a job has no `gpu_hours`."""
+    """Return the problem that minimises the lost GPU-hours. Raises InputError if a job has no `gpu_hours`."""
     for i, job in enumerate(data.jobs):
         if job.gpu_hours is None:
             raise InputError(f"data.jobs[{i}].gpu_hours: must be given for a Pareto front")
@@ -82,7 +82,7 @@ def by_hours(data: ArylReclaim) -> ArylReclaim:
 
 
 class FrontProgram:
-    """The least loss, in units of `unit` GPU-hours, where at most so many `jobs` are preempted."""
+    """Minimise the loss, in units of `unit` GPU-hours, with at most `jobs` preempted jobs."""
 
     def __init__(self, data: ArylReclaim, jobs: int | None) -> None:
         self.data = by_hours(data)
@@ -92,7 +92,7 @@ class FrontProgram:
         self.jobs = jobs
 
     def program(self) -> Program:
-        """The program. Raises NoCertificate where it is too large to be written down."""
+        """Return the program. Raises NoCertificate if it is too large for a file."""
         program = reclaim_program(self.data)
         rows = program.rows
         if self.jobs is not None:
@@ -101,14 +101,17 @@ class FrontProgram:
 
 
 def prove_loss(data: ArylReclaim, text: str) -> LeastLoss:
-    """What the VIPR file `text` proves of losses. Raises InputError, or CheckFailed where it does not hold."""
+    """Return the bound on losses that the VIPR file `text` proves.
+
+    Raises InputError, or CheckFailed if the derivation does not hold.
+    """
     file = read_vipr(text)
     front = FrontProgram(data, _most_jobs(file.program.rows))
     return LeastLoss(front.jobs, proven_of(front.data, front.program(), file).bound * front.unit)
 
 
 def _most_jobs(rows: Sequence[Row]) -> int | None:
-    """At most how many jobs the program of a file says are preempted, `None` where it says nothing of that."""
+    """Return the limit on preempted jobs in the program of a file, `None` if it has none."""
     stated = [row.right for row in rows if row.name == MOST_JOBS]
     if not stated:
         return None
@@ -118,14 +121,17 @@ def _most_jobs(rows: Sequence[Row]) -> int | None:
 
 
 class FrontProofs:
-    """What certificates prove of a front of an instance: no choice preempts less than `fewest` jobs, and `losses`."""
+    """The bounds of the certificates of a front: the minimum number of jobs `fewest`, and the bounds `losses`."""
 
     def __init__(self, instance: Instance[ArylReclaim]) -> None:
         self.name, self.data, self.fewest = instance.name, instance.data, 0
         self.losses: list[LeastLoss] = []
 
     def add(self, text: str) -> None:
-        """Add what the VIPR file `text` proves. Raises InputError for one of another instance, and CheckFailed."""
+        """Add the bound that the VIPR file `text` proves.
+
+        Raises InputError if it is of another instance, and CheckFailed.
+        """
         see_denominators(text)
         try:
             if read_vipr(text).header.get("instance") == digest(by_jobs(self.data)):
@@ -136,9 +142,9 @@ class FrontProofs:
             raise InputError(str(error)) from error
 
     def see(self, content: Any) -> str:
-        """See that the points are choices with the figures that are stated, and that the rest is proved.
+        """Verify the stated figures of the points and the bounds, and return a short description.
 
-        How, in a few words. Raises InputError for a front of another instance, and CheckFailed.
+        Raises InputError for a front of another instance, and CheckFailed.
         """
         front = validated(StatedFront, content, root="")
         if front.instance != self.name:
@@ -155,11 +161,14 @@ class FrontProofs:
         return f"{points}, {'complete' if front.complete else 'perhaps not complete'}"
 
     def _least(self, jobs: int | None) -> Fraction:
-        """What all choices lose that preempt at most `jobs`."""
+        """Return the proven lower bound on the loss of choices that preempt at most `jobs`."""
         return max((one.hours for one in self.losses if one.covers(jobs)), default=Fraction(0))
 
     def _see_complete(self, points: Sequence[StatedPoint]) -> None:
-        """See that who preempts fewer jobs than the next point loses no less than this, and the fewest."""
+        """Verify that the first point has the fewest jobs and that no point is missing.
+
+        A choice that preempts fewer jobs than the next point must lose at least as much as this point.
+        """
         if points[0].preempted_jobs > self.fewest:
             few = points[0].preempted_jobs
             raise CheckFailed(f"complete: that {few} jobs are the fewest is claimed, {self.fewest} is proved")

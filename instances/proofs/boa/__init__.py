@@ -1,4 +1,4 @@
-"""What proves a bound of `boa-allocation`: a price of the budget, and least costs of runs in rational numbers."""
+"""Verify bounds of `boa-allocation`: a multiplier of the budget and minimum costs of runs, in rational arithmetic."""
 
 from instances.proofs.boa.certificate import prove_allocation
 

@@ -1,7 +1,8 @@
-"""Certificates of `boa-allocation`: a price of the budget, and what it proves.
+"""Certificates of `boa-allocation`: a multiplier of the budget, and the bound that it proves.
 
-Convex problems: the Lagrangian at the price. Whole widths: the Lagrangian in whole units, or where the gap is closed
-the optimum in units, found by exact search. Real widths with rescaling times: Lagrangians of runs, in a tree.
+A convex problem has the Lagrangian bound at the multiplier. With integer widths, the bound is the Lagrangian bound in
+integer units. If the gap is closed, it is the optimum in units, found by exact search. With real widths and rescaling
+times, a tree contains Lagrangian bounds of runs.
 """
 
 from __future__ import annotations
@@ -47,7 +48,10 @@ class UnitProof(Frozen):
 
 
 def prove_allocation(data: BoaAllocation, text: str) -> Proven:
-    """What the certificate `text` proves. Raises InputError, NoCertificate, or CheckFailed where it does not hold."""
+    """Return the bound that the certificate `text` proves.
+
+    Raises InputError, NoCertificate, or CheckFailed if the proof does not hold.
+    """
     content = content_of(data, text)
     if data.real:
         return prove_runs(data, validated(RunProof, content, root=""))
@@ -85,9 +89,9 @@ def _units(data: BoaAllocation, proof: UnitProof) -> Proven:
 
 
 def lagrangian(data: BoaAllocation, price: Fraction) -> Fraction:
-    """A number not over the least of time + price * (cost - budget), over all policies.
+    """Return a lower bound in hours on the minimum of time + price * (cost - budget) over all policies.
 
-    Raises ValueError where that falls for ever.
+    Raises ValueError if the minimum is unbounded.
     """
     total = -price * budget(data)
     for c in data.classes:

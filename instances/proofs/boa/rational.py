@@ -1,6 +1,6 @@
-"""The data of `boa-allocation` in rational numbers: what a run takes at a width, and the least of time and price.
+"""Compute times and minimum Lagrangian costs of `boa-allocation` in rational numbers.
 
-Formulas of Amdahl are rational. Powers are not: what they take is rounded down, at 50 digits.
+Formulas of Amdahl are rational. Powers are not, so their times are rounded down, at 50 digits.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from instances.validation import show
 
 RATIONAL = re.compile(r"\d{1,2000}(/\d{1,2000})?", re.ASCII)
 DIGITS = 50
-NOISE = Fraction(1, 10 ** (DIGITS - 5))  # relative: more than Decimal's rounding of a power amounts to
+NOISE = Fraction(1, 10 ** (DIGITS - 5))  # relative: an upper bound on the rounding error of a power of Decimal
 Corner = tuple[int, Fraction]
 
 
 def exact(number: float) -> Fraction:
-    """A number of the data as it is written."""
+    """Return a number of the data exactly as its decimal representation states it."""
     return Fraction(repr(number))
 
 
 def budget(data: BoaAllocation) -> Fraction:
-    """The most that a policy may cost for the checker to pass it, rounding of the checker's sum included."""
+    """Return the maximum cost of a policy that the checker accepts, including the rounding of the checker's sum."""
     return Fraction(proven(data.budget))
 
 
 def price_of(text: str, name: str) -> Fraction:
-    """The rational number >= 0 that a certificate states. Raises InputError."""
+    """Return the rational number >= 0 that a certificate states. Raises InputError."""
     if RATIONAL.fullmatch(text):
         with suppress(ZeroDivisionError):
             return Fraction(text)
@@ -43,21 +43,21 @@ def price_of(text: str, name: str) -> Fraction:
 
 
 def serial(parallel: float) -> Fraction:
-    """1 - p of Amdahl's law, of the parallel share as it is written or as floats subtract it, whichever is less.
+    """Return a lower bound on 1 - p of Amdahl's law: the minimum of the exact and the float difference.
 
-    Next to p = 1 the two differ by more than rounding does elsewhere, and the checker adds up floats.
+    Near p = 1 the two differ by more than rounding errors elsewhere, and the checker adds up floats.
     """
     return min(1 - exact(parallel), Fraction(1 - parallel))
 
 
 def share(data: BoaAllocation, job_class: JobClass) -> Fraction:
-    """Factor of a class's completion time in the mean, w_i λ_i / Σ w λ."""
+    """Return the factor of a class's completion time in the mean, w_i λ_i / Σ w λ."""
     total = sum(exact(c.weight) * exact(c.arrivals_per_hour) for c in data.classes)
     return exact(job_class.weight) * exact(job_class.arrivals_per_hour) / total
 
 
 def power_at_most(base: Fraction, exponent: Fraction) -> Fraction:
-    """A number not over base^exponent, and next to it."""
+    """Return a close lower bound on base^exponent."""
     context = Context(prec=DIGITS, rounding=ROUND_FLOOR, Emax=10**9, Emin=-(10**9))
     root = context.divide(Decimal(base.numerator), Decimal(base.denominator))
     raised = context.power(root, context.divide(Decimal(exponent.numerator), Decimal(exponent.denominator)))
@@ -65,13 +65,13 @@ def power_at_most(base: Fraction, exponent: Fraction) -> Fraction:
 
 
 def root_at_most(square: Fraction) -> Fraction:
-    """A number not over the square root of `square`, and next to it."""
+    """Return a close lower bound on the square root of `square`."""
     scale = 10**DIGITS
     return Fraction(isqrt(square.numerator * scale**2 // square.denominator), scale)
 
 
 def corners(curve: Curve, max_width: int | None) -> list[Corner]:
-    """Corners of the least non-decreasing concave function above a measured table, cut at `max_width`."""
+    """Return the corners of the non-decreasing concave hull of a measured table, cut at `max_width`."""
     assert curve.table is not None
     speeds = [exact(s) for s in curve.table.speedup]
     unit = lcm(*(s.denominator for s in speeds))
@@ -96,22 +96,22 @@ def corners(curve: Curve, max_width: int | None) -> list[Corner]:
 
 
 def _measured(curve: Curve) -> list[Corner]:
-    """The points of a measured table."""
+    """Return the points of a measured table."""
     assert curve.table is not None
     return [(k, exact(s)) for k, s in zip(curve.table.gpus, curve.table.speedup, strict=True)]
 
 
 def last_width(curve: Curve, max_width: int | None) -> int | None:
-    """The widest run that a curve allows, `None` where nothing ends it."""
+    """Return the maximum width that a curve allows, `None` if there is no limit."""
     if curve.table is None:
         return max_width
     return curve.table.gpus[-1] if max_width is None else min(max_width, curve.table.gpus[-1])
 
 
 def times(curve: Curve, max_width: int | None, last: int, measured: bool = False) -> list[Fraction | None]:
-    """Times 1/s(k), or a little less, on 1, ..., `last` GPUs; `None` past the last width of a table.
+    """Return the times 1/s(k), or close lower bounds, on 1, ..., `last` GPUs; `None` past the last width of a table.
 
-    Of a table on its hull, or as `measured`.
+    A table gives the times on its concave hull, or the `measured` ones.
     """
     widths = range(1, last + 1)
     if curve.amdahl is not None:
@@ -133,10 +133,11 @@ def times(curve: Curve, max_width: int | None, last: int, measured: bool = False
 
 
 def least_length(curve: Curve, value: Fraction, price: Fraction, max_width: int | None, whole: bool) -> Fraction:
-    """The least of value / s(k) + price k / s(k), or a little less, over the widths k >= 1, `whole` ones or all.
+    """Return a close lower bound on the minimum of value / s(k) + price k / s(k) over the widths k >= 1.
 
-    Both formulas fall up to a best width and rise from there on. Between the corners of a table the length is a ratio
-    of linear functions of k, which is least at an end. Raises ValueError where the length falls for ever.
+    `whole` restricts the widths to integers. Both formulas decrease up to a best width and increase after it. Between
+    the corners of a table the length is a ratio of linear functions of k, whose minimum is at an end. Raises ValueError
+    if the length decreases without end.
     """
     if curve.table is not None:
         speeds: Sequence[Corner] = corners(curve, max_width)

@@ -1,10 +1,10 @@
-"""The proof of a bound with real widths and rescaling times: a tree over where widths change, a price in every leaf.
+"""Verify a bound with real widths and rescaling times: a tree over the width changes, with a multiplier in every leaf.
 
-A run keeps several epochs of a class at one width k. At a price μ of the budget its length is (v + μ c k) T(k), with
-v hours of the mean for an hour of the run, cost c for an hour of one GPU, and T(k) the hours of the run, the change
-before it included. 1/T is a weighted harmonic mean of concave functions, hence concave; the length is a linear function
-over a concave one, hence quasi-convex: where it is more at a than at b > a, it is more left of a as well. Least lengths
-are whole numbers, rounded down, from the data alone.
+A run keeps several epochs of a class at one width k. At a multiplier μ of the budget, the length of a run is its
+Lagrangian cost (v + μ c k) T(k). An hour of the run adds v hours to the mean, and an hour of one GPU costs c. The run
+takes T(k) hours, including the change before it. The function 1/T is a weighted harmonic mean of concave functions,
+hence concave. The length is a linear function divided by a concave one, hence quasi-convex. So if it is larger at a
+than at b > a, it is also larger to the left of a. Minimum lengths are integers, rounded down, from the data alone.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from instances.proofs.boa.rational import (
 from instances.proofs.certificate import NoCertificate, Proven
 from instances.validation import show
 
-WIDTH = 40  # bits of a width behind its point
-HOURS = 160  # bits of an hour
-LENGTH = 100  # bits of an hour, of a length
-NARROW = 32  # a search ends where the widths left are so close, in bits
+WIDTH = 40  # fractional bits of a width
+HOURS = 160  # fractional bits of hours
+LENGTH = 100  # fractional bits of hours in a length
+NARROW = 32  # a search ends if the remaining widths agree to this many bits
 WIDEST = 1 << (WIDTH + 80)  # no search goes beyond
-POWER = Fraction(1, 10 ** (DIGITS - 7))  # relative: more than a power is rounded down by
+POWER = Fraction(1, 10 ** (DIGITS - 7))  # relative: an upper bound on the rounding error of a power
 
 
 class Hours:
-    """Hours of an epoch of `size` hours at speedup 1 on a `curve` whose widths end at `max_width`.
+    """The hours of an epoch of `size` hours at speedup 1 on a `curve` whose widths end at `max_width`.
 
-    Those of a table are scaled size / (a + b width) from corner to corner, those of Amdahl's law (c + d / width) / e.
+    Between the corners of a table they are size / (a + b width), scaled; for Amdahl's law (c + d / width) / e.
     """
 
     def __init__(self, size: Fraction, curve: Curve, max_width: int | None) -> None:
@@ -71,7 +71,10 @@ class Hours:
         self.pieces.append((top, int(speed * unit) * self.size.denominator, int(slope * unit) * self.size.denominator))
 
     def at_least(self, width: int) -> tuple[int, int]:
-        """Hours at a width, both in their units, rounded down, and by how much they may be rounded."""
+        """Return the hours at a width, rounded down, and an upper bound on the rounding error.
+
+        The width is in units of 2^-WIDTH, the hours are in units of 2^-HOURS.
+        """
         if self.curve.table is not None:
             top, speed, slope = self.pieces[bisect_right(self.corners, width) - 1]
             return top // (speed + slope * width), 1
@@ -83,14 +86,14 @@ class Hours:
         return found, 2 + int(found * POWER)
 
     def for_ever(self) -> int:
-        """No more than the hours at any width, in their unit; of formulas."""
+        """Return a lower bound on the hours of a formula at any width, in units of 2^-HOURS."""
         if self.curve.amdahl is None:
             return 0 if self.curve.power else self.at_least(1 << WIDTH)[0]
         return self.pieces[0][0] // self.pieces[0][2]
 
 
 class RunLengths:
-    """Least lengths of the runs of a class at a `price` of the budget, in 2^-LENGTH hours, rounded down."""
+    """Minimum lengths of the runs of a class at a multiplier `price`, in units of 2^-LENGTH hours, rounded down."""
 
     def __init__(self, data: BoaAllocation, job_class: int, price: Fraction) -> None:
         c = data.classes[job_class]
@@ -102,12 +105,12 @@ class RunLengths:
         ]
 
     def least(self, kind: int, first: int, after: int) -> int:
-        """That of the run of the epochs `first` to `after` - 1 on GPU type `kind`."""
+        """Return the minimum length of the run of the epochs `first` to `after` - 1 on GPU type `kind`."""
         return _Search(self, kind, first, after).least()
 
 
 class _Search:
-    """The search for the best width of a run: what is left out is longer than what is left."""
+    """The search for the best width of a run; it excludes only widths with a larger length."""
 
     def __init__(self, runs: RunLengths, kind: int, first: int, after: int) -> None:
         self.hours = runs.hours[kind][first:after]
@@ -131,7 +134,7 @@ class _Search:
         return self._length(low, self._at(high)[0])
 
     def _narrowed(self, low: int, high: int) -> tuple[int, int]:
-        """Two widths between which the best one is, by golden sections."""
+        """Return two widths that enclose the best one, by golden-section search."""
         while high - low > max(2, low >> NARROW):
             step = (high - low) * 382 // 1000 or 1
             left, right = low + step, high - step
@@ -146,12 +149,12 @@ class _Search:
         return low, high
 
     def _longer(self, width: int, other: int) -> bool:
-        """Whether the run is longer at `width` than at `other`, whatever rounding there is."""
+        """Return whether the run is longer at `width` than at `other`, for every possible rounding error."""
         at_least, at_most = self._at(width)[0], self._at(other)[1]
         return (self.value + self.price * width) * at_least > (self.value + self.price * other) * at_most
 
     def _at(self, width: int) -> tuple[int, int]:
-        """Hours at a width, rounded down and up."""
+        """Return the hours at a width, rounded down and rounded up."""
         if width not in self._known:
             hours = [h.at_least(width) for h in self.hours]
             down = self.pause + sum(least for least, _ in hours)
@@ -167,7 +170,7 @@ Place = Annotated[int, Field(strict=True, ge=0, le=10**9)]
 
 
 class RunDecision(NamedTuple):
-    """Whether a width changes before an `epoch` of a class, or whether that epoch is on GPU `type`."""
+    """A decision on whether the width changes before `epoch` of a class, or whether that epoch is on GPU `type`."""
 
     job_class: int
     epoch: int
@@ -175,7 +178,7 @@ class RunDecision(NamedTuple):
     holds: bool
 
     def allows(self, kind: int, first: int, after: int) -> bool:
-        """Whether a run of the class is one of a policy for which the decision is so."""
+        """Return whether the decision permits a run of the class on GPU type `kind`."""
         if self.type is None:
             return not first < self.epoch < after if self.holds else self.epoch not in (first, after)
         return not first <= self.epoch < after or (kind == self.type) == self.holds
@@ -220,7 +223,7 @@ class RunProof(Frozen):
 
 
 class RunBounds:
-    """Lagrangians of the policies that obey decisions; lengths of runs are kept by price."""
+    """Lagrangian bounds of the policies that satisfy decisions; the lengths of runs are cached by multiplier."""
 
     def __init__(self, data: BoaAllocation) -> None:
         self.data, self.budget = data, budget(data)
@@ -231,9 +234,9 @@ class RunBounds:
         self._known: dict[tuple[Fraction, int, int, int, int], int] = {}
 
     def at(self, price: Fraction, decisions: Sequence[RunDecision]) -> Fraction | None:
-        """No more than the least of time + price * (cost - budget); `None` where no policy obeys the decisions.
+        """Return a lower bound in hours on the minimum of time + price * (cost - budget).
 
-        Raises NoCertificate where there are too many runs to go through.
+        It is `None` if no policy satisfies the decisions. Raises NoCertificate if there are too many runs.
         """
         if price not in self._lengths:
             self._spent += self._each
@@ -267,7 +270,7 @@ class RunBounds:
 
 
 def prove_runs(data: BoaAllocation, proof: RunProof) -> Proven:
-    """What a proof proves. Raises InputError, NoCertificate, or CheckFailed where it does not hold."""
+    """Return the bound of a proof. Raises InputError, NoCertificate, or CheckFailed if the proof does not hold."""
     bounds, least, leaves = RunBounds(data), [], 0
     seen: set[int] = set()
     left: list[tuple[int, tuple[RunDecision, ...]]] = [(0, ())]
@@ -296,7 +299,7 @@ def prove_runs(data: BoaAllocation, proof: RunProof) -> Proven:
 
 
 def _leaf(bounds: RunBounds, node: RunNode, decisions: tuple[RunDecision, ...], where: str) -> list[Fraction]:
-    """The bound of a leaf, nothing where it has no policy."""
+    """Return the bound of a leaf as a list, empty if no policy satisfies its decisions."""
     price = None if node.price is None else price_of(node.price, f"{where}.price")
     found = bounds.at(price or Fraction(0), decisions)
     if found is None and price is not None:
@@ -311,7 +314,7 @@ def _leaf(bounds: RunBounds, node: RunNode, decisions: tuple[RunDecision, ...], 
 
 
 def _see_branch(data: BoaAllocation, branch: RunBranch, where: str) -> None:
-    """See that a branch names a change of width within a class, or an epoch and a type that there are."""
+    """Check that a branch names a change of width within a class, or an existing epoch and type."""
     least = 1 if branch.type is None else 0
     if (
         branch.job_class >= len(data.classes)

@@ -1,13 +1,13 @@
-"""The problem over whole widths in whole units, each time and cost rounded down, and its optimum by exact search.
+"""Solve the problem over integer widths in integer units of time and cost, each rounded down, by exact search.
 
-A policy within the budget stays within it, and none looks slower than it is: so the optimum in units bounds the true
-one. Sums of units are exact in 64 bits: those of times, of costs and of lengths are seen to be less than `FAR` in
-whole numbers of any size before numpy gets them, whatever the weights are.
+Rounding down keeps every policy within the budget and never increases its time. So the optimum in units is a lower
+bound on the true optimum. Sums of units are exact in 64 bits. Before numpy is used, Python integers prove that times,
+costs and lengths add up to less than `FAR`.
 
-At a price of the budget a policy's length is scale * time + price * cost. A policy within the budget that takes at most
-so many units is not longer than scale * those units + price * budget; so what the paths of its classes exceed the
-shortest by adds up to no more than the rest. All such paths are listed, but for those that others beat in both time
-and cost.
+At a multiplier of the budget, the length of a policy is scale * time + price * cost. A policy within the budget that
+takes at most t units of time has at most the length scale * t + price * budget. Its paths exceed the shortest paths of
+their classes in total by at most the difference of this length and the sum of the shortest. The search enumerates all
+such paths without those that others dominate in time and cost.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from instances.proofs.certificate import NoCertificate
 
 IntArray = NDArray[np.int64]
 MOST = 1_000_000  # entries of all classes, epochs and choices
-FAR = 1 << 61  # no policy is so long, nor so costly
+FAR = 1 << 61  # above the length and the cost of every policy
 WIDEST = 100_000
 
 
 @dataclass(frozen=True)
 class Units:
-    """A unit of time is 2^-`time` hours, one of cost 2^-`cost`; a unit of time weighs `scale`, one of cost `price`."""
+    """Units: of time 2^-`time` hours with weight `scale`, of cost 2^-`cost` with weight `price`."""
 
     time: int
     cost: int
@@ -42,9 +42,11 @@ class Units:
 
 @dataclass(frozen=True)
 class ClassNetwork:
-    """A class in units: `time`, `cost` (epochs, choices) of a run, FAR where it is not allowed.
+    """A class in units.
 
-    `change_time`: of a change; `change_cost` (choices,): of the change to each choice.
+    - `time`, `cost` (epochs, choices): of an epoch at each choice, FAR if the choice is not allowed.
+    - `change_time`: the time of a change.
+    - `change_cost` (choices,): the cost of a change to each choice.
     """
 
     time: IntArray
@@ -63,9 +65,9 @@ class UnitNetwork:
 
 
 def unit_network(data: BoaAllocation, units: Units) -> UnitNetwork:
-    """The network of `data`, which has whole widths, in `units`.
+    """Build the network of `data`, which has integer widths, in `units`.
 
-    Raises NoCertificate where it is too large, and CheckFailed where sums of such units would not be exact.
+    Raises NoCertificate if it is too large, and CheckFailed if sums of such units would not be exact.
     """
     last = widest(data)
     cells = sum(len(c.epochs) for c in data.classes) * len(data.gpu_types) * last
@@ -75,7 +77,7 @@ def unit_network(data: BoaAllocation, units: Units) -> UnitNetwork:
     rates = [exact(t.price) * k for t in data.gpu_types for k in range(1, last + 1)]
     cache: dict[object, list[Fraction | None]] = {}
     classes, limit = [], int(budget(data) * coin) + 1
-    longest, dearest = units.price * limit, limit  # more than any sum of lengths, and of costs
+    longest, dearest = units.price * limit, limit  # upper bounds on all sums of lengths, and of costs
     for c in data.classes:
         factor, arrivals = share(data, c) * hour, exact(c.arrivals_per_hour) * coin
         rows: list[list[int | None]] = []
@@ -97,7 +99,7 @@ def unit_network(data: BoaAllocation, units: Units) -> UnitNetwork:
             time = max(a for a in row if a is not None) + change_time
             cost = max(b for b in paid if b is not None) + max(change)
             longest, dearest = longest + units.scale * time + units.price * cost, dearest + cost
-        if max(longest, dearest) >= FAR:  # a unit of time weighs 1 at least, one of cost maybe nothing
+        if max(longest, dearest) >= FAR:  # the weight of cost may be 0: check costs, too
             raise CheckFailed("units: sums would not be exact in 64 bits")
         classes.append(ClassNetwork(_array(rows), _array(costs), change_time, np.array(change, dtype=np.int64)))
     return UnitNetwork(tuple(classes), limit, units)
@@ -113,9 +115,9 @@ def _array(rows: list[list[int | None]]) -> IntArray:
 
 
 def widest(data: BoaAllocation) -> int:
-    """A width that no run within the budget exceeds. Raises NoCertificate where that is over WIDEST.
+    """Return an upper bound on the widths of runs within the budget. Raises NoCertificate if it is over WIDEST.
 
-    Tables end. What a formula costs rises with the width, and so does the change that comes before.
+    A table has a last width. The cost of a formula increases with the width, and so does that of the change before it.
     """
     paid = (exact(c.arrivals_per_hour) * _least(data, c) for c in data.classes)
     found, spare = 1, budget(data) - sum(paid, Fraction(0))
@@ -132,7 +134,7 @@ def widest(data: BoaAllocation) -> int:
 
 
 def _least(data: BoaAllocation, job_class: JobClass) -> Fraction:
-    """Less than what the runs of a job can cost, by the steepest tables."""
+    """Return a lower bound on the cost of the runs of a job, from the maximum speedup per GPU."""
     total = Fraction(0)
     for epoch in job_class.epochs:
         costs = []
@@ -145,7 +147,7 @@ def _least(data: BoaAllocation, job_class: JobClass) -> Fraction:
 
 
 def _affordable(curve: Curve, size: Fraction, pause: Fraction, hours: Fraction) -> int:
-    """The widest run of a formula that costs at most `hours` of a GPU, the change to it included."""
+    """Return the maximum width of a run of a formula that costs at most `hours` of a GPU, the change included."""
 
     def fits(k: int) -> bool:
         if curve.amdahl is not None:
@@ -168,7 +170,10 @@ LABELS = 3_000_000  # partial paths, or pairs of policies, at a time
 
 @dataclass(frozen=True)
 class Distances:
-    """Lengths to the end of a class: `onward` (epochs, choices) from after an epoch, `switch` from before one."""
+    """Shortest lengths to the end of a class: `onward` (epochs, choices) after an epoch, `switch` (epochs,) before one.
+
+    `run` (epochs, choices) is the length of an epoch, `change` (choices,) that of a change.
+    """
 
     run: IntArray
     change: IntArray
@@ -177,7 +182,7 @@ class Distances:
 
 
 def distances(network: ClassNetwork, units: Units) -> Distances:
-    """The shortest lengths to the end; `switch[0]` is the class's shortest path."""
+    """Compute the shortest lengths to the end; `switch[0]` is that of the shortest path of the class."""
     allowed = network.time < FAR
     run = np.where(allowed, units.scale * np.where(allowed, network.time, 0), FAR)
     run = np.where(allowed, run + units.price * np.where(allowed, network.cost, 0), FAR)
@@ -192,15 +197,15 @@ def distances(network: ClassNetwork, units: Units) -> Distances:
 
 
 def shortest(network: UnitNetwork) -> int:
-    """The length of the classes' shortest paths together."""
+    """Return the sum of the lengths of the shortest paths of the classes."""
     return sum(int(distances(c, network.units).switch[0]) for c in network.classes)
 
 
 def fastest(network: UnitNetwork, latest: int) -> int | None:
-    """The units of time of the fastest policy within the budget, `None` where all take more than `latest`.
+    """Return the units of time of the fastest policy within the budget, `None` if all take more than `latest`.
 
-    Raises NoCertificate where too many paths are near the shortest, and CheckFailed where what is within reach would
-    be as far as what is not allowed.
+    Raises NoCertificate if too many paths are near the shortest. Raises CheckFailed if permitted lengths would reach
+    `FAR`, which marks choices that are not allowed.
     """
     units = network.units
     if units.scale * latest + units.price * network.budget >= FAR:
@@ -214,7 +219,7 @@ def fastest(network: UnitNetwork, latest: int) -> int | None:
     time, cost = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
     below = sum(int(d.switch[0]) for d in tables)
     for k, (t, c) in enumerate(sets):
-        # What is still to come is at least as long as the shortest: the length of all is known to within the rest.
+        # The remaining classes have at least their minimum length, so this bounds the total length from below.
         floor = sum(int((units.scale * a + units.price * b).min()) for a, b in sets[k + 1 :])
         if len(time) * len(t) > LABELS:
             raise NoCertificate(f"{len(time) * len(t):,} pairs of policies to be compared, more than {LABELS:,}")
@@ -228,7 +233,7 @@ def fastest(network: UnitNetwork, latest: int) -> int | None:
 
 
 def _paths(network: ClassNetwork, d: Distances, units: Units, rest: int) -> tuple[IntArray, IntArray]:
-    """Time and cost of the paths of a class at most `rest` longer than the shortest, the dominated left out."""
+    """Return time and cost of the undominated paths of a class that are at most `rest` longer than the shortest."""
     longest = int(d.switch[0]) + rest
     first = np.flatnonzero(d.change + np.minimum(d.run[0] + d.onward[0], FAR) <= longest)
     time, cost = network.time[0][first] + network.change_time, network.cost[0][first] + network.change_cost[first]
@@ -238,7 +243,7 @@ def _paths(network: ClassNetwork, d: Distances, units: Units, rest: int) -> tupl
         ahead = np.minimum(d.run[j] + d.onward[j], FAR)
         stays = gone + ahead[choice] <= longest
         kept = np.flatnonzero(stays)
-        front = _undominated(time, cost, np.zeros(len(time), dtype=np.int64))  # a change forgets the choice before
+        front = _undominated(time, cost, np.zeros(len(time), dtype=np.int64))  # a change makes past choices irrelevant
         far = units.scale * front[0] + units.price * front[1]
         leads = np.flatnonzero(d.change + ahead <= longest - int(far.min(initial=FAR)))
         if len(kept) + len(far) * len(leads) > LABELS:
@@ -253,7 +258,7 @@ def _paths(network: ClassNetwork, d: Distances, units: Units, rest: int) -> tupl
 
 
 def _undominated(time: IntArray, cost: IntArray, choice: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """The points that no other of the same choice beats, nor equals, in time and cost."""
+    """Return the undominated points in time and cost of each choice, without duplicates."""
     if not len(time):
         return time, cost, choice
     order = np.lexsort((time, cost, choice))

@@ -1,4 +1,4 @@
-"""What proves a bound of Eva's problems: a tree with whole-number duals, or a derivation."""
+"""Verify bounds of Eva's problems: a tree with integer duals, or a derivation."""
 
 from instances.proofs.eva.certificate import prove_packing
 from instances.proofs.eva.reconfiguration import prove_reconfiguration

@@ -1,9 +1,9 @@
-"""The pattern of a type that is worth most, by exact search in whole numbers.
+"""Find the pattern of maximum value of an instance type by exact search in integers.
 
-Depth first over the classes. What a partial pattern can still gain is bounded by the room that is left: in each
-resource no class is worth more for its demand than the best one to come. In a mix of the resources the classes come in
-the order of their worth for their demand, and the room is filled in that order, the last task in part (Dantzig, 1957).
-Resources of many steps are rounded down to few for the bounds, never for what fits.
+The search is depth first over the classes. The residual capacity bounds the further value of a partial pattern. For
+each resource alone, the bound uses the best ratio of value to demand among the remaining classes. For a mix of the
+resources, classes are sorted by this ratio and fill the capacity in that order, the last task fractionally (Dantzig,
+1957). For the bounds, resources are rounded down to a coarse unit; feasibility always uses the exact amounts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ STEPS = 200_000_000  # steps of one search
 
 @dataclass(frozen=True)
 class Room:
-    """A type to be filled with classes of which there are `count` (n,) tasks each, of `demand` (n, R) in `capacity`."""
+    """A type of `capacity` (R,) and its n classes, with `count` (n,) tasks each of `demand` (n, R)."""
 
     demand: list[list[int]]
     capacity: list[int]
@@ -38,9 +38,9 @@ class Room:
 
 @dataclass(frozen=True)
 class Best:
-    """The most that a pattern is `worth`, and the `pattern`, where that is over the target; else the target and none.
+    """The best `pattern` and its value `worth` if it exceeds the target, otherwise no pattern and the target.
 
-    `complete`: whether the search came to its end; where it did not, there may be more.
+    `complete`: whether the search ended; if not, a better pattern may exist.
     """
 
     worth: int
@@ -49,10 +49,14 @@ class Best:
 
 
 def most_worth(room: Room, value: list[int], target: int, steps: int = STEPS) -> Best:
-    """The best pattern over `target`, by at most so many steps of search.
+    """Find the best pattern with a value over `target`, in at most `steps` search steps.
 
-    `value`: what a task of each class is worth, at least 0. What is searched is how many times their greatest common
-    divisor a pattern is worth. Raises NoCertificate where these numbers are too large for 64 bits.
+    - `room`: the type and its classes.
+    - `value`: the value of a task of each class, at least 0.
+    - `target`: at least 0.
+
+    The search counts values in multiples of their greatest common divisor. Raises NoCertificate if these multiples are
+    too large for 64 bits.
     """
     demand = np.array(room.demand, dtype=object).reshape(len(value), len(room.capacity))  # numbers of any size
     fits = np.logical_and.reduce(demand <= np.array(room.capacity, dtype=object), axis=1)
@@ -105,7 +109,7 @@ def most_worth(room: Room, value: list[int], target: int, steps: int = STEPS) ->
 
 
 def _mix(demand: list[list[int]], rooms: list[int], worth: list[int], count: list[int]) -> list[int]:
-    """Weights of the resources, of a few mixes those under which the classes, filled in order, are worth least."""
+    """Return the weights of the resources that give the lowest bound among a few mixes."""
     needs, values, copies = np.array(demand, dtype=float), np.array(worth, dtype=float), np.array(count, dtype=float)
     shares = [c for c in product(range(PARTS + 1), repeat=len(rooms)) if sum(c) == PARTS] if len(rooms) <= 4 else []
     shares.append((1,) * len(rooms))
@@ -132,11 +136,11 @@ def _search(
     steps: int,
     found: IntArray,
 ) -> tuple[int, bool]:
-    """The most worth over `target`, with the pattern in `found`, and whether the search ended before `steps`."""
+    """Return the maximum value over `target` and whether the search ended within `steps`; `found` gets the pattern."""
     n, resources = demand.shape
     extra = bounding.shape[1]
-    dense = np.zeros((n + 1, extra), dtype=np.int64)  # the class to come that is worth most for its demand
-    free = np.zeros((n + 1, extra), dtype=np.int64)  # what the classes to come without demand are worth
+    dense = np.zeros((n + 1, extra), dtype=np.int64)  # the remaining class with the best ratio of value to demand
+    free = np.zeros((n + 1, extra), dtype=np.int64)  # the value of the remaining classes without demand
     all_of = np.zeros(n + 1, dtype=np.int64)
     for r in range(extra):
         dense[n, r] = -1
@@ -150,7 +154,7 @@ def _search(
                 b = dense[i, r]
                 if b < 0 or value[i] * bounding[b, r] > value[b] * bounding[i, r]:
                     dense[i, r] = i
-    filled = np.zeros(n + 1, dtype=np.int64)  # what the mix takes, and is worth, of all classes before
+    filled = np.zeros(n + 1, dtype=np.int64)  # demand in the mix, and value, of all classes before
     valued = np.zeros(n + 1, dtype=np.int64)
     for i in range(n):
         filled[i + 1] = filled[i] + count[i] * bounding[i, extra - 1]
@@ -179,7 +183,7 @@ def _search(
                     gain += rest[depth, r] * value[b] // bounding[b, r]
                 more = min(more, gain)
             end = filled[depth] + rest[depth, extra - 1]
-            j, beyond = depth, n + 1  # the last class before which the room is not filled
+            j, beyond = depth, n + 1  # the last class before which all classes fit
             while beyond - j > 1:
                 middle = (j + beyond) // 2
                 if filled[middle] <= end:

@@ -1,24 +1,28 @@
-"""Certificates of `eva-packing`: under `cost` a tree of decisions, and whole-number duals in each leaf.
+"""Certificates of `eva-packing`: for `cost`, a tree of decisions with integer duals in each leaf.
 
-Under `net-saving` it is a VIPR file of the program in `saving_program.py`; the following is on `cost`.
+For `net-saving`, the certificate is a VIPR file of the program in `saving_program.py`. The rest of this text is on
+`cost`.
 
-Let y_t be the duals of the tasks, d_i those of the decisions on the way to a leaf, S the scale, all whole numbers >= 0,
-C_k the price of type k in price units and n_t the number of tasks. A decision counts, over some types, the instances,
-the price units spent, or the tasks of some entries. The worth of a pattern is the sum of y_t over its tasks, and of d_i
-over those that decision i counts; mu_k is the sum of d_i over decisions "at least" on type k, less that over decisions
-"at most", times C_k where a decision is on spending. Where no pattern of any type k is worth more than S C_k - mu_k, a
-packing of cost z that obeys the decisions has, by duality of linear programs,
+Let y_t be the duals of the tasks and d_i those of the decisions on the path to a leaf. Let S be the scale; these are
+integers >= 0. Let C_k be the price of type k in price units and n_t the number of tasks. A decision bounds, over some
+types, the number of instances, the price units spent, or the number of tasks of some entries. The value of a pattern is
+the sum of y_t over its tasks, and of d_i over the tasks that decision i counts. Each decision "at least" on type k adds
+d_i to mu_k, and each decision "at most" subtracts it. If the decision is on spending, this is d_i C_k. Suppose that no
+pattern of any type k has a value over S C_k - mu_k. By linear programming duality, a packing of cost z that satisfies
+the decisions has
 
     S z >= D = sum of n_t y_t + sum of d_i amount_i ("at least") - sum of d_i amount_i ("at most").
 
-The bound of the leaf is the least sum of prices that is >= D / S, that of the tree the least of its leaves.
+The bound of the leaf is the smallest sum of prices that is >= D / S. The bound of the tree is the minimum over its
+leaves.
 
-Or a leaf is of totals (`instances.proofs.eva.totals`): covers, each of them weights of the resources of each type. The
-tables of least prices are made anew, and multisets of types that meet every cover and cost less than the bound are
-searched for; there must be none. Of the decisions on the way it heeds those on the instances of one type, no others.
+Alternatively, a leaf contains surrogate cover inequalities (`instances.proofs.eva.totals`), each with weights of the
+resources of each type. The verifier computes the tables of minimum costs again and searches for instance mixes that
+satisfy every cover and cost less than the bound. The leaf holds if there are none. Such a leaf uses only the decisions
+on the number of instances of one type.
 
-Types are the offers of `constraints`: running instances are types of their own. A type with a limit has a decision "at
-most" in every leaf, of all types in order, then those of limits on several types together, before those on the way.
+Types are the offers of `constraints`: running instances are separate types. Every leaf starts with a decision "at most"
+for each type that has a limit, in order, and for each limit on several types. The decisions on its path follow.
 """
 
 from __future__ import annotations
@@ -48,8 +52,8 @@ from instances.validation import validated
 if TYPE_CHECKING:
     from instances.proofs.eva.best_pattern import Best
 
-STEPS_OF_SEARCH = 50_000_000  # of a search for multisets
-STEPS_OF_PATTERN = 2_000_000  # of that for a best pattern of one type and cover
+STEPS_OF_SEARCH = 50_000_000  # of a search for instance mixes
+STEPS_OF_PATTERN = 2_000_000  # of a search for the best pattern of one type in a cover
 Kind = Literal["instances", "spent", "placed"]
 Whole = Annotated[int, Field(strict=True, ge=0, lt=1 << 62)]
 
@@ -119,7 +123,7 @@ class PackingProof(Frozen):
 
 @dataclass(frozen=True)
 class PackingDecision:
-    """One side of a branch."""
+    """One side of a branch: the count is at least `amount` if `least`, otherwise at most `amount`."""
 
     kind: Kind
     of: tuple[int, ...]
@@ -129,7 +133,7 @@ class PackingDecision:
 
 
 class Packing:
-    """An instance in whole numbers: `price` (K), `family` (K), `count` of each entry, demands and capacities.
+    """An instance in integers: `price` (K), `family` (K), `count` of each entry, demands and capacities.
 
     `limits`: a decision for each type that has a limit, then one for each limit on several types.
     """
@@ -161,11 +165,11 @@ class Packing:
 
     @cached_property
     def totals(self) -> Totals:
-        """What the types can hold, and the tasks take."""
+        """The usable capacities of the types and the demands of the tasks."""
         return Totals(self.demand, self.capacity, self.family, self.count)
 
     def cover(self, written: WrittenCover) -> Cover:
-        """The cover that is written. Raises NoCertificate where the search for a best pattern is too long."""
+        """Return the cover of a certificate. Raises NoCertificate if the search for a best pattern is too long."""
         values = self.totals.values(written.weights, written.tasks, written.searched)
         worth: dict[int, int] = {}
         for k in sorted(set(written.searched)):
@@ -178,9 +182,13 @@ class Packing:
     def below_by_totals(
         self, covers: Sequence[WrittenCover], limit: int, decisions: Sequence[PackingDecision] | None = None
     ) -> int:
-        """What some instances cost whose rooms meet all covers, where that is less than `limit`, or else the limit.
+        """Return the cost of an instance mix that satisfies all covers and costs less than `limit`, otherwise `limit`.
 
-        By default under the limits alone. Raises NoCertificate where the search is too long.
+        - `covers`: the surrogate cover inequalities.
+        - `limit`: in price units.
+        - `decisions`: the decisions that the mix satisfies; by default only the limits of the instance.
+
+        Raises NoCertificate if the search is too long.
         """
         from instances.proofs.eva.multisets import LARGEST, Covers  # its compiler takes a while to load
 
@@ -211,19 +219,19 @@ class Packing:
 
     @cached_property
     def _first_alike(self) -> list[list[int]]:
-        """For each family and entry the first entry of the same demand."""
+        """For each family and entry, the first entry with the same demand."""
         first: dict[tuple[int, ...], int] = {}
         return [[first.setdefault((f, *d), t) for t, d in enumerate(needs)] for f, needs in enumerate(self.demand)]
 
     def sides(self, branch: Branch) -> tuple[PackingDecision, PackingDecision]:
-        """The two decisions of a branch, which together leave no packing out. Raises CheckFailed where it is none."""
+        """Return the two decisions of a branch; every packing satisfies one. Raises CheckFailed if it is invalid."""
         for what, places, end in (("types", branch.of, len(self.price)), ("tasks", branch.tasks, len(self.count))):
             if len(set(places)) != len(places) or max(places, default=0) >= end:
                 raise CheckFailed(f"a branch on the {what} {places[:5]}")
         if not branch.of or bool(branch.tasks) != (branch.kind == "placed"):
             raise CheckFailed("a branch must name types, and tasks where it is on those placed")
         kind, step = branch.kind, 1
-        if kind == "placed":  # at most so many here: the others elsewhere
+        if kind == "placed":  # at most `amount` on these types means that the rest is on other types
             others = tuple(k for k in range(len(self.price)) if k not in branch.of)
             tasks = sum(self.count[t] for t in branch.tasks)
             few = PackingDecision(kind, others, branch.tasks, True, tasks - branch.amount)
@@ -240,7 +248,7 @@ class Packing:
     def worths(
         self, tasks: Sequence[int], decisions: Sequence[tuple[PackingDecision, int]]
     ) -> tuple[list[list[int]], list[int]]:
-        """What a task of each entry is worth on each type, and mu of each type."""
+        """Return the value of a task of each entry on each type, and mu of each type."""
         value = [list(tasks) for _ in self.price]
         mu = [0] * len(self.price)
         for decision, dual in decisions:
@@ -254,19 +262,19 @@ class Packing:
         return value, mu
 
     def value(self, tasks: Sequence[int], decisions: Sequence[tuple[PackingDecision, int]]) -> int:
-        """D, the value of duals."""
+        """Return D, the value of the duals."""
         total = sum(n * y for n, y in zip(self.count, tasks, strict=True))
         return total + sum((dual if d.least else -dual) * d.amount for d, dual in decisions)
 
     def bound(self, scale: int, value: int) -> int:
-        """The least sum of prices that is at least value / scale."""
+        """Return the smallest sum of prices that is at least `value` / `scale`."""
         prices, least = [price for price in self.price if price], -(-value // scale)
         return least_sum(prices, least) if prices else max(0, least)
 
     def best(self, k: int, value: Sequence[int], target: int, steps: int | None = None) -> Best:
-        """The best pattern of type k, by entry, that is worth more than `target`, by at most so many steps of search.
+        """Find the best pattern of type k, by entry, with a value over `target`, in at most `steps` search steps.
 
-        Entries that are alike are searched as one.
+        The search merges interchangeable entries.
         """
         from instances.proofs.eva.best_pattern import (  # its compiler takes a while to load
             STEPS,
@@ -296,7 +304,10 @@ class Packing:
 
 
 def prove_packing(data: EvaPacking, text: str) -> Proven:
-    """What the certificate `text` proves. Raises InputError, NoCertificate, or CheckFailed where it does not hold."""
+    """Return the bound that the certificate `text` proves.
+
+    Raises InputError, NoCertificate, or CheckFailed if the proof does not hold.
+    """
     if data.objective == "net-saving":
         return proven_of(data, saving_program(data).program(), read_vipr(text))
     proof, packing = validated(PackingProof, content_of(data, text), root=""), Packing(data)
@@ -309,7 +320,7 @@ def prove_packing(data: EvaPacking, text: str) -> Proven:
 
 
 def how_proven(nodes: Sequence[WrittenNode]) -> str:
-    """In a few words, what the leaves are."""
+    """Return a short description of the leaves."""
     duals, totals = sum(node.leaf is not None for node in nodes), sum(node.totals is not None for node in nodes)
     if duals == 0 and len(nodes) == 1:
         return "totals"
@@ -318,7 +329,7 @@ def how_proven(nodes: Sequence[WrittenNode]) -> str:
 
 
 def _leaves(packing: Packing, nodes: Sequence[WrittenNode]) -> list[int]:
-    """The bounds of the leaves, each node being reached once, from the root down."""
+    """Return the bounds of the leaves; check that each node is reached once from the root."""
     bounds: list[int] = []
     left: list[tuple[int, tuple[PackingDecision, ...]]] = [(0, packing.limits)]
     seen: set[int] = set()

@@ -1,8 +1,9 @@
-"""What an instance of a type may hold and that may matter to a certificate, depth first, by whoever writes or reads it.
+"""Enumerate the patterns of an instance type that a certificate needs, for its writer and for its verifier.
 
-Throughputs only fall as tasks are added, so a task in the content, or one that is to come, is worth no more than now.
-What comes is bounded by the room in each resource, filled with what is worth most for it, and by all that is saved
-where tasks stay. All of it is in whole numbers, rounded up: throughputs in 2^-`RATE`, worths in a unit of the caller's.
+The search is depth first. Throughputs only fall as tasks are added, so the value of a present or later task never
+rises. To bound the value of later tasks, the free capacity of each resource is filled with the most valuable tasks per
+unit. Migration cost that is saved is added in full. All numbers are integers, rounded up: throughputs in units of
+2^-`RATE`, values in a unit of the caller.
 """
 
 from __future__ import annotations
@@ -18,16 +19,20 @@ RATE = 96  # bits behind the point of a throughput
 MOST_TASKS = 500  # of an instance
 
 Held = Sequence[tuple[int, int]]
-"""Classes of which an instance holds tasks, and how many."""
+"""Pairs of a class and the number of its tasks on an instance."""
 
 
 @dataclass(frozen=True)
 class SearchedType:
-    """Classes of tasks in the order in which they are taken, on a type with `room` for what they `need`.
+    """An instance type with its classes of tasks, in the order in which the search takes them.
 
-    A task of a class, of which there are `count`, is worth its `fixed` part and its throughput times `loss`; of `stay`
-    each is worth one more, in falling order. `pair` is the throughput of one beside each other. What is worth no more
-    than `least` does not matter.
+    - `classes`: the index of each class.
+    - `fixed`, `loss`: the value of a task is `fixed` plus its throughput times `loss`.
+    - `stay`: additional values of the tasks of each class that stay, one per task, in decreasing order.
+    - `count`: the number of tasks of each class.
+    - `need`, `room`: the demand of a task of each class, and the capacity, per resource.
+    - `pair`: the throughput of a task of each class when it is co-located with a task of each other class.
+    - `least`: a pattern is reported only if its value exceeds this.
     """
 
     classes: Sequence[int]
@@ -42,9 +47,10 @@ class SearchedType:
 
 
 class ContentSearch:
-    """The search: `look(steps)` is called for each content that is looked at, `see(held)` where it may matter.
+    """The search: it calls `look(steps)` for each pattern examined and `see(held)` for each pattern to report.
 
-    Steps are classes, times those that may come next. Raises NoCertificate for too many tasks on an instance.
+    The steps of a pattern are the number of classes times the number of classes that may come next. Raises
+    NoCertificate if an instance holds more than `MOST_TASKS` tasks.
     """
 
     def __init__(self, of: SearchedType, look: Callable[[int], None], see: Callable[[Held], None]) -> None:
@@ -52,12 +58,15 @@ class ContentSearch:
         self.held = [0] * len(of.classes)
 
     def grow(self) -> None:
-        """Look at all contents with tasks that may matter."""
+        """Examine all non-empty patterns whose value may exceed `least`."""
         free = [1 << RATE] * len(self.held)
         self._grow(0, self.of.room, 0, free, free)
 
     def _grow(self, first: int, room: Sequence[int], tasks: int, beside: Sequence[int], among: Sequence[int]) -> None:
-        """Go on from the tasks `held`; throughputs of a task of each class `beside` them, of one `among` them."""
+        """Extend the pattern `held` by classes from `first` on.
+
+        `beside` is the throughput of an additional task of each class, `among` that of a task in the pattern.
+        """
         of = self.of
         self.look(len(self.held) * (len(self.held) - first))
         if tasks and self._now(among) > of.least:
@@ -77,12 +86,12 @@ class ContentSearch:
             self.held[i] -= 1
 
     def _now(self, among: Sequence[int]) -> int:
-        """No less than what the content is worth."""
+        """Return an upper bound on the value of the pattern."""
         stay = self.of.stay
         return sum(n * self._worth(i, among[i]) + sum(stay[i][:n]) for i, n in enumerate(self.held) if n)
 
     def _most(self, first: int, room: Sequence[int], beside: Sequence[int], among: Sequence[int]) -> int:
-        """No less than what the content and more tasks of the classes from `first` on can be worth."""
+        """Return an upper bound on the value of the pattern with further tasks of the classes from `first` on."""
         of, worth, coming = self.of, self._now(among), []
         for i in range(first, len(self.held)):
             value = self._worth(i, beside[i])
@@ -96,15 +105,15 @@ class ContentSearch:
         return worth + min(gains)
 
     def _worth(self, i: int, rate: int) -> int:
-        """What a task of a class is worth at a throughput."""
+        """Return the value of a task of a class at throughput `rate`."""
         return self.of.fixed[i] - (-rate * self.of.loss[i] >> RATE)
 
 
 def rates(book: Book, workloads: Sequence[str]) -> list[list[int]]:
-    """The throughput of each workload beside each other, rounded up."""
+    """Return the throughput of each workload when co-located with each other one, rounded up, in units of 2^-`RATE`."""
     return [[rounded_up(book.pairwise.get((a, b), book.default), RATE) for b in workloads] for a in workloads]
 
 
 def rounded_up(number: Fraction, bits: int) -> int:
-    """A number in so many bits behind the point, rounded up."""
+    """Return a number in units of 2^-`bits`, rounded up."""
     return -((-number.numerator << bits) // number.denominator)

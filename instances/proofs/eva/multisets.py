@@ -1,8 +1,7 @@
-"""The multisets of instance types whose rooms cover all totals, by price.
+"""Enumerate the instance mixes that satisfy all surrogate cover inequalities, by cost.
 
-Depth first over the types, the largest first, with the tables of the least prices as bounds. Of multisets of which one
-is as good as another only one is looked at: where two instances fit into a third that costs no more than they do, no
-packing needs both.
+The search is depth first over the types, the most expensive first. The tables of minimum costs give its bounds.
+Dominated mixes are skipped: if a third instance holds the content of two and costs no more, no packing needs both.
 """
 
 from __future__ import annotations
@@ -20,17 +19,18 @@ from instances.proofs.eva.totals import Cover, least_prices
 MOST_FOUND = 4_000
 MOST_ENTRIES = 10_000_000  # of all tables: 80 MB, and as much again while one is added
 LARGEST = 1 << 60  # prices
-NONE_BEYOND = 1 << 62  # the price of the next multiset if there is none
-LARGEST_TOTAL = 1 << 50  # amounts that are compared as they are
-DEEPEST = 1 << 10  # instances of a multiset; so many of the largest rooms still go into 64 bits
+NONE_BEYOND = 1 << 62  # the cost of the next mix if there is none
+LARGEST_TOTAL = 1 << 50  # smaller amounts are compared without a divisor
+DEEPEST = 1 << 10  # instances of a mix; the sum of this many of the largest rooms still fits in 64 bits
 
 
 @dataclass(frozen=True)
 class Multisets:
-    """Numbers of instances of each type `found` (S, K), by price; `least`: the price of the next beyond the limit.
+    """The instance mixes `found` (S, K), with their `price` (S,) in increasing order.
 
-    `least` is `None` if the search left out no multiset for its price.
-    `complete`: whether these are all that cost no more than the limit; `steps` of the search.
+    - `least`: a lower bound on the cost of the mixes beyond the limit; `None` if the search skipped none for its cost.
+    - `complete`: whether these are all mixes that cost at most the limit.
+    - `steps`: the number of search steps.
     """
 
     found: IntArray
@@ -41,9 +41,11 @@ class Multisets:
 
 
 class Covers:
-    """Covers of types of a `price` (K,), of which there are no more than `most` (K,), -1 for any number.
+    """Surrogate cover inequalities over K types, with a search for the mixes that satisfy all of them.
 
-    `apart` (K, K): no two instances of these.
+    - `price` (K,): the cost of an instance of each type.
+    - `most` (K,): the limit on the instances of each type, -1 for no limit.
+    - `apart` (K, K): pairs of types that may not both occur in a mix.
     """
 
     def __init__(self, price: IntArray, most: IntArray, apart: BoolArray) -> None:
@@ -55,10 +57,10 @@ class Covers:
         self.tables = np.zeros(0, dtype=np.int64)  # one after another
 
     def add(self, cover: Cover, divisor: int, most: Sequence[int | None]) -> IntArray:
-        """Add a cover, and the table of its least prices in parts of `divisor`, with so many instances at `most`.
+        """Add a cover and return its table of minimum costs in multiples of `divisor`, with at most `most` instances.
 
-        Instances must meet it as it is, or in these parts where a total is very large. Raises NoCertificate where
-        prices are too large, or all tables together too long.
+        A mix must satisfy the cover itself, or the divided cover if its amount is at least `LARGEST_TOTAL`. Raises
+        NoCertificate if prices are too large, or if all tables together are too long.
         """
         if cover.amount >= LARGEST_TOTAL:
             cover, divisor = cover.parts(divisor), 1
@@ -76,9 +78,9 @@ class Covers:
         return table
 
     def below(self, limit: int, steps: int) -> int:
-        """The price of a multiset that costs less than `limit`, the least that was found; `limit` where there is none.
+        """Return the lowest cost of the mixes found that cost less than `limit`, or `limit` if there are none.
 
-        Raises NoCertificate where so many steps find none and leave some out.
+        Raises NoCertificate if the search finds none and does not end within `steps`.
         """
         if limit <= 0 or not (self.amount > 0).any():  # no instances meet all covers
             return min(0, limit)
@@ -90,7 +92,7 @@ class Covers:
         return min(found.price.tolist(), default=limit)
 
     def up_to(self, limit: int, steps: int, above: int = 0, many: int = MOST_FOUND) -> Multisets:
-        """The multisets that cost no more than `limit` and no less than `above`, by at most so many steps of search."""
+        """Return at most `many` mixes that cost between `above` and `limit`, found in at most `steps` search steps."""
         many = max(1, min(many, MOST_ENTRIES // max(1, len(self.price))))
         found, price, least, complete, steps = _search(
             self.price,
@@ -115,7 +117,7 @@ class Covers:
 
 @compiled
 def _search(price, most, apart, rooms, amount, divisor, begin, tables, limit, above, steps, many):  # type: ignore[no-untyped-def]
-    """One instance more at each step, types in order; a node is bounded by the dearest of the tables."""
+    """Add one instance per step, types in order; the largest of the tables' bounds prunes a node."""
     covers, kinds = rooms.shape
     found = np.zeros((many, kinds), dtype=np.int64)
     prices = np.zeros(many, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The amounts that prices of instances can add up to."""
+"""Compute the amounts that are sums of instance prices."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ MOST = 200_000  # remainders by the lowest price
 
 
 def least_sum(prices: Sequence[int], amount: int) -> int:
-    """The least sum of `prices`, each as often as one likes, that is at least `amount`.
+    """Return the smallest sum of `prices`, each used any number of times, that is at least `amount`.
 
-    Of each remainder by the lowest price the least sum is a shortest path. Where there are too many remainders it is
-    the amount itself.
+    The smallest sum for each remainder modulo the lowest price is a shortest path. If there are more than `MOST`
+    remainders, the function returns the amount itself, which is a valid lower bound.
     """
     if amount <= 0:
         return 0
@@ -23,7 +23,7 @@ def least_sum(prices: Sequence[int], amount: int) -> int:
 
 
 class _Paths:
-    """The least sum of each remainder by the lowest price, as far as amounts have been asked for."""
+    """The smallest sum for each remainder modulo the lowest price, computed up to the largest amount requested."""
 
     def __init__(self, prices: tuple[int, ...]) -> None:
         self.prices, self.low = prices, prices[0]
@@ -48,5 +48,5 @@ class _Paths:
 
 @lru_cache(maxsize=8)
 def _paths(prices: tuple[int, ...]) -> _Paths:
-    """The paths of these prices: a proof asks for many amounts."""
+    """Return the cached paths of these prices, because a proof requests many amounts."""
     return _Paths(prices)

@@ -1,4 +1,4 @@
-"""What a certificate of `eva-reconfiguration` proves: a VIPR file of contents, which are listed anew."""
+"""Verify a certificate of `eva-reconfiguration`: a VIPR file over patterns, which are enumerated again."""
 
 from __future__ import annotations
 
@@ -12,20 +12,26 @@ from instances.proofs.derivation import proven_of
 from instances.proofs.eva.round_program import ClassedRound, RoundDuals, RoundProgram
 from instances.proofs.vipr import read_vipr
 
-DIGITS = 40  # of a dual, as a whole multiple of one over the scale
+DIGITS = 40  # of a dual, as an integer multiple of 1 / scale
 
 
 def prove_reconfiguration(data: EvaReconfiguration, text: str) -> Proven:
-    """What the VIPR file `text` proves of a round. Raises InputError, NoCertificate, or CheckFailed."""
+    """Return the bound on a round that the VIPR file `text` proves.
+
+    Raises InputError, NoCertificate, or CheckFailed.
+    """
     file, round_ = read_vipr(text), ClassedRound(data)
-    see_instance(data, file.header.get("problem"), file.header.get("instance"))  # before anything is listed
+    see_instance(data, file.header.get("problem"), file.header.get("instance"))  # before the enumeration, which is slow
     reach, duals = read_duals(round_, file.header.get("reach", ""), text)
     proven = proven_of(data, RoundProgram(round_, duals, reach).program(), file)
     return Proven(max(proven.bound, reach), proven.how)
 
 
 def read_duals(round_: ClassedRound, reach: str, text: str) -> tuple[Fraction, RoundDuals]:
-    """`reach` and the duals in the comments of a file. Raises InputError, and CheckFailed for those of other rows."""
+    """Return `reach` and the duals from the comments of a file.
+
+    Raises InputError, and CheckFailed if the duals do not match the rows.
+    """
     comments = re.findall(r"^% duals (.*)$", text, re.MULTILINE)
     if len(comments) > 1:
         raise InputError("duals: named twice in the comments")
@@ -45,12 +51,15 @@ def read_duals(round_: ClassedRound, reach: str, text: str) -> tuple[Fraction, R
 
 
 def with_duals(text: str, duals: RoundDuals, scale: int) -> str:
-    """A VIPR file with the duals ahead of it. Raises NoCertificate, see `written_duals`."""
+    """Return a VIPR file with the duals in front of it. Raises NoCertificate, see `written_duals`."""
     return f"% duals {written_duals(duals, scale)}\n{text}"
 
 
 def written_duals(duals: RoundDuals, scale: int) -> str:
-    """The duals as they stand in the comments, multiples of one over `scale`. Raises NoCertificate for longer ones."""
+    """Return the duals in the format of the comments, as multiples of 1 / `scale`.
+
+    Raises NoCertificate if a multiple has more than `DIGITS` characters.
+    """
     each = [str(int(usd * scale)) for usd in (*duals.tasks, *duals.groups, *duals.kept)]
     if max(map(len, each)) > DIGITS:
         raise NoCertificate(f"a dual of more than {DIGITS} digits")

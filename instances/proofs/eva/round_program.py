@@ -1,13 +1,13 @@
-"""The program of a round of Eva that a certificate rests on, from the data alone: the contents that may still matter.
+"""Build the program of a round of Eva over the patterns that a certificate needs, from the data alone.
 
-All contents of instances are too many to write down. So the certificate states duals, and a worth that is to be
-exceeded, the `reach`. No content may be worth more than the duals pay for it; then no round is worth more than they
-pay in all, U, and one that is worth more than `reach` has no content that is short of its pay by U - `reach` or more.
-The program has all other contents. A round is worth no more than its optimum, or than `reach`.
+There are too many patterns to write all of them to a file. So the certificate states duals and an objective cutoff, the
+`reach`. No pattern may have a value over its dual payment; then the total payment U bounds the value of every round. A
+round with a value over `reach` contains no pattern whose value is below its payment by U - `reach` or more. The program
+contains all other patterns. The value of a round is at most the optimum of the program, or at most `reach`.
 
-Tasks that are alike are one class, and existing instances that are alike one group. Of a class those that cost most to
-move are taken to stay. A job of which several tasks are on existing instances is kept apart: it moves once, and stays
-only where each of these instances keeps all of them that it has.
+Interchangeable tasks form a class, and identical existing instances form a group. The tasks of a class that are most
+expensive to move are assumed to stay. A job with several tasks on existing instances is modelled separately. It pays
+its migration once, and avoids it only if each of these instances keeps all tasks of the job.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from instances.proofs.certificate import NoCertificate
 from instances.proofs.eva.content_search import ContentSearch, Held, SearchedType, rates, rounded_up
 from instances.proofs.vipr import Program, Row, box
 
-MOST = 20_000  # contents that are written down
-STEPS = 30_000_000  # of the search: classes, times those that may come next, of each content that is looked at
-WORTH = 64  # bits behind the point of a worth in USD
+MOST = 20_000  # patterns that are written to a file
+STEPS = 30_000_000  # of the search: for each pattern, the classes times those that may come next
+WORTH = 64  # fractional bits of a value in USD
 ONE = Fraction(1)
 
 Content = tuple[int, ...]
-"""How many tasks of each class an instance holds."""
+"""The number of tasks of each class on an instance."""
 
 
 @dataclass(frozen=True)
 class ExistingGroup:
-    """Existing instances that are alike, by their places: of `kind`, each with `now` tasks of each class.
+    """Identical existing instances, by index: of type `kind`, each with `now` tasks of each class.
 
-    `stay`: of each class what its tasks there cost to move, the dearest first, without those of the jobs kept apart.
+    `stay`: the migration costs of the tasks of each class there, the highest first, without the separate jobs.
     """
 
     members: tuple[int, ...]
@@ -50,13 +50,13 @@ class ExistingGroup:
     stay: tuple[tuple[Fraction, ...], ...]
 
     def lost(self, content: Content) -> Fraction:
-        """What the moves cost where such an instance holds `content` then."""
+        """Return the migration cost in USD if such an instance holds `content` after the round."""
         return sum((sum(usd[n:], Fraction(0)) for usd, n in zip(self.stay, content, strict=True)), Fraction(0))
 
 
 @dataclass(frozen=True)
 class RoundDuals:
-    """What is paid for a task of each class, for an instance of each group, and for each row that keeps a job."""
+    """The duals in USD of a task of each class, of an instance of each group, and of each row that keeps a job."""
 
     tasks: tuple[Fraction, ...]
     groups: tuple[Fraction, ...]
@@ -64,10 +64,12 @@ class RoundDuals:
 
 
 class ClassedRound:
-    """A round by classes of tasks and groups of existing instances.
+    """A round in terms of classes of tasks and groups of existing instances.
 
-    `members`: the entries of each class; `count`: its tasks; `rows`: a job that is kept apart (by its place in `jobs`),
-    a group that has tasks of it, and how many of each class; `jobs`: what each costs to move.
+    - `members`: the entries of each class.
+    - `count`: the number of tasks of each class.
+    - `jobs`: the migration cost in USD of each separate job.
+    - `rows`: a separate job (by its index in `jobs`), a group that holds tasks of it, and their number per class.
     """
 
     def __init__(self, data: EvaReconfiguration) -> None:
@@ -133,12 +135,12 @@ class ClassedRound:
         ]
 
     def _tnrp(self, content: Content) -> Fraction:
-        """The normalised reservation prices of what an instance holds, an hour."""
+        """Return the sum of the normalised reservation prices of a pattern in USD/h."""
         on_it = {self.first[c]: n for c, n in enumerate(content) if n}
         return sum((n * self.book.normalised_price(key, on_it) for key, n in on_it.items()), Fraction(0))
 
     def holds(self, kind: int, content: Content) -> bool:
-        """Whether an instance of a type has room for so many tasks."""
+        """Return whether `content` fits on an instance of a type."""
         used = (sum(n * need[r] for n, need in zip(content, self.need[kind], strict=True) if n) for r in self._all)
         return all(a <= b for a, b in zip(used, self.room[kind], strict=True))
 
@@ -147,29 +149,29 @@ class ClassedRound:
         return range(len(self.data.resources))
 
     def kind_of_new(self, content: Content) -> int:
-        """The type on which a new instance with `content` costs least."""
+        """Return the cheapest type for a new instance with `content`."""
         return next(k for k in self.cheapest if self.holds(k, content))
 
     def alone(self, c: int) -> Content:
-        """One task of a class."""
+        """Return the pattern with one task of class c."""
         return tuple(int(d == c) for d in range(len(self.members)))
 
     def net_of_new(self, kind: int, content: Content) -> Fraction:
-        """What a new instance of a type with `content` is worth."""
+        """Return the net value in USD of a new instance of a type with `content`."""
         return self.horizon * self.tnrp(content) - self.new[kind]
 
     def net(self, g: int, content: Content) -> Fraction:
-        """What an instance of a group with `content` is worth, less the moves; without the jobs kept apart."""
+        """Return the net value in USD of an instance of a group with `content`, without the separate jobs."""
         group = self.groups[g]
         worth = self.horizon * self.tnrp(content) - self.paid[group.kind] if any(content) else Fraction(0)
         return worth - group.lost(content)
 
     def keeps(self, row: int, content: Content) -> bool:
-        """Whether an instance with `content` keeps the tasks of a job."""
+        """Return whether an instance with `content` keeps all tasks of the job of a row."""
         return all(n >= k for n, k in zip(content, self.rows[row][2], strict=True))
 
     def pay(self, duals: RoundDuals) -> Fraction:
-        """U: no round is worth more where no content is worth more than the duals pay for it."""
+        """Return U, an upper bound on a round in USD if no pattern has a value over its dual payment."""
         total = sum((n * usd for n, usd in zip(self.count, duals.tasks, strict=True)), Fraction(0))
         total += sum((len(g.members) * usd for g, usd in zip(self.groups, duals.groups, strict=True)), Fraction(0))
         for j, cost in enumerate(self.jobs):
@@ -179,21 +181,30 @@ class ClassedRound:
 
 
 class RoundProgram:
-    """The program of a round over the contents that matter for what is worth more than `reach`.
+    """The program of a round over the patterns that a round with a value over `reach` can contain.
 
-    Whole `y_g_i` is how many existing instances of group g hold its content i from now on, `x_k_i` how many new ones of
-    type k its content i, `z_j` is 1 where job j of those kept apart moves, and `n_k` counts instances of type k with
-    tasks. Maximise what they are worth; `tasks_c`: each task is on one of them; `group_g`: each instance has one
-    content; `stays_i`: the job of row i moves, or the instance keeps its tasks; `type_k`: what `n_k` counts.
+    Maximise the net value. The variables are integers:
 
-    Raises CheckFailed where the duals pay too little or are below 0, NoCertificate where contents are too many.
+    - `y_g_i`: the number of existing instances of group g that hold its pattern i after the round.
+    - `x_k_i`: the number of new instances of type k that hold its pattern i.
+    - `z_j`: 1 if separate job j moves.
+    - `n_k`: the number of instances of type k with tasks.
+
+    The rows are:
+
+    - `tasks_c`: each task of class c is on one instance.
+    - `group_g`: each instance of group g has one pattern.
+    - `stays_i`: the job of row i moves, or the instance keeps its tasks.
+    - `type_k`: the definition of `n_k`.
+
+    Raises CheckFailed if the duals pay too little or are below 0. Raises NoCertificate if there are too many patterns.
     """
 
     def __init__(self, round_: ClassedRound, duals: RoundDuals, reach: Fraction) -> None:
         self.round, self.duals = round_, duals
         if min(duals.kept, default=Fraction(0)) < 0:
             raise CheckFailed("duals: those of the rows that keep a job must not be below 0")
-        self.short = round_.pay(duals) - reach  # what is short of its pay by so much matters no more
+        self.short = round_.pay(duals) - reach  # a pattern whose value is below its payment by this much is excluded
         if self.short < 0:
             raise CheckFailed("reach: the duals pay no more than that")
         self.steps = 0
@@ -215,9 +226,9 @@ class RoundProgram:
         return range(len(self.round.members))
 
     def _search(self, kind: int, g: int | None) -> None:
-        """See all contents of a type, or of a group of existing instances of it, that may matter.
+        """Collect the patterns needed of a type, or of a group of existing instances of it.
 
-        A dual for keeping the tasks of a job is shared out among them.
+        The dual of a row that keeps a job is divided equally among the tasks of the row.
         """
         round_, duals = self.round, self.duals
         book, horizon = round_.book, round_.horizon
@@ -249,13 +260,13 @@ class RoundProgram:
         ContentSearch(searched, self._looked, lambda held: self._see(kind, g, held)).grow()
 
     def _looked(self, steps: int) -> None:
-        """Count the steps that a content takes which is looked at."""
+        """Count the search steps of a pattern."""
         self.steps += steps
         if self.steps > STEPS:
             raise NoCertificate(f"more than {STEPS:,} steps in listing contents")
 
     def _see(self, kind: int, g: int | None, held: Held) -> None:
-        """Keep a content where it may matter; new instances are of the type that is cheapest for it."""
+        """Keep a pattern if a round above `reach` can contain it; a new instance has its cheapest type."""
         round_, duals = self.round, self.duals
         on_it = dict(held)
         content = tuple(on_it.get(c, 0) for c in self._classes)
@@ -283,7 +294,7 @@ class RoundProgram:
         return self.round.rows[row][1] == g and self.round.keeps(row, content)
 
     def program(self) -> Program:
-        """The program."""
+        """Return the program in the form of a VIPR file."""
         round_, own, fresh = self.round, list(self.own), list(self.fresh)
         names, numbers = [], Counter[str]()
         for of in (*(f"y_{g}" for g, _ in own), *(f"x_{k}" for k, _ in fresh)):
@@ -318,7 +329,10 @@ class RoundProgram:
         return Program(tuple(names), frozenset(range(len(names))), "max", objective, (*bounds, *rows), len(bounds))
 
     def point(self, solution: Solution) -> dict[int, Fraction] | None:
-        """A round as a point, with tasks alone where that is worth no less; `None` where a content is left out."""
+        """Return a round as a point of the program, `None` if the program omits one of its patterns.
+
+        A new instance whose pattern is omitted is replaced by one instance per task, which is worth no less.
+        """
         round_, own, fresh = self.round, list(self.own), list(self.fresh)
         places: dict[tuple[str, int, Content], int] = {("own", *p): i for i, p in enumerate(own)}
         places |= {("new", *p): len(own) + i for i, p in enumerate(fresh)}

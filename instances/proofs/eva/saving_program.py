@@ -1,10 +1,11 @@
-"""The program of the net saving that a certificate rests on, from the data alone: all patterns that save.
+"""Build the program of the net saving over all patterns that save, from the data alone.
 
-A pattern is what an instance holds. Its net is the normalised reservation prices of its tasks less the price of the
-cheapest type that holds it. That of a task alone is 0 at most, and so are those of all patterns that are left out.
+A pattern is the set of tasks on an instance. Its net saving is the sum of the normalised reservation prices of its
+tasks, less the price of the cheapest type that holds it. The net saving of a single task is at most 0, and so is that
+of all omitted patterns.
 
-Where types have limits or instances run already, a task may find no instance of its own, so patterns that do not pay by
-themselves may be needed: none is left out.
+If types have limits or instances run already, a task may not get an instance of its own. A pattern without a positive
+net saving may then be needed, so that program omits none.
 """
 
 from __future__ import annotations
@@ -22,25 +23,25 @@ from instances.proofs.certificate import NoCertificate
 from instances.proofs.eva.content_search import ContentSearch, Held, SearchedType, rates
 from instances.proofs.vipr import Program, Row, box
 
-MOST = 20_000  # patterns that are written down
-LOOKS = 400_000  # patterns that are looked at
-WORTH = 32  # bits behind the point of a price in steps
+MOST = 20_000  # patterns that are written to a file
+LOOKS = 400_000  # patterns that the search examines
+WORTH = 32  # fractional bits of a price in steps
 
 Pattern = tuple[int, ...]
-"""Tasks by the places of their entries, each as often as the instance holds it."""
+"""The entry index of each task on the instance, with repetitions."""
 
 
 def saving_program(data: EvaPacking) -> SavingProgram | LimitedSavingProgram:
-    """The program of the net saving of `data`. Raises NoCertificate where there are too many patterns."""
+    """Return the program of the net saving of `data`. Raises NoCertificate if there are too many patterns."""
     return LimitedSavingProgram(data) if data.limited else SavingProgram(data)
 
 
 class SavingProgram:
-    """The program of `data`; entries of tasks and patterns go by their places.
+    """The program of `data` without limits and running instances (see `LimitedSavingProgram`).
 
-    Whole `p_i` is how many instances hold pattern i. Maximise the net of all; `tasks_t`: no more tasks of entry t are
-    on them than there are, and the others are alone. No type has a limit and no instance runs already (see
-    `LimitedSavingProgram`). Raises NoCertificate where there are too many patterns.
+    The integer `p_i` is the number of instances that hold pattern i. Maximise the sum of the net savings. The row
+    `tasks_t` limits the tasks of entry t to their number; the remaining tasks get an instance each. Variables and rows
+    use the indices of entries and patterns. Raises NoCertificate if there are too many patterns.
     """
 
     def __init__(self, data: EvaPacking) -> None:
@@ -66,7 +67,7 @@ class SavingProgram:
         return Program(names, frozenset(objective), "max", objective, (*bounds, *rows), len(bounds))
 
     def point(self, solution: Solution) -> dict[int, Fraction]:
-        """A packing as a point; what does not save is left out."""
+        """Return a packing as a point of the program, without the patterns that do not save."""
         place = {pattern: i for i, pattern in enumerate(self.nets)}
         point = Counter[int]()
         for group in solution["instances"]:
@@ -76,7 +77,7 @@ class SavingProgram:
         return {i: Fraction(n) for i, n in point.items()}
 
     def _search(self, place: int) -> None:
-        """Keep all patterns of a type that save."""
+        """Search the patterns of a type and keep those that save."""
         data, book = self.data, self.book
         own, kind = own_resources(data), data.instance_types[place]
         fitting = [t for t, task in enumerate(data.tasks) if data.fits(task, kind)]
@@ -100,13 +101,13 @@ class SavingProgram:
         ContentSearch(searched, self._looked, lambda held: self._keep(held, kind)).grow()
 
     def _looked(self, steps: int) -> None:
-        """Count a pattern that is looked at."""
+        """Count a pattern that the search examines."""
         self._seen += 1
         if self._seen > LOOKS:
             raise NoCertificate(f"more than {LOOKS:,} patterns to look at")
 
     def _keep(self, held: Held, kind: InstanceType) -> None:
-        """Keep a pattern of several tasks that saves on the cheapest type that holds it; types come by their price."""
+        """Keep a pattern of several tasks that saves on its cheapest type, the first in the order of search."""
         pattern = tuple(sorted(t for t, n in held for _ in range(n)))
         if len(pattern) < 2 or pattern in self.nets:
             return
@@ -120,13 +121,19 @@ class SavingProgram:
 
 
 class LimitedSavingProgram:
-    """The program of `data`; types, entries of tasks, offers and patterns go by their places.
+    """The program of `data` with limits or running instances.
 
-    Whole `p_k_i` is how many instances of type k hold its pattern i, whole `offer_o` how many are had at the price of
-    offer o: those of a type that run already, the cheapest first, and new ones. Maximise the normalised reservation
-    prices of all tasks less the prices; `tasks_t`: all tasks of entry t are on instances; `type_k`: as many instances
-    of type k hold patterns as are had; `limit_i`: limit i on several types together. `numbers`: the variables of the
-    offers. Raises NoCertificate where there are too many patterns.
+    Maximise the normalised reservation prices of all tasks less the prices of the instances. Variables and rows use the
+    indices of types, entries, offers and patterns:
+
+    - `p_k_i`: the number of instances of type k that hold its pattern i, an integer.
+    - `offer_o`: the number of instances at the price of offer o, an integer. A type has an offer for its running
+      instances, the cheapest first, and one for new instances.
+    - `tasks_t`: all tasks of entry t are on instances.
+    - `type_k`: the patterns of type k use as many instances as its offers provide.
+    - `limit_i`: limit i on several types together.
+
+    `numbers` are the indices of the offer variables. Raises NoCertificate if there are too many patterns.
     """
 
     def __init__(self, data: EvaPacking) -> None:
@@ -175,7 +182,7 @@ class LimitedSavingProgram:
         return Program(tuple(names), integers, "max", objective, (*bounds, *rows), len(bounds))
 
     def point(self, solution: Solution) -> dict[int, Fraction]:
-        """A packing as a point."""
+        """Return a packing as a point of the program."""
         kinds = {kind.name: k for k, kind in enumerate(self.data.instance_types)}
         place = {pattern: i for i, pattern in enumerate(self.patterns)}
         point, used = Counter[int](), Counter[int]()
@@ -191,7 +198,7 @@ class LimitedSavingProgram:
         return {i: Fraction(n) for i, n in point.items() if n}
 
     def _patterns(self, k: int) -> Iterator[Pattern]:
-        """All patterns of a type, depth first."""
+        """Yield all patterns of a type, depth first."""
         data, kind = self.data, self.data.instance_types[k]
         own = own_resources(data)
         capacity = [*(steps(kind.capacity[r]) for r in data.resources), *(o.capacity[k] for o in own)]
@@ -211,5 +218,5 @@ class LimitedSavingProgram:
 
 
 def _whole_steps(price: Fraction) -> int:
-    """A sum of prices in steps of the grid, of which it is a whole number."""
+    """Convert a sum of prices to grid steps; the result is exact, because prices are multiples of a step."""
     return int(price * STEPS)

@@ -1,21 +1,21 @@
-"""The least price of instances whose rooms cover the totals of all tasks, in whole numbers.
+"""Compute the minimum cost of instances that satisfy the surrogate cover inequalities of all tasks, in integers.
 
-Let w_kr >= 0 be weights of the resources of each type. What a type can hold of a resource is no more than its capacity
-rounded down to a multiple of the greatest common divisor of the demands of the tasks that fit there: room_kr. A task
-takes at least v_t, the least sum of w_kr d_tr over the types on which it fits. So with x_k instances of each type every
-packing has
+Let w_kr >= 0 be weights of the resources of each type. The usable capacity room_kr is the capacity, rounded down to a
+multiple of a unit. The unit is the greatest common divisor of the demands that fit on the type. A task takes at least
+v_t, the minimum of the sum of w_kr d_tr over the types on which it fits. So every packing with x_k instances of each
+type satisfies
 
     sum of x_k W_k >= D,   W_k = sum of w_kr room_kr,   D = sum of n_t v_t,
 
-and the same holds of both sides in parts of `divisor`, rounded up. The least price of such whole numbers x is a table
-over 0 to D in these parts.
+and the same inequality with W_k and D divided by `divisor` and rounded up. A dynamic program over the amounts 0 to D,
+in multiples of `divisor`, gives the minimum cost of such integers x.
 
-For some types W_k may be what their best pattern is worth, where a task of entry t counts v_t, which for them may be
-any number, not a sum of weighted demands.
+For searched types, W_k may be the value of the best pattern, in which a task of entry t has the value v_t. For them v_t
+may be any number, not only a sum of weighted demands.
 
-A type is needless, and so are two instances beside each other, where one instance of another type costs no more and
-holds all that they can: with it in their place a packing is no dearer, and has fewer instances, cheaper ones or earlier
-types, which cannot go on for ever. A type of which there are only so many stands in for none.
+A type is dominated if one instance of another type costs no more and holds all that it can hold. A pair of instances is
+dominated in the same way. The replacement never increases the cost, and it yields fewer instances, cheaper ones or
+earlier types, so it ends. A type with a limit dominates no other, because the replacement could exceed the limit.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ from numpy.typing import NDArray
 from instances.proofs.certificate import NoCertificate
 
 LONGEST = 1 << 22  # entries of a table
-NONE = 1 << 62  # the price of what no instances cover
+NONE = 1 << 62  # the cost of an amount that no instances cover
 Need = Sequence[Sequence[int]]
-"""What a task of each entry takes of each resource."""
+"""The demand of a task of each entry for each resource."""
 
 
 @dataclass(frozen=True)
 class Cover:
-    """What an instance of each type has, and what all of them must have together."""
+    """A surrogate cover inequality: the `rooms` of an instance of each type, and the `amount` required in total."""
 
     rooms: tuple[int, ...]
     amount: int
 
     def parts(self, divisor: int) -> Cover:
-        """The cover in parts of so much, rounded up."""
+        """Return the cover with all coefficients divided by `divisor` and rounded up."""
         return Cover(tuple(-(-room // divisor) for room in self.rooms), -(-self.amount // divisor))
 
 
 class Totals:
-    """What instances can hold and tasks take at least: `room` (K, R) of the types, `needs` of a task of each entry.
+    """The usable capacities `room` (K, R) of the types, and the types that each entry `fits`.
 
-    Raises NoCertificate where a task fits on no type.
+    Raises NoCertificate if a task fits on no type.
     """
 
     def __init__(self, demand: Sequence[Need], capacity: Need, family: Sequence[int], count: Sequence[int]) -> None:
-        """`demand` of each family, `capacity` and `family` of each type, `count` of each entry."""
+        """Build from the `demand` of each family, `capacity` and `family` of each type, and `count` of each entry."""
         self.count, self.room, self.family = count, [[0] * len(q) for q in capacity], family
         self.demand, self.capacity = demand, capacity
         self.fits: list[list[int]] = [[] for _ in count]  # the types of each entry
@@ -73,9 +73,9 @@ class Totals:
     def values(
         self, weights: Sequence[Sequence[int]], tasks: Sequence[int] | None = None, searched: Collection[int] = ()
     ) -> list[int]:
-        """What a task of each entry counts: no more than it takes, by the weights, of any type that is not `searched`.
+        """Return the value of a task of each entry: its minimum weighted demand over the types that are not `searched`.
 
-        Nor more than `tasks` says, which is needed for a task that fits on searched types alone.
+        `tasks` gives upper limits of these values; a task that fits on searched types only needs one.
         """
         alike: dict[tuple[int, tuple[int, ...]], int] = {}
         of = [alike.setdefault((f, tuple(w)), k) for k, (f, w) in enumerate(zip(self.family, weights, strict=True))]
@@ -87,13 +87,13 @@ class Totals:
         return found
 
     def cover(self, weights: Sequence[Sequence[int]], values: Sequence[int], worth: Mapping[int, int]) -> Cover:
-        """What tasks that count so much ask of the instances; `worth`: of the best pattern of each searched type."""
+        """Return the cover for tasks with these `values`; `worth` is the best pattern's value of each searched type."""
         rooms = (worth.get(k, _dot(w, q)) for k, (w, q) in enumerate(zip(weights, self.room, strict=True)))
         return Cover(tuple(rooms), _dot(self.count, values))
 
     @cached_property
     def content(self) -> list[list[int]]:
-        """The most that a type can hold of each resource, by how much of the others its tasks take with it."""
+        """The maximum that a type can hold of each resource, limited by the other resources that its tasks take."""
         found = [list(room) for room in self.room]
         for k, room in enumerate(self.room):
             needs = {tuple(self.demand[self.family[k]][t]) for t, kinds in enumerate(self.fits) if k in kinds}
@@ -106,7 +106,7 @@ class Totals:
         return found
 
     def needless(self, price: Sequence[int], most: Sequence[int | None]) -> tuple[list[bool], NDArray[np.bool_]]:
-        """Types that are never needed (K,), and pairs of instances of which no packing needs both (K, K)."""
+        """Return the dominated types (K,) and the dominated pairs of instances (K, K)."""
         kinds = range(len(price))
         alike = [[a is b or list(map(tuple, a)) == list(map(tuple, b)) for b in self.demand] for a in self.demand]
         gone, apart = [False] * len(price), np.zeros((len(price), len(price)), dtype=bool)
@@ -133,10 +133,13 @@ def _dot(weights: Sequence[int], amounts: Sequence[int]) -> int:
 
 
 def least_prices(cover: Cover, price: Sequence[int], most: Sequence[int | None]) -> NDArray[np.int64]:
-    """The least price of instances that have at least each of the amounts from 0 to `cover.amount`; `NONE` for none.
+    """Return the minimum cost of instances for each amount from 0 to `cover.amount`, `NONE` if there are none.
 
-    `price` of each type, at least 0, and how many instances of it there may be at `most`. Raises NoCertificate for a
-    table that is too long, and for prices that are too large for it.
+    - `cover`: the surrogate cover inequality.
+    - `price`: of an instance of each type, at least 0.
+    - `most`: the limit on the instances of each type, `None` for no limit.
+
+    Raises NoCertificate if the table is too long, or if the prices are too large for it.
     """
     if cover.amount > LONGEST:
         raise NoCertificate(f"a table of {cover.amount:,} entries, more than {LONGEST:,}")
@@ -156,7 +159,7 @@ def least_prices(cover: Cover, price: Sequence[int], most: Sequence[int | None])
 
 
 def _powers(n: int) -> list[int]:
-    """Numbers of which every one from 0 to `n` is a sum, and no larger one."""
+    """Return numbers whose subset sums are exactly the integers from 0 to `n`."""
     found, part = [], 1
     while n > 0:
         found.append(min(part, n))
@@ -165,7 +168,7 @@ def _powers(n: int) -> list[int]:
 
 
 def _take_once(table: NDArray[np.int64], room: int, price: int) -> None:
-    """Allow for one item more."""
+    """Update the table with an item that can be taken once."""
     before = table.copy()
     table[1 : room + 1] = np.minimum(table[1 : room + 1], price)
     if room < len(table):
@@ -173,8 +176,8 @@ def _take_once(table: NDArray[np.int64], room: int, price: int) -> None:
 
 
 def _take_any(table: NDArray[np.int64], room: int, price: int) -> None:
-    """Allow for any number of an item more: what is dearer without it than the amount before it and its price."""
+    """Update the table with an item that can be taken any number of times."""
     table[1 : room + 1] = np.minimum(table[1 : room + 1], price)
-    for first in range(room + 1, len(table), room):  # each part from the one before it
+    for first in range(room + 1, len(table), room):  # each block depends on the block before it
         last = min(first + room, len(table))
         table[first:last] = np.minimum(table[first:last], table[first - room : last - room] + price)

@@ -1,4 +1,4 @@
-"""What proves a bound of the Kubernetes problems: whole-number duals or totals of pods, derivations over totals."""
+"""Verify bounds of the Kubernetes problems: integer duals, resource weights, derivations over aggregated programs."""
 
 from instances.proofs.kubernetes.certificate import prove_placement
 from instances.proofs.kubernetes.consolidation import prove_consolidation

@@ -1,17 +1,17 @@
-"""Certificates of `node-placement`: whole-number duals of the pods, or weights of the resources of each node.
+"""Certificates of `node-placement`: integer duals of the pods, or weights of the resources of each node.
 
-Let y_p be the duals of the pod entries and S the scale, whole numbers >= 0, n_p the pods of an entry, b_pm those that
-are on node m now, B all of these. What node m holds in the end, x_pm, is worth the sum of y_p x_pm, and S for each pod
-that stays, of an entry min(x_pm, b_pm). Where nothing that fits there is worth more than mu_m, a placement with z moves
-has, for B - z pods stay and of every entry n_p are somewhere,
+Let y_p be the duals of the pod entries and S the scale, integers >= 0. Let n_p be the number of pods of an entry, b_pm
+the number now on node m, and B the sum of all b_pm. Let x_pm be the pods on node m after the moves. Their value is the
+sum of y_p x_pm, plus S for each pod that stays, min(x_pm, b_pm) of an entry. Suppose that no pattern that fits on node
+m has a value over mu_m. In a placement with z moves B - z pods stay and all n_p pods of each entry are placed, so
 
     S z >= D = sum of n_p y_p + S B - sum of mu_m.
 
-So z is at least D / S, rounded up, and where D > S B there is no placement, for no more than B pods move. Where nothing
-may move, z is 0, each node holds what is there and more, and D > 0 says that there is none.
+So z is at least D / S, rounded up. If D > S B, the instance is infeasible, because at most B pods move. If no pod may
+move, z is 0 and each node keeps its pods; then D > 0 proves that the instance is infeasible.
 
-Weights say by themselves that there is no placement, where all nodes have less than all pods take
-(`instances.proofs.eva.totals`).
+Weights alone prove that the instance is infeasible if the weighted capacity of all nodes is less than the weighted
+demand of all pods (`instances.proofs.eva.totals`).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class PlacementProof(Frozen):
 
 @dataclass(frozen=True)
 class PlacedPods:
-    """An instance in whole numbers: `need` of a pod of each entry, `room` of each node, `now` (node, entry)."""
+    """An instance in integers: `need` of a pod of each entry, `room` of each node, pods `now` by (node, entry)."""
 
     data: NodePlacement
 
@@ -73,7 +73,7 @@ class PlacedPods:
 
     @cached_property
     def room(self) -> list[list[int]]:
-        """What pods can take of each node: a multiple of what all of them take multiples of."""
+        """The usable capacity of each node: rounded down to a multiple of the common divisor of the demands."""
         if not self.data.pods:
             return [[] for _ in self.data.nodes]
         unit = [gcd(*amounts) or 1 for amounts in zip(*self.need, strict=True)]
@@ -85,12 +85,12 @@ class PlacedPods:
 
     @property
     def in_place(self) -> int:
-        """B, the pods that are on a node now."""
+        """B, the number of pods that are on a node now."""
         return sum(map(sum, self.now))
 
     @cached_property
     def free(self) -> list[list[int]]:
-        """What each node has for what it does not hold yet where nothing moves, or else all that it has."""
+        """The residual capacity of each node if no pod may move, otherwise its whole capacity."""
         if self.data.movable:
             return self.room
         return [
@@ -100,15 +100,15 @@ class PlacedPods:
 
     @property
     def overfull(self) -> bool:
-        """Whether a node holds more than fits there, of which nothing may move."""
+        """Whether pods that may not move exceed the capacity of a node."""
         return any(amount < 0 for free in self.free for amount in free)
 
     def totals(self) -> Totals:
-        """What all nodes can hold and all pods take."""
+        """Return the capacities of all nodes and the demands of all pods, for a surrogate cover inequality."""
         return Totals([self.need], self.packing.capacity, [0] * len(self.room), [pod.count for pod in self.data.pods])
 
     def best(self, node: int, scale: int, duals: Sequence[int], target: int, steps: int = STEPS) -> Best:
-        """The most that a node's content is worth, where that is over `target`; see `most_worth`."""
+        """Find the best pattern of a node with a value over `target`; see `most_worth`."""
         groups: dict[tuple[int, tuple[int, ...]], int] = {}
         base = 0
         for here, pod, need, dual in zip(self.now[node], self.data.pods, self.need, duals, strict=True):
@@ -123,12 +123,12 @@ class PlacedPods:
         return Best(found.worth + base, found.pattern, found.complete) if base else found
 
     def value(self, duals: DualsOfPods) -> int:
-        """D."""
+        """Return D, the value of the duals."""
         value = sum(pod.count * dual for pod, dual in zip(self.data.pods, duals.pods, strict=True))
         return value + duals.scale * self.in_place - sum(duals.nodes)
 
     def bound(self, duals: DualsOfPods) -> int | None:
-        """What the duals prove if no content is worth more than they say; `None`: that there is no placement."""
+        """Return the bound if no pattern has a value over the stated mu; `None` if the instance is infeasible."""
         value, most = self.value(duals), self.in_place if self.data.movable else 0
         if value > duals.scale * most:
             return None
@@ -136,9 +136,9 @@ class PlacedPods:
 
 
 def prove_placement(data: NodePlacement, text: str) -> Proven:
-    """What the certificate `text` proves, `NoSolution` where that is it.
+    """Return the bound that the certificate `text` proves, or `NoSolution` if it proves infeasibility.
 
-    Raises InputError, NoCertificate, or CheckFailed where it does not hold.
+    Raises InputError, NoCertificate, or CheckFailed if the proof does not hold.
     """
     proof, placed = validated(PlacementProof, content_of(data, text), root=""), PlacedPods(data)
     if (proof.duals is None) == (proof.weights is None):
@@ -170,7 +170,7 @@ def _by_duals(placed: PlacedPods, duals: DualsOfPods) -> int | None:
 
 
 def _see_weights(placed: PlacedPods, weights: Sequence[Sequence[int]]) -> None:
-    """Raise CheckFailed where all nodes have, by the weights, what all pods take."""
+    """Raise CheckFailed unless the weighted capacity of all nodes is less than the weighted demand of all pods."""
     if [len(w) for w in weights] != [len(room) for room in placed.room] or not placed.data.pods:
         raise CheckFailed("weights: must be of each resource of each node")
     totals = placed.totals()

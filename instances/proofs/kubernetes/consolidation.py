@@ -1,4 +1,4 @@
-"""What a certificate of `node-consolidation` proves: a VIPR file of the program of totals, which is built anew."""
+"""Verify a certificate of `node-consolidation`: a VIPR file of the aggregated program, which is built again."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from instances.proofs.vipr import read_vipr
 
 
 def prove_consolidation(data: NodeConsolidation, text: str) -> Proven:
-    """What the VIPR file `text` proves of the least cost. Raises InputError, or CheckFailed where it does not hold."""
+    """Return the bound on the minimum cost that the VIPR file `text` proves.
+
+    Raises InputError, or CheckFailed if the derivation does not hold.
+    """
     file = read_vipr(text)
     totals = TotalsProgram(data)
-    if file.program.variables != tuple(totals.place):  # both programs hold; the names of the variables tell which it is
+    if file.program.variables != tuple(totals.place):  # variable names show which program it is
         totals = TotalsProgram(data, by_node=True)
     proven = proven_of(data, totals.program(), file)
     return Proven(totals.usd_per_hour(proven.bound), proven.how)

@@ -1,9 +1,9 @@
-"""The program of totals of `node-consolidation`, in whole numbers and from the data alone: what its bounds rest on.
+"""Build the aggregated relaxation of `node-consolidation`, in integers and from the data alone.
 
-Each pod is on a node that is kept, on which it was (stays) or to which it came, or on a node of a type that is rented.
-Of those that came, and of those on each type, only numbers by class are told. They fit into all rooms taken together;
-so do those alone that fit into some rooms only, into these, and of each class there are no more than fit into each room
-by themselves. So every plan is a point of this program.
+The bounds of the problem are bounds of this program. Each pod is on a kept node, where it stays or to which it comes,
+or on a new node of some type. Pods that come, and pods on each type, are only counted by class. They satisfy the total
+capacity of all nodes. Pods that fit on some nodes only satisfy the total capacity of these. The count of each class is
+at most the sum of the counts that fit on each node alone. So every plan is a feasible point of this program.
 """
 
 from __future__ import annotations
@@ -21,17 +21,23 @@ from instances.kubernetes.node_consolidation import NodeConsolidation
 from instances.proofs.certificate import NoCertificate
 from instances.proofs.vipr import Direction, Program, Row
 
-MOST = 200_000  # numbers in a program that is written down
+MOST = 200_000  # variables of a program that is written to a file
 ONE = Fraction(1)
 
 
 class TotalsProgram:
-    """The program of `data`, in price units: `keep_m` is 1 where node m is kept, `rent_k` how many are of type k.
+    """The program of `data`, in price units.
 
-    `come_c` pods of class c come to nodes that are kept, `new_k_c` are on rented nodes of type k, and where pods are
-    moved one by one `stay_m_c` of those on node m stay. Minimise the price of all nodes, less that of evictions for the
-    pods that stay: `constant` is what all evictions would cost. `by_node`: `come_m_c` of them come to node m, whose own
-    room they fit. `copies`: of types, how many of their nodes have a room of their own, too: `rent_k_j`, `new_k_j_c`.
+    Minimise the price of all nodes, less the eviction cost of the pods that stay; `constant` is the cost of evicting
+    all pods. The variables are:
+
+    - `keep_m`: 1 if node m is kept.
+    - `rent_k`: the number of new nodes of type k.
+    - `come_c`: the number of pods of class c that come to kept nodes.
+    - `new_k_c`: the number of pods of class c on new nodes of type k.
+    - `stay_m_c`: the number of pods of class c that stay on node m, if pods move one by one.
+    - `come_m_c`: with `by_node`, the number of pods of class c that come to node m, within its own capacity.
+    - `rent_k_j`, `new_k_j_c`: the same for single nodes of type k, of which `copies` gives the number.
     """
 
     def __init__(
@@ -42,7 +48,7 @@ class TotalsProgram:
         copies: Mapping[int, int] = MappingProxyType({}),
         most: int = MOST,
     ) -> None:
-        """Raises NoCertificate where it has more than `most` numbers."""
+        """Build the program. Raises NoCertificate if it has more than `most` variables."""
         self.arrays = a = cluster_arrays(data) if arrays is None else arrays
         self.whole_nodes, self.by_node = data.moves == "nodes", by_node
         self.room = a.free if self.whole_nodes else a.room
@@ -53,7 +59,7 @@ class TotalsProgram:
         self.cost: dict[int, int] = {}
         self.rows: list[Row] = []
         self.nodes, self.classes = range(len(a.held_price)), range(len(a.count))
-        self.batches: list[tuple[str, int]] = []  # nodes of a type that are rented together, by name and type
+        self.batches: list[tuple[str, int]] = []  # groups of new nodes with joint capacity: name and type
         for k in range(len(a.price)):
             if a.fits_type[k].any():
                 self.batches += [(f"{k}_{j}", k) for j in range(copies.get(k, 0))] + [(f"{k}", k)]
@@ -74,7 +80,7 @@ class TotalsProgram:
         self._limits()
 
     def program(self) -> Program:
-        """The program."""
+        """Return the program in the form of a VIPR file."""
         names = tuple(self.place)
         bounds = []
         for i, name in enumerate(names):
@@ -84,7 +90,7 @@ class TotalsProgram:
         return Program(names, frozenset(range(len(names))), "min", objective, (*bounds, *self.rows), len(bounds))
 
     def usd_per_hour(self, value: Fraction) -> Fraction:
-        """What a value of the objective says of that of the data."""
+        """Convert an objective value of the program to the cost of the plan in USD/h."""
         return (value + self.constant) * self.arrays.unit / STEPS
 
     def _variable(self, name: str, upper: int, cost: int = 0, lower: int = 0) -> None:
@@ -120,15 +126,15 @@ class TotalsProgram:
                 self._variable(f"new_{name}_{c}", int(a.count[c]))
 
     def _stay(self, m: int, c: int) -> tuple[str, int]:
-        """How many pods of a class stay on a node: a variable, and what it is multiplied with."""
+        """Return the variable and the coefficient that give how many pods of a class stay on a node."""
         return (f"keep_{m}", int(self.arrays.now[m, c])) if self.whole_nodes else (f"stay_{m}_{c}", 1)
 
     def _come(self, c: int) -> list[str]:
-        """The variables of the pods of a class that come to a node."""
+        """Return the variables of the pods of a class that come to kept nodes."""
         return [f"come_{m}_{c}" for m in np.flatnonzero(self.usable[c])] if self.by_node else [f"come_{c}"]
 
     def _flows(self) -> None:
-        """Each pod is somewhere, and enough of them stay where they are."""
+        """Add the rows that place each pod, and the row that limits evictions."""
         a = self.arrays
         for c in self.classes:
             on = np.flatnonzero(a.now[:, c]).tolist()
@@ -148,7 +154,7 @@ class TotalsProgram:
             self._row("evictions", "G", here - a.most_evictions, staying)
 
     def _all_rooms(self) -> None:
-        """What comes to the nodes that are kept fits into their rooms, taken together."""
+        """Add the rows by which pods that come fit into the total capacity of the kept nodes."""
         a, room, usable = self.arrays, self.room, self.usable
         for i, area in enumerate(np.unique(usable, axis=0)):
             nodes = np.flatnonzero(area).tolist()
@@ -163,7 +169,7 @@ class TotalsProgram:
             self._row(f"each_{c}", "L", 0, {f"come_{c}": 1} | {f"keep_{m}": -holds[m] for m in self.nodes})
 
     def _each_room(self) -> None:
-        """What comes to a node that is kept fits into its room."""
+        """Add the rows by which pods that come to a kept node fit into its capacity."""
         a = self.arrays
         for m in self.nodes:
             coming = np.flatnonzero(self.usable[:, m]).tolist()
@@ -177,14 +183,14 @@ class TotalsProgram:
                     self._row(f"none_{m}_{c}", "L", 0, {f"come_{m}_{c}": 1, f"keep_{m}": -int(a.count[c])})
 
     def _held(self, nodes: Iterable[int], r: int) -> dict[str, int]:
-        """What the pods that stay take of a resource, where their nodes' rooms count them in."""
+        """Return the demand of the pods that stay, if the capacities of the nodes include it."""
         if self.whole_nodes:
             return {}
         a = self.arrays
         return {f"stay_{m}_{c}": int(a.need[c, r]) for m in nodes for c in np.flatnonzero(a.now[m]).tolist()}
 
     def _type_room(self, name: str, k: int) -> None:
-        """What is on nodes that are rented together fits into them, taken together."""
+        """Add the rows by which pods fit into the total capacity of a group of new nodes."""
         a = self.arrays
         inside = np.flatnonzero(a.fits_type[k]).tolist()
         for r in range(a.need.shape[1]):
@@ -198,7 +204,7 @@ class TotalsProgram:
                 self._row(f"new_none_{name}_{c}", "L", 0, {f"new_{name}_{c}": 1, f"rent_{name}": -int(a.count[c])})
 
     def _limits(self) -> None:
-        """Of a type the copies are rented first, in order, and no more nodes than there may be."""
+        """Add the rows that order the single nodes of a type, and those that limit its new nodes."""
         a = self.arrays
         for k, batches in groupby(self.batches, key=lambda batch: batch[1]):
             names = [name for name, _ in batches]
@@ -209,7 +215,7 @@ class TotalsProgram:
 
 
 def _copies(room: np.ndarray, need: np.ndarray, most: int) -> list[int]:
-    """How many pods of one class each room holds."""
+    """Return how many pods of one class each node holds, at most `most`."""
     found = [most] * len(room)
     for r in np.flatnonzero(need).tolist():
         found = [min(n, int(q) // int(need[r])) for n, q in zip(found, room[:, r], strict=True)]

@@ -1,4 +1,4 @@
-"""What proves a bound of SIA's problems: prices of rows, in a tree over the starts of jobs, or a derivation."""
+"""Verify bounds of SIA's problems: row multipliers in a tree over the starts of jobs, or a derivation."""
 
 from instances.proofs.sia.certificate import (
     EXCLUDED,

@@ -1,19 +1,22 @@
-"""Certificates of SIA's problems: of a delay prices of rows, and a tree of starts "at most" and "beyond" a step.
+"""Certificates of SIA's problems: row multipliers, and a tree that branches on starts "at most" and "beyond" a step.
 
-With fairness in the objective they are of the program of starts, in VIPR; with locality either will do.
+With fairness in the objective, a certificate is a VIPR file of the program of starts. With locality both forms are
+valid.
 
-Time counts in the steps, and GPUs in the units, that divide all submissions, durations and widths. A row bounds what
-jobs of the widths n_j hold of C GPUs at the steps first..last: z_j = 1 where job j runs at all of them, for the job
-`touching` at one of them. So Σ n_j z_j <= C, and by mixed-integer rounding with divisor c and the jobs S complemented,
+Time is in steps that divide all submissions and durations, and GPUs are in units that divide all widths. A row bounds
+the GPUs that jobs of widths n_j hold of C GPUs at the steps first..last. z_j = 1 if job j runs at all of these steps;
+for the job `touching` one of them is enough. So Σ n_j z_j <= C. Mixed-integer rounding with divisor c and the jobs S
+complemented gives
 
     Σ_{j not in S} g(n_j) z_j - Σ_{j in S} g(-n_j) z_j <= r k - Σ_{j in S} g(-n_j),
     r = (Σ_S n_j - C) mod c > 0,  k = floor((C - Σ_S n_j) / c),  g(n) = r floor(n / c) + max(0, n mod c - (c - r)).
 
-Whole prices p >= 0 of rows, in units of 1 / SCALE step of delay, charge a start its delay and the prices of the rows
-that count it. The least charges of all jobs together, `least`, minus the price of all limits, `spent`, are a bound on
-SCALE times the delay. A start that is charged so much more than the least of its job that the bound with it exceeds
-SCALE times (`reach` - 1) is in no schedule of less than `reach` steps of delay. A stage excludes such starts; a node
-divides the starts of a job in two; the bound of the tree is the least of its leaves, and no more than `reach`.
+Rows have integer multipliers p >= 0, in units of 1 / SCALE step of delay. The Lagrangian cost of a start is its delay
+plus the multipliers of the rows that count it. The sum over all jobs of the minimum cost is `least`; the multipliers
+times the limits give `spent`. The Lagrangian bound on SCALE times the delay is `least` - `spent`. The excess of a start
+is its cost less the minimum of its job. If the bound plus the excess exceeds SCALE times (`reach` - 1), no schedule of
+less than `reach` steps of delay contains the start. A stage excludes such starts, and a node divides the starts of a
+job in two. The bound of the tree is the minimum over its leaves, and at most `reach`.
 """
 
 from __future__ import annotations
@@ -39,9 +42,9 @@ from instances.sia.oracle import SiaOracle
 from instances.validation import validated
 
 MOST_STARTS = 5_000_000
-SCALE = 1 << 20  # Prices are whole multiples of 1 / SCALE step of delay.
-LARGEST = 1 << 61  # No charge comes up to this.
-EXCLUDED = 1 << 62  # The charge of an excluded start.
+SCALE = 1 << 20  # Multipliers are integers, in units of 1 / SCALE step of delay.
+LARGEST = 1 << 61  # All Lagrangian costs are below this.
+EXCLUDED = 1 << 62  # The cost that marks an excluded start.
 
 Whole = Annotated[int, Field(strict=True, ge=0, lt=1 << 62)]
 Signed = Annotated[int, Field(strict=True, gt=-(1 << 80), lt=1 << 80)]
@@ -108,7 +111,7 @@ class DelayProof(Frozen):
 
 @dataclass(frozen=True)
 class Counted:
-    """A row's `limit`, and of the `jobs` that it counts the `weight` and the delays `low`..`high` of their starts."""
+    """A row: its `limit`, the `jobs` that it counts, their `weight`, and the range `low`..`high` of their delays."""
 
     limit: int
     jobs: IntArray
@@ -118,11 +121,11 @@ class Counted:
 
     @property
     def starts(self) -> int:
-        """How many starts the row counts."""
+        """The number of starts that the row counts."""
         return int((self.high - self.low + 1).sum())
 
     def equals(self, other: Counted) -> bool:
-        """Whether both rows say the same of the same starts."""
+        """Return whether both rows have the same limit, starts and weights."""
         mine, theirs = (self.jobs, self.weight, self.low, self.high), (other.jobs, other.weight, other.low, other.high)
         return self.limit == other.limit and all(map(np.array_equal, mine, theirs))
 
@@ -148,7 +151,7 @@ class Delays:
         self.offset = np.concatenate([[0], np.cumsum(self.window + 1)])
 
     def counted(self, row: Shape) -> Counted:
-        """What a row counts. Raises CheckFailed where it is no row."""
+        """Return the starts that a row counts. Raises CheckFailed if the row is invalid."""
         count = len(self.gpus)
         if row.first > row.last or max(row.jobs, default=0) >= count or len(set(row.jobs)) != len(row.jobs):
             raise CheckFailed(f"a row at steps {row.first} to {row.last} of jobs {list(row.jobs[:5])}")
@@ -167,7 +170,7 @@ class Delays:
         return Counted(limit, jobs, np.array(weight, dtype=np.int64)[jobs], low[jobs], high[jobs])
 
     def narrower(self, row: Shape) -> Shape | None:
-        """The same row at one step less, or None where that counts other starts: a row is written in one way alone."""
+        """Return a row with one step less that counts the same starts, or None: the form of a row is unique."""
         if row.first == row.last:
             return None
         counted = self.counted(row)
@@ -175,7 +178,7 @@ class Delays:
         return next((shape for shape in less if self.counted(shape).equals(counted)), None)
 
     def _rounded(self, row: Shape) -> tuple[list[int], int]:
-        """Weights and limit of a rounded row."""
+        """Return the weights and the limit of a rounded row."""
         c, inside = row.divisor, set(row.jobs)
         over = sum(self.gpus[j] for j in inside) - self.capacity
         r = over % c
@@ -200,10 +203,12 @@ class Charges:
         self.job = np.repeat(np.arange(len(count)), count)
 
     def of(self, open_: BoolArray, prices: Iterable[tuple[int, int]]) -> tuple[int, int, IntArray]:
-        """`least` and `spent` of prices (pairs of a row's place and its price), and the excess of each start (K,).
+        """Return `least` and `spent` of the multipliers, and the excess of each start (K,).
 
-        The excess is what a start is charged more than the least of its job. Raises CheckFailed where a job has no
-        start, or where numbers are too large.
+        - `open_`: the starts (K,) that are not excluded.
+        - `prices`: pairs of a row's index and its multiplier.
+
+        Raises CheckFailed if a job has no start left, or if numbers are too large.
         """
         delays, most, spent = self.delays, SCALE * int(self.delays.window.max()), 0
         change = np.zeros(len(self.delay) + 1, dtype=np.int64)
@@ -226,29 +231,38 @@ class Charges:
 
 
 def prove_oracle(data: SiaOracle, text: str) -> Proven:
-    """What the certificate `text` proves. Raises InputError, NoCertificate, or CheckFailed where it does not hold."""
+    """Return the bound that the certificate `text` proves.
+
+    Raises InputError, NoCertificate, or CheckFailed if the proof does not hold.
+    """
     return prove_delay(data, data, text) if _in_prices(data, text) else _of_starts(data, text)
 
 
 def prove_local(data: SiaLocalOracle, text: str) -> Proven:
-    """What the certificate `text` proves, of the delay on servers or, in JSON, of that on any GPUs. Raises as above."""
+    """Return the bound that the certificate `text` proves: on the delay on servers or, in JSON, on any GPUs.
+
+    Raises as `prove_oracle` does.
+    """
     return prove_delay(data, data.without_locality, text) if text.startswith("{") else _of_starts(data, text)
 
 
 def _in_prices(data: SiaOracle, text: str) -> bool:
-    """Whether a certificate is one of prices: in JSON, and of a delay."""
+    """Return whether a certificate consists of row multipliers: it is JSON and the objective is a delay."""
     return not data.fairness_weight and not text.startswith(("%", "VER"))
 
 
 def _of_starts(data: SiaOracle | SiaLocalOracle, text: str) -> Proven:
-    """What the VIPR file `text` proves by the program of starts."""
+    """Return the bound that the VIPR file `text` proves with the program of starts."""
     starts = StartProgram(data)
     proven = proven_of(data, starts.program(), read_vipr(text))
     return Proven(proven.bound * starts.slots, proven.how)
 
 
 def prove_delay(data: SiaOracle | SiaLocalOracle, oracle: SiaOracle, text: str) -> Proven:
-    """What the prices in the certificate `text` of `data` prove of its `oracle`. Raises as above."""
+    """Return the bound on `oracle` that the row multipliers in the certificate `text` of `data` prove.
+
+    Raises as `prove_oracle` does.
+    """
     proof = validated(DelayProof, content_of(data, text), root="")
     delays = Delays(oracle)
     if proof.slots != delays.slots:
@@ -275,17 +289,20 @@ def prove_delay(data: SiaOracle | SiaLocalOracle, oracle: SiaOracle, text: str) 
 
 
 def proof_of(nodes: int) -> str:
-    """How a bound is proved, in a few words."""
+    """Return a short description of a proof with this number of nodes."""
     return "prices of rows" if nodes == 1 else f"prices of rows, in a tree of {nodes} nodes"
 
 
 def _most(proof: DelayProof, bound: int) -> int:
-    """The greatest excess of a start in a schedule of less than `reach`, where prices prove `bound`."""
+    """Return the maximum excess of a start in a schedule of less than `reach`, if the multipliers prove `bound`."""
     return min(max((proof.reach - 1) * SCALE - bound, -1), EXCLUDED)
 
 
 def _seen(charges: Charges, open_: BoolArray, stated: PriceProof) -> tuple[int, IntArray]:
-    """SCALE times the bound of prices, and the excess of each start; CheckFailed where other figures are stated."""
+    """Return SCALE times the bound of the multipliers, and the excess of each start.
+
+    Raises CheckFailed if the certificate states other figures.
+    """
     places = [place for place, _ in stated.prices]
     if len(set(places)) != len(places) or max(places, default=-1) >= len(charges.rows):
         raise CheckFailed(f"prices: of {len(charges.rows)} rows, {len(places)} have one")
@@ -296,7 +313,7 @@ def _seen(charges: Charges, open_: BoolArray, stated: PriceProof) -> tuple[int, 
 
 
 def _least(charges: Charges, proof: DelayProof, open_: BoolArray) -> int:
-    """The least bound of the leaves, in steps; every node is reached once."""
+    """Return the minimum bound of the leaves, in steps; check that every node is reached once."""
     least, reached = proof.reach, set[int]()
     waiting = [(0, open_)]
     while waiting:

@@ -1,10 +1,10 @@
-"""The program of starts that a certificate rests on where fairness counts, or where jobs have to be on one server.
+"""Build the program of starts for a certificate, if fairness is in the objective or each job needs one server.
 
-A schedule can be taken to start all jobs at whole steps. Let g divide all submissions and durations, and with fairness
-the cut-offs as well, from the first submission on. Without fairness every start is rounded down to a multiple of g: a
-job that ended before another started still does. With it there is an offset o < g such that the objective is no more
-where the jobs of each step are those that run at slot o of the step: over all offsets the mean of the delays is the
-delay, and that of what fairness costs is its cost.
+Restricting the starts to time steps of g slots loses no optimum. Here g divides all durations and, counted from the
+first submission, all submissions, and with fairness the cut-offs as well. Without fairness, round every start down to a
+multiple of g: a job that ended before another started still does. With fairness, let the jobs of each step be those
+that run at slot o of the step, for an offset o < g. The mean over all offsets of the delay, and of the fairness cost,
+is that of the schedule. So there is an offset for which the objective does not increase.
 """
 
 from __future__ import annotations
@@ -19,21 +19,30 @@ from instances.proofs.vipr import Program, Row
 from instances.sia.local_oracle import SERVER_GPUS, LocalJob, SiaLocalOracle
 from instances.sia.oracle import Job, SiaOracle
 
-MOST = 20_000  # variables of a program that is written down
-MOST_ENTRIES = 1_000_000  # of its constraints, about
+MOST = 20_000  # variables of a program that is written to a file
+MOST_ENTRIES = 1_000_000  # an approximate limit on the nonzeros of its constraints
 ONE = Fraction(1)
 Terms = dict[int, Fraction]
 
 
 class StartProgram:
-    """The program of `data`, in steps of `slots`; jobs, pools and servers go by their places.
+    """The program of `data`, in steps of `slots`; jobs, pools and servers have their indices in the data.
 
-    `z_j_k` is 1 where job j starts at most k steps after its submission; with locality `z_j_s_k`, and on server s, of
-    which there are no more for job j than j + 1, for servers are alike and can be numbered as the jobs first use them.
-    `a_m` is what fairness charges at moment m, from which on nothing changes up to the next. Minimise the delay in
-    steps and what fairness costs; `one_j`: job j starts, once; `by_…`: who has started has started later on, too;
-    `gpus_m` or `gpus_s_m`: no more GPUs are in use than there are, on each server; `share_i_m`: the share of pool i is
-    charged. Raises NoCertificate where there are too many starts.
+    Minimise the delay in steps plus the fairness cost. The variables are:
+
+    - `z_j_k`: 1 if job j starts at most k steps after its submission.
+    - `z_j_s_k`: with locality, the same on server s. Job j has only servers 0 to j, because servers are interchangeable
+      and can be numbered in the order of their first use.
+    - `a_m`: the fairness charge from moment m to the next moment.
+
+    The rows are:
+
+    - `one_j`: job j starts exactly once.
+    - `by_…`: a job that has started by step k has also started by step k + 1.
+    - `gpus_m`, `gpus_s_m`: the GPUs in use do not exceed the capacity, or that of server s.
+    - `share_i_m`: `a_m` is at least the charge for the share of pool i.
+
+    Raises NoCertificate if there are too many starts.
     """
 
     def __init__(self, data: SiaOracle | SiaLocalOracle) -> None:
@@ -68,7 +77,7 @@ class StartProgram:
         self.charges: dict[int, int] = {}
 
     def _moments(self) -> list[int]:
-        """The steps at which something may start or end."""
+        """Return the steps at which a job may start or end."""
         found = set[int]()
         for j in self.jobs:
             starts = range(self.submit[j], self.submit[j] + self.window[j] + 1)
@@ -78,7 +87,7 @@ class StartProgram:
         return sorted(found)
 
     def program(self) -> Program:
-        """The program."""
+        """Return the program in the form of a VIPR file."""
         names = [f"z_{j}_{s}_{k}" if self.local else f"z_{j}_{k}" for j, s, k in self.place]
         rows: list[Row] = []
         objective: Terms = {}
@@ -107,7 +116,7 @@ class StartProgram:
         return Program(tuple(names), integers, "min", objective, (*bounds, *rows), len(bounds))
 
     def _running(self, jobs: Iterable[int], s: int, t: int) -> tuple[Terms, int]:
-        """The GPUs of jobs that run at a step, as terms, and the most that they can be."""
+        """Return the GPUs in use by `jobs` at step t on server s, as terms, and an upper bound on them."""
         row, most = dict[int, Fraction](), 0
         for j in jobs:
             until, before = t - self.submit[j], t - self.submit[j] - self.duration[j]
@@ -120,7 +129,7 @@ class StartProgram:
         return row, most
 
     def _charge(self, names: list[str], upper: list[Fraction], rows: list[Row], objective: Terms) -> None:
-        """What fairness charges: the largest share of a pool at each moment."""
+        """Add the fairness charges: the largest share of a pool at each moment."""
         for m, t in enumerate(self.moments[:-1]):
             place = len(names)
             most = Fraction(0)
@@ -138,7 +147,7 @@ class StartProgram:
                 objective[place] = self.weight * (self.moments[m + 1] - t)
 
     def point(self, solution: Solution) -> Terms | None:
-        """A schedule as a point of the program; `None` where it does not start at steps. After `program`."""
+        """Return a schedule as a point, `None` if a start is not at a step. Call `program` first."""
         first = min(job.submit for job in self.data.jobs)
         starts = [solution["starts"][job.id] - first for job in self.data.jobs]
         if any(start % self.slots for start in starts):
