@@ -1,8 +1,8 @@
-"""Kubernetes: pods on the nodes that a cluster has, pods that wait for room, and nodes that could be given up.
+"""Kubernetes: place pods on the nodes of a cluster, serve pending pods, and remove nodes.
 
 After Christensen, Giallorenzo and Mauro, "Priority Matters: Optimising Kubernetes Clusters Usage with Constraint-Based
-Pod Packing", arXiv:2511.08373. The problems `node-placement` and `node-consolidation`: data, examples, generators and
-checkers; pods and their constraints are those of Eva's packing.
+Pod Packing", arXiv:2511.08373. This package contains the data, examples, generators and checkers of the problems
+`node-placement` and `node-consolidation`. Pods and their constraints are those of Eva's packing.
 """
 
 from instances.kubernetes.arrays import PlacementArrays

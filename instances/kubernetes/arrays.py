@@ -1,4 +1,4 @@
-"""A `node-placement` instance as whole numbers in arrays."""
+"""Convert a `node-placement` instance to arrays of integers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,16 @@ from instances.options import Solution
 
 @dataclass(frozen=True)
 class PlacementArrays:
-    """Nodes M, classes of pods alike N, resources R, to which allowed nodes and spreading add some of their own.
+    """The arrays of an instance with M nodes, N classes of identical pods and R resources.
 
-    `packing`: nodes as types and pods as tasks. `need` (N, R): what a pod of a class takes. `fixed` (M, N): pods that
-    are on a node and stay there, `now` (M, N) those that may move. `room` (M, R): what pods can take of each node,
-    without what is fixed there. `count` (N,): pods of each class that are not fixed.
+    Allowed nodes and spreading constraints are represented by additional resources.
+
+    - `packing`: nodes as types and pods as tasks.
+    - `need` (N, R): the demand of a pod of each class.
+    - `fixed` (M, N): the pods that must stay on their node.
+    - `now` (M, N): the pods on a node that may move.
+    - `room` (M, R): the usable capacity of each node without its fixed pods.
+    - `count` (N,): the pods of each class that are not fixed.
     """
 
     data: NodePlacement
@@ -32,27 +37,27 @@ class PlacementArrays:
 
     @classmethod
     def of(cls, data: NodePlacement) -> PlacementArrays:
-        """The arrays of `data`, which has pods."""
+        """Build the arrays of `data`, which must have pods."""
         packing = packing_arrays(data.packing())
         each = np.array([[node.pods.get(pod.name, 0) for pod in data.pods] for node in data.nodes], dtype=np.int64)
         here = np.stack([each[:, list(some)].sum(axis=1) for some in packing.members], axis=1)
         fixed = here * int(not data.movable)
         need = np.asarray(packing.demand[0])
-        unit = np.maximum(1, np.gcd.reduce(need, axis=0))  # what pods take are multiples of it
+        unit = np.maximum(1, np.gcd.reduce(need, axis=0))  # all demands are multiples of it
         room = packing.capacity // unit * unit - fixed @ need
         return cls(data, packing, need, fixed, here - fixed, room, packing.count - fixed.sum(axis=0))
 
     @cached_property
     def overfull(self) -> BoolArray:
-        """Which nodes hold more than they have room for (M,)."""
+        """Whether the present pods of each node exceed its capacity (M,)."""
         return np.asarray((self.now @ self.need > self.room).any(axis=1))
 
     def moves(self, placed: IntArray) -> int:
-        """The pods that are no longer where they were, where nodes hold `placed` (M, N) beside what is fixed."""
+        """Return the number of moved pods if the nodes hold `placed` (M, N) in addition to the fixed pods."""
         return int(np.maximum(0, self.now - placed).sum())
 
     def placed(self, solution: Solution) -> IntArray:
-        """What nodes hold in a solution (M, N) beside what is fixed: `solution` turned round."""
+        """Return the pods on each node in a solution (M, N) without the fixed pods, the inverse of `solution`."""
         on_node = solution["nodes"]
         each = np.array(
             [[on_node.get(n.name, {}).get(p.name, 0) for p in self.data.pods] for n in self.data.nodes], dtype=np.int64
@@ -60,7 +65,7 @@ class PlacementArrays:
         return np.stack([each[:, list(some)].sum(axis=1) for some in self.packing.members], axis=1) - self.fixed
 
     def solution(self, placed: IntArray) -> Solution:
-        """Which pods are where: of a class those that are in place stay, and others take what is left."""
+        """Convert `placed` to a solution: pods in place stay first, and other pods of the class fill the rest."""
         data, held = self.data, placed + self.fixed
         on_node: list[dict[str, int]] = [{} for _ in data.nodes]
         for c, members in enumerate(self.packing.members):

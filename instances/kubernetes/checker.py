@@ -1,4 +1,4 @@
-"""The independent checker of `node-placement`: room, constraints and moves, from the data alone."""
+"""Check solutions of `node-placement` independently: capacity, constraints and moves, from the data alone."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from instances.options import Solution
 
 
 def check_placement(data: NodePlacement, solution: Solution) -> Verdict:
-    """Check `{"nodes": {node: {pod: n}}}`: every pod on one node, none of which is too full.
+    """Check `{"nodes": {node: {pod: n}}}`: every pod is on one node, and no node exceeds its capacity.
 
-    The objective is the number of pods that are no longer on the node on which they were. Raises MalformedSolution.
+    The objective is the number of pods that have left their node. Raises MalformedSolution.
     """
     placed = solution.get("nodes") if isinstance(solution, Mapping) else None
     if not isinstance(placed, Mapping) or set(solution) != {"nodes"}:
@@ -40,7 +40,7 @@ def check_placement(data: NodePlacement, solution: Solution) -> Verdict:
 
 
 def _of_node(data: NodePlacement, node: ClusterNode, on_it: Mapping[str, int]) -> list[str]:
-    """What is wrong with what a node holds."""
+    """Return the constraints that the pods on a node violate."""
     found = []
     pods = [(pod, on_it[pod.name]) for pod in data.pods if on_it.get(pod.name)]
     for r in data.resources:

@@ -1,4 +1,4 @@
-"""`node-consolidation` as arrays in whole numbers, which the methods work on, and its solutions from them."""
+"""Convert a `node-consolidation` instance to arrays of integers for the methods, and arrays back to solutions."""
 
 from __future__ import annotations
 
@@ -17,19 +17,27 @@ from instances.kubernetes.node_consolidation import NodeConsolidation
 from instances.options import Solution
 
 New = tuple[int, Mapping[int, int]]
-"""A rented node: its type, and how many pods of each class are on it."""
+"""A new node: its type, and the number of pods of each class on it."""
 
 
 @dataclass(frozen=True)
 class ClusterArrays:
-    """M nodes that run, K types to rent, N classes of pods that no constraint tells apart, R resources.
+    """The arrays of M running nodes, K types, N classes of interchangeable pods and R resources.
 
-    A constraint is a resource as well: one that only the places of a set of allowed ones have, or one of which each pod
-    of a group that is spread takes a unit. `need` (N, R), `now` (M, N) in place, `pending` (N,), `room` (M, R) of a
-    node with what is in place, `capacity` (K, R) of a type; prices `held_price` (M,), `price` (K,) and `eviction_price`
-    in units of `unit` steps of the grid; `most_new` (K,), -1 for any number; `leaves` (M,): which nodes may be given
-    up; `comes` (M, N): whether a pod may come to a node, by what is allowed; `members`: the pods of each class by their
-    places in the data.
+    Constraints are additional resources. For allowed places, only these have the resource; for a spread group, each pod
+    takes a unit of it. Prices are in units of `unit` steps of the grid.
+
+    - `need` (N, R): the demand of a pod of each class.
+    - `now` (M, N): the pods in place.
+    - `pending` (N,): the pending pods.
+    - `room` (M, R): the capacity of each node, including its pods in place.
+    - `capacity` (K, R): the capacity of each type.
+    - `held_price` (M,), `price` (K,), `eviction_price`: the prices of nodes, types and one eviction.
+    - `most_new` (K,): the limit on new nodes, -1 for no limit.
+    - `leaves` (M,): whether a node may be removed.
+    - `comes` (M, N): whether a pod is allowed to come to a node.
+    - `pinned` (N,): whether the pods of a class must stay.
+    - `members`: the indices of the pod entries of each class.
     """
 
     data: NodeConsolidation
@@ -50,17 +58,17 @@ class ClusterArrays:
 
     @cached_property
     def free(self) -> IntArray:
-        """What is left on each node beside what is in place (M, R)."""
+        """The residual capacity of each node (M, R)."""
         return np.asarray(self.room - self.now @ self.need)
 
     @cached_property
     def on_node(self) -> IntArray:
-        """How many pods are on each node (M,)."""
+        """The number of pods on each node (M,)."""
         return np.asarray(self.now.sum(axis=1))
 
     @cached_property
     def count(self) -> IntArray:
-        """All pods of each class (N,)."""
+        """The number of pods of each class (N,)."""
         return np.asarray(self.pending + self.now.sum(axis=0))
 
     @cached_property
@@ -70,31 +78,31 @@ class ClusterArrays:
 
     @cached_property
     def staying(self) -> IntArray:
-        """The pods that stay whatever the plan (M, N): all on a node that is kept, or those pinned of moved ones."""
+        """The pods that stay in every plan (M, N): all pods of a kept node or, if pods move one by one, pinned pods."""
         return self.now * (~self.leaves[:, None] if self.data.moves == "nodes" else self.pinned[None])
 
     @property
     def most_evictions(self) -> int:
-        """How many pods may be evicted."""
+        """The limit on evicted pods."""
         most = self.data.max_evictions
         return int(self.on_node.sum()) if most is None else most
 
     def usd(self, price: int) -> float:
-        """A price in USD/h."""
+        """Convert a price to USD/h."""
         return float(Fraction(price * self.unit, STEPS))
 
     def evictions(self, kept: BoolArray, placed: IntArray) -> int:
-        """How many pods lose their node where `placed` (M, N) are in the end on the nodes that are `kept` (M,)."""
+        """Return the number of pods that lose their node if the nodes `kept` (M,) hold `placed` (M, N)."""
         stay = np.minimum(self.now, placed * kept[:, None])
         return int((self.now - stay).sum())
 
     def cost(self, kept: BoolArray, placed: IntArray, new: Sequence[New]) -> int:
-        """The objective in price units."""
+        """Return the objective in price units."""
         bill = int(self.held_price[kept].sum()) + sum(int(self.price[k]) for k, _ in new)
         return bill + self.eviction_price * self.evictions(kept, placed)
 
     def read(self, solution: Solution) -> tuple[BoolArray, IntArray, list[New]]:
-        """The nodes that a solution keeps (M,), what is placed on them (M, N), and what is rented."""
+        """Return the nodes that a solution keeps (M,), the pods on them (M, N), and the new nodes."""
         data = self.data
         class_of = {data.pods[entry].name: c for c, members in enumerate(self.members) for entry in members}
         kinds = {kind.name: k for k, kind in enumerate(data.instance_types)}
@@ -114,7 +122,7 @@ class ClusterArrays:
         return kept, np.array(placed, dtype=np.int64).reshape(len(data.nodes), len(self.members)), new
 
     def solution(self, kept: BoolArray, placed: IntArray, new: Sequence[New]) -> Solution:
-        """The solution: of a class those that are in place stay, and others take what is left."""
+        """Build the solution: pods in place stay first, and other pods of the class fill the rest."""
         data = self.data
         on_node: list[dict[str, int]] = [{} for _ in data.nodes]
         on_new: list[dict[str, int]] = [{} for _ in new]
@@ -210,12 +218,12 @@ def cluster_arrays(data: NodeConsolidation) -> ClusterArrays:
 
 
 def _mask(data: NodeConsolidation, pod: Any) -> tuple[bool, ...]:
-    """The nodes to which a pod may come, and the types on which it may be."""
+    """Return whether a pod may come to each node, followed by whether it may be on each type."""
     types = (pod.allowed_types is None or kind.name in pod.allowed_types for kind in data.instance_types)
     return (*(data.may_come(pod, node) for node in data.nodes), *types)
 
 
 def _groups(data: NodeConsolidation) -> list[tuple[frozenset[str], int]]:
-    """Names of pods, and how many of them may be on one node, all taken together."""
+    """Return groups of pods by name, with the limit of their total number on a node."""
     alone = [(frozenset([pod.name]), pod.max_per_node) for pod in data.pods if pod.max_per_node is not None]
     return [*alone, *((frozenset(group.tasks), group.max_per_instance) for group in data.spread)]

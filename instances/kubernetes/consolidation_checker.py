@@ -1,4 +1,4 @@
-"""The independent checker of `node-consolidation`: room, constraints, evictions and the bill, from the data alone."""
+"""Check solutions of `node-consolidation` independently: capacity, constraints, evictions and cost, from the data."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Held = Mapping[str, int]
 def check_consolidation(data: NodeConsolidation, solution: Solution) -> Verdict:
     """Check `{"nodes": {node: {pod: n}}, "instances": [{"type": name, "count": n, "tasks": {pod: k}}]}`.
 
-    `nodes` are those that are kept, and what they hold in the end; `instances` are rented. All pods must be somewhere.
-    The objective is the price of all of them and of the evictions: pods that are no longer on the node on which they
-    were. Raises MalformedSolution.
+    `nodes` are the kept nodes with the pods on them after the plan; `instances` are new nodes. All pods must be placed.
+    The objective is the price of all nodes and of the evictions, which are pods that have left their node. Raises
+    MalformedSolution.
     """
     if not isinstance(solution, Mapping) or set(solution) != {"nodes", "instances"}:
         raise MalformedSolution("must be an object with `nodes` and `instances` alone")
@@ -74,7 +74,7 @@ def _evicted(node: RunningNode, held: Held) -> int:
 
 
 def _of_node(data: NodeConsolidation, node: RunningNode, held: Held) -> list[str]:
-    """What is wrong with what a node that is kept holds."""
+    """Return the constraints that the pods on a kept node violate."""
     found, was = [], node.pods
     if data.moves == "nodes" and _evicted(node, held):
         found.append(f"node {node.name} is kept, and not all of its pods stay")
@@ -93,7 +93,7 @@ def _of_node(data: NodeConsolidation, node: RunningNode, held: Held) -> list[str
 
 
 def _of_type(data: NodeConsolidation, kind: RentedType, held: Held) -> list[str]:
-    """What is wrong with what a rented node holds."""
+    """Return the constraints that the pods on a new node violate."""
     found = [
         f"pod {pod.name} is on a new {kind.name}, where it may not be"
         for pod in data.pods
@@ -104,7 +104,7 @@ def _of_type(data: NodeConsolidation, kind: RentedType, held: Held) -> list[str]
 
 
 def _overfull(data: NodeConsolidation, where: str, room: Mapping[str, int], held: Held, was: Held) -> list[str]:
-    """Resources and groups of pods of which there is more than room, and more than before."""
+    """Return the resources and groups of pods that exceed both their limit and their amount before the plan."""
     found = []
     for r in data.resources:
         if (taken := sum(held.get(p.name, 0) * steps(p.demand[r]) for p in data.pods)) > room[r]:

@@ -1,5 +1,4 @@
-"""Random clusters for `node-consolidation`, each from a seed: pods have come in groups, nodes were rented for each, and
-then some of the pods have gone."""
+"""Generate random clusters for `node-consolidation` from a seed: pods arrive in groups on new nodes, and some leave."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from instances.fields import MOST_DRAWN, refuse_outside, refuse_seed, steps
 from instances.kubernetes.node_consolidation import ConsolidatedPod, NodeConsolidation, RentedType, RunningNode
 
 Source = Literal["eks", "gke", "aks", "drawn", "karpenter", "table-7"]
-GROUP = (4, 16)  # pods that come together, at least and at most
+GROUP = (4, 16)  # minimum and maximum size of an arriving group
 
 
 def shrunk_cluster(pods: int, seed: int, *, cloud: Source = "eks", gone: float = 0.3) -> Instance[NodeConsolidation]:
@@ -74,7 +73,7 @@ def shrunk_cluster(pods: int, seed: int, *, cloud: Source = "eks", gone: float =
 
 
 def _demand(packing: EvaPacking, task: Task) -> dict[str, float]:
-    """The request of a pod, which is the same on all nodes: that on the family of the cheapest type that holds it."""
+    """Return the request of a pod on all nodes: that on the family of the cheapest type that holds it."""
     kinds = sorted(packing.instance_types, key=lambda kind: kind.usd_per_hour)
     return dict(task.demand_on(next(kind.family for kind in kinds if packing.fits(task, kind))))
 
@@ -95,7 +94,7 @@ def _arrived(
     need: dict[str, list[int]],
     room: dict[str, list[int]],
 ) -> list[tuple[InstanceType, list[str]]]:
-    """What is rented once a group has come, the largest pods first."""
+    """Return the rented nodes after a group has arrived; the largest pods are placed first."""
 
     def holds(kind: InstanceType, keys: list[str]) -> bool:
         return all(sum(need[key][r] for key in keys) <= q for r, q in enumerate(room[kind.name]))

@@ -1,7 +1,7 @@
-"""A cluster as `kubectl get nodes,pods,... -A -o json` tells of it.
+"""Read a cluster from the output of `kubectl get nodes,pods,... -A -o json`.
 
-Nodes and pods suffice; DaemonSets, PodDisruptionBudgets, volumes and their claims, and CSINodes make it exact. A file
-is an object, a List, or Lists in a List, packed or not.
+Nodes and pods suffice. DaemonSets, PodDisruptionBudgets, volumes with their claims, and CSINodes make the reading
+exact. A file contains an object, a List, or Lists in a List, and may be compressed.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from instances.validation import show
 
 COMMAND = "kubectl get nodes,pods,daemonsets,pdb,pvc,pv,csinodes -A -o json"
 NODE_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-"""DNS-1123 subdomain, as the API server requires of the name of a node."""
+"""A DNS-1123 subdomain, which the API server requires for the name of a node."""
 LONGEST_NODE_NAME = 253
 MARKS = {BOM_UTF8: "utf-8", BOM_UTF16_LE: "utf-16-le", BOM_UTF16_BE: "utf-16-be"}  # PowerShell writes them
 YAML = re.compile(r"\s*(---|#|[A-Za-z]+:(\s|$))")
 TYPES = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
-CAPACITY_TYPES = {  # labels that say how a node is paid for, and the words that mean spot
+CAPACITY_TYPES = {  # labels of the capacity type, and the values for spot
     "karpenter.sh/capacity-type": ("spot",),
     "eks.amazonaws.com/capacityType": ("SPOT",),
     "cloud.google.com/gke-spot": ("true",),
@@ -48,7 +48,7 @@ CAPACITY_TYPES = {  # labels that say how a node is paid for, and the words that
     "kubernetes.azure.com/scalesetpriority": ("spot",),
 }
 ON_DEMAND, SPOT = "on-demand", "spot"
-POOLS = (  # labels by which nodes are managed together
+POOLS = (  # labels of node groups
     "karpenter.sh/nodepool",
     "karpenter.sh/provisioner-name",
     "eks.amazonaws.com/nodegroup",
@@ -56,7 +56,7 @@ POOLS = (  # labels by which nodes are managed together
     "kubernetes.azure.com/agentpool",
     "agentpool",
 )
-PASSING = "node.kubernetes.io/"  # taints by which Kubernetes itself says what is wrong with a node at the moment
+PASSING = "node.kubernetes.io/"  # taints for temporary conditions of a node, set by Kubernetes
 NEVER_MOVED_NODE = "karpenter.sh/do-not-disrupt"
 NO_SCALE_DOWN = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 KARPENTER_POOL = POOLS[0]
@@ -64,9 +64,11 @@ KARPENTER_POOL = POOLS[0]
 
 @dataclass(frozen=True, eq=False)
 class DumpedNode:
-    """A node. `ready`: whether it is so, is not cordoned and does not go away. `room`: what is allocatable of it.
+    """A node.
 
-    - `size`: its capacity, which limits of NodePools count.
+    - `room`: its allocatable resources.
+    - `size`: its capacity, which counts towards the limits of NodePools.
+    - `ready`: whether it is ready, not cordoned and not being deleted.
     - `no_scale_down`: an annotation forbids the cluster autoscaler to remove it.
     """
 
@@ -89,7 +91,7 @@ class DumpedNode:
 
     @property
     def capacity_type(self) -> str:
-        """Spot, or another word that a tool has for it, or on demand."""
+        """The capacity type: spot, on-demand, or another value that Karpenter sets."""
         for label, spot in CAPACITY_TYPES.items():
             if label in self.labels:
                 said = self.labels[label]
@@ -98,7 +100,7 @@ class DumpedNode:
 
     @property
     def pool(self) -> str | None:
-        """The pool that it belongs to, by the label of a tool; `None` where it has none such."""
+        """The pool of the node by the label of a tool, `None` if it has no such label."""
         return _first(self.labels, POOLS)
 
     @property
@@ -112,7 +114,7 @@ def _first(labels: Mapping[str, str], keys: Sequence[str]) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class DumpedDaemon:
-    """A DaemonSet: what one of its pods takes of a node, and of which nodes."""
+    """A DaemonSet: the demand, the node constraints and the ports of one of its pods."""
 
     namespace: str
     name: str
@@ -141,7 +143,7 @@ class DumpedNodePool:
 
 @dataclass(frozen=True, eq=False)
 class Budget:
-    """A PodDisruptionBudget. `allowed`: how many pods may be disrupted now; `None` where its status does not say."""
+    """A PodDisruptionBudget. `allowed`: how many pods may be disrupted now, `None` if it has no status."""
 
     namespace: str
     selector: Term | None
@@ -150,7 +152,7 @@ class Budget:
 
 @dataclass(frozen=True, eq=False)
 class Volume:
-    """A PersistentVolume: from which nodes it can be reached, through which driver, and whether by one node alone."""
+    """A PersistentVolume: the nodes that can access it, its driver, and whether only one node at a time can."""
 
     terms: tuple[Term, ...] | None
     driver: str | None
@@ -159,7 +161,7 @@ class Volume:
 
 @dataclass
 class Dump:
-    """Nodes and pods by name, and of what else there was what they need; `None`: not in the dump, rather than none."""
+    """Nodes and pods by name, and the other objects that they need; `None` if a kind was not in the dump."""
 
     nodes: dict[str, DumpedNode] = field(default_factory=dict)
     pods: dict[tuple[str, str], DumpedPod] = field(default_factory=dict)
@@ -171,7 +173,7 @@ class Dump:
     attachable: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def take(self, kind: str, item: JsonPart) -> None:
-        """Add an object of the cluster, if it is of a kind that counts. Raises InputError."""
+        """Add an object of the cluster if its kind is supported. Raises InputError."""
         name = item.at("metadata", "name").text()
         key = (item.at("metadata", "namespace").text("default"), name)
         match kind:
@@ -204,7 +206,7 @@ def _keep(found: dict[Any, Any], key: Any, one: Any, item: JsonPart) -> None:
 
 
 def read_dump(paths: Sequence[str | Path]) -> Dump:
-    """The cluster that the files tell of. Raises InputError, one line with the file, the place in it and the value."""
+    """Read a cluster from files. Raises InputError of one line with the file, the path in it and the value."""
     dump = Dump()
     for path in paths:
         content = _content(path)
@@ -221,7 +223,7 @@ def read_dump(paths: Sequence[str | Path]) -> Dump:
 
 
 def _content(path: str | Path) -> Any:
-    """The parsed JSON of a file, in the encoding that a mark at its begin names; what is YAML is told so."""
+    """Return the parsed JSON of a file in the encoding of its byte order mark. Raises InputError, also for YAML."""
     raw = read_bytes(path)
     mark, encoding = next((m for m in MARKS.items() if raw.startswith(m[0])), (b"", "utf-8"))
     raw = raw[len(mark) :]
@@ -236,7 +238,7 @@ def _content(path: str | Path) -> Any:
 
 
 def _objects(part: JsonPart, of: str) -> Iterator[tuple[str, JsonPart]]:
-    """The objects of a dump and their kinds. `of`: that of the entries of a list, which may leave it out."""
+    """Yield the kinds and objects of a dump. `of`: the kind of list entries that have none."""
     if not isinstance(part.value, Mapping):
         raise InputError(f"{part.path or 'file'}: must be an object of Kubernetes, got {show(part.value)}")
     kind = part.at("kind").text(of)
@@ -277,7 +279,7 @@ def _node_pool(item: JsonPart) -> DumpedNodePool:
     name, spec = item.at("metadata", "name").text(), item.at("spec")
     template = spec.at("template")
     required = tuple(requirements(template.at("spec", "requirements")))
-    # Karpenter adds a label of its own to a node if a requirement leaves one value
+    # Karpenter adds a label to a node if a requirement permits exactly one value
     own = {one.key: one.values[0] for one in required if one.operator == "In" and len(one.values) == 1}
     return DumpedNodePool(
         name=name,

@@ -1,4 +1,4 @@
-"""An example by hand: what waits has room enough, on two nodes of which neither has enough of it."""
+"""A small example: the total free capacity suffices for a pending pod, but that of each node does not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from instances.kubernetes.placement import ClusterNode, NodePlacement, Pod
 
 
 def two_halves() -> Instance[NodePlacement]:
-    """Two nodes that spreading by the most room has half filled, and a pod that needs all of one: one pod moves."""
+    """Build an instance with two half-filled nodes and a pod that needs a whole node, so that one pod must move."""
     demand = {"cpu_milli": 2000.0, "memory_gib": 4.0}
     data = NodePlacement(
         resources=("cpu_milli", "memory_gib"),

@@ -1,4 +1,4 @@
-"""What a dump says of its pods, whoever reads it and for whatever: which need a place, and why they are not free."""
+"""Derive facts from a dump that all readings share: the pods that need a place, and the reasons against moving them."""
 
 from __future__ import annotations
 
@@ -23,18 +23,20 @@ NO_SCALE_DOWN = "scale-down disabled"
 WAITED_FOR = "pending pods of another scheduler"
 CANNOT_RETURN = "{} that today forbids a return"
 ROLES = tuple(f"node-role.kubernetes.io/{role}" for role in ("control-plane", "master", "controlplane", "etcd"))
-"""Labels and taints of the nodes of a control plane, those of RKE among them."""
+"""Labels and taints of the nodes of a control plane, including those of RKE."""
 SHARED_VOLUME = "volume of one node that several pods mount"
 NO_CLAIM = "volume that is not in the dump"
 Meant = Sequence[tuple[DumpedPod, bool]]
-"""Pods that a term means, surely or perhaps."""
+"""Pods that a term selects, and whether this is certain."""
 
 
 @dataclass(frozen=True)
 class PinReason:
-    """Why a pod is not free. `wish`: somebody has said so; otherwise this reader does not understand it.
+    """A reason against moving a pod.
 
-    `stays`: the label of which its node has to have the same value then; `None`: it stays on its node.
+    - `said`: the reason as users see it.
+    - `wish`: whether a user has requested it; otherwise it is a feature that this reader does not support.
+    - `stays`: the label whose value must stay the same; `None` if the pod must stay on its node.
     """
 
     said: str
@@ -44,7 +46,7 @@ class PinReason:
 
 @dataclass(frozen=True)
 class PodGroup:
-    """Pods of which a node holds at most `most`. `hard`: that is asked for, and no more than that."""
+    """Pods of which a node holds at most `most`. `hard`: the limit is exactly the constraint, not stricter."""
 
     pods: frozenset[DumpedPod]
     most: int
@@ -61,7 +63,7 @@ class Waited:
 
 @dataclass
 class Facts:
-    """Of a dump."""
+    """The facts of a dump, computed on demand."""
 
     dump: Dump
 
@@ -71,7 +73,7 @@ class Facts:
 
     @cached_property
     def alive(self) -> list[DumpedPod]:
-        """Pods that take room: those that have not ended, on a node of the dump or on none."""
+        """Pods that use resources: they have not ended, and are pending or on a node of the dump."""
         return [
             pod
             for pod in self.dump.pods.values()
@@ -80,7 +82,7 @@ class Facts:
 
     @cached_property
     def fixtures(self) -> dict[str, list[DumpedPod]]:
-        """By node: pods that come and go with it, of DaemonSets and static ones."""
+        """By node, the pods that are tied to it: those of DaemonSets, and static pods."""
         found: dict[str, list[DumpedPod]] = {node.name: [] for node in self.nodes}
         for pod in self.alive:
             if pod.node is not None and (pod.of_daemon or pod.mirror):
@@ -107,9 +109,9 @@ class Facts:
 
     @cached_property
     def waited(self) -> dict[DumpedPod, Waited | None]:
-        """Of each pending pod of another scheduler a node for it, `None` if no node could hold it.
+        """For each pending pod of another scheduler, a node for it, `None` if no node can hold it.
 
-        A pod that has room on no node today gets one that could hold it alone, if no other pod got that node.
+        A pod that fits on no node today gets a node that can hold it alone, if no other pod has that node.
         """
         pods = [pod for pod in self.alive if pod.node is None and other_scheduler(pod) and not pod.gated]
         empty = {node: self._left(node, self.fixtures[node.name]) for node in self.nodes if pods}
@@ -145,7 +147,7 @@ class Facts:
 
     @cached_property
     def kept(self) -> dict[DumpedNode, str]:
-        """Nodes that no plan and no bound gives up, with the reason, do-not-disrupt apart."""
+        """The nodes that no plan and no bound removes, with the reason, without those with do-not-disrupt."""
         found = {waited.node: WAITED_FOR for waited in self.waited.values() if waited is not None}
         found |= {node: NO_SCALE_DOWN for node in self.nodes if node.no_scale_down}
         return found | dict.fromkeys(self.control_plane, CONTROL_PLANE)
@@ -162,7 +164,7 @@ class Facts:
 
     @cached_property
     def leaving(self) -> dict[str, Amounts]:
-        """By node: what pods take that are about to end."""
+        """By node, the demand of terminating pods."""
         found: dict[str, list[Amounts]] = {}
         for pod in self.alive:
             if ends(pod) and pod.node is not None and not (pod.of_daemon or pod.mirror):
@@ -171,7 +173,7 @@ class Facts:
 
     @cached_property
     def movable(self) -> list[DumpedPod]:
-        """Pods that need a place tomorrow."""
+        """The pods that need a place in a plan."""
         return [
             pod
             for pod in self.alive
@@ -181,11 +183,11 @@ class Facts:
 
     @cached_property
     def placements(self) -> dict[DumpedPod, Placement]:
-        """Where each pod may be, its volumes' nodes included."""
+        """The node constraints of each pod, including those of its volumes."""
         return {pod: self.placement(pod) for pod in self.movable}
 
     def placement(self, pod: DumpedPod) -> Placement:
-        """Return where a pod may be, its volumes' nodes included."""
+        """Return the node constraints of a pod, including those of its volumes."""
         found = pod.placement
         for claim in pod.claims:
             volume = self.dump.volumes.get(self.dump.claims.get((pod.namespace, claim), ""))
@@ -195,7 +197,7 @@ class Facts:
 
     @cached_property
     def keys(self) -> set[str]:
-        """The labels that pods and DaemonSets ask of nodes."""
+        """The labels of nodes that the constraints of pods and DaemonSets use."""
         asked = [*self.placements.values(), *(daemon.placement for daemon in (self.dump.daemons or {}).values())]
         asked += [pod.placement for pods in self.fixtures.values() for pod in pods]
         found = {key for placement in dict.fromkeys(asked) for key in placement.keys}
@@ -203,7 +205,7 @@ class Facts:
 
     @cached_property
     def reasons(self) -> dict[DumpedPod, list[PinReason]]:
-        """Of each pod, whoever moves it."""
+        """The reasons against moving each pod, for every tool."""
         found: dict[DumpedPod, list[PinReason]] = {pod: [] for pod in self.movable}
         for pod, reasons in found.items():
             reasons += [PinReason(DO_NOT_DISRUPT, wish=True)] * pod.never_moved
@@ -227,7 +229,7 @@ class Facts:
                 reasons.append(PinReason(NO_BUDGET, wish=True))
 
     def budgets_of(self, pod: DumpedPod) -> list[Budget]:
-        """The disruption budgets that count a pod."""
+        """Return the disruption budgets that apply to a pod."""
         return [
             budget
             for budget in (self.dump.budgets or {}).values()
@@ -237,7 +239,7 @@ class Facts:
         ]
 
     def drivers(self, pod: DumpedPod) -> Counter[str]:
-        """How many volumes a pod has of each driver that attaches them to its node."""
+        """Return the number of volumes of a pod for each driver that attaches volumes to nodes."""
         names = {self.dump.claims.get((pod.namespace, claim), "") for claim in pod.claims}
         volumes = [self.dump.volumes[name] for name in names if name in self.dump.volumes]
         return Counter(volume.driver for volume in volumes if volume.driver is not None)
@@ -255,7 +257,7 @@ class Facts:
 
     @cached_property
     def _terms(self) -> list[tuple[PodTerm, list[DumpedPod], Meant]]:
-        """Each term, the pods that have it, and those that it means."""
+        """Each term, the pods that have it, and the pods that it selects."""
         holders: dict[PodTerm, list[DumpedPod]] = {}
         in_namespace: dict[str, list[DumpedPod]] = {}
         for pod in self.alive:
@@ -272,8 +274,10 @@ class Facts:
         return found
 
     def _beside(self, found: dict[DumpedPod, list[PinReason]]) -> None:
-        """Terms that no group of its own says whole: pods that have them and pods that they mean stay where they are,
-        in their zone where the term is of zones."""
+        """Add reasons for the terms that no group represents exactly.
+
+        The pods that have such a term, and those that it selects, stay on their node, or in their zone for zone terms.
+        """
         for term, holders, meant in self._terms:
             if self._said_by_a_group(term, holders, meant):
                 continue
@@ -316,7 +320,7 @@ class Facts:
                 may = (node for node in self.nodes if pod.placement.admits(node.labels, ()) is not False)
                 domains[pod.placement] = {node.labels[term.topology] for node in may if term.topology in node.labels}
             itself = pod in counted
-            # the pod is gone when kube-scheduler counts, and counts itself where it would go
+            # kube-scheduler counts without the evicted pod, and adds it to the domain that it would go to
             others = {at: count[at] - (itself and at == own) for at in {*domains[pod.placement], own}}
             fewest = 0 if len(domains[pod.placement]) < term.min_domains else min(others.values())
             if others[own] + itself - fewest > term.skew:
@@ -324,7 +328,7 @@ class Facts:
         return found
 
     def _said_by_a_group(self, term: PodTerm, holders: Sequence[DumpedPod], meant: Meant) -> bool:
-        """Whether so many of a group on a node is all that a term says, or more than it says."""
+        """Return whether a limit per node on a group of pods implies the term."""
         if term.topology != HOSTNAME or term.kind == "affinity":
             return False
         if not all(surely and pod in self._movable for pod, surely in meant):
@@ -341,7 +345,7 @@ class Facts:
     def groups(self) -> list[PodGroup]:
         """Anti-affinity of pods to each other, host ports, and spreads over nodes.
 
-        A spread compares nodes; that none holds more than its skew is more than it asks for.
+        A spread compares nodes; a limit of `skew` pods on each node is stricter than the spread.
         """
         found = []
         for term, holders, meant in self._terms:
@@ -356,7 +360,7 @@ class Facts:
         for pod in self.movable:
             for port in pod.ports:
                 takers.setdefault(port, set()).add(pod)
-        for port, pods in takers.items():  # an empty address is all of them, that of any other taker too
+        for port, pods in takers.items():  # an empty address conflicts with all others
             found.append(PodGroup(frozenset(pods | takers.get(replace(port, address=""), set())), 1, hard=True))
         return [group for group in dict.fromkeys(found) if len(group.pods) > group.most]
 
@@ -371,7 +375,7 @@ def _static_name(pod: DumpedPod) -> str:
 
 
 def ends(pod: DumpedPod) -> bool:
-    """Whether a pod is about to end and does not come back: one of a StatefulSet does, by the same name."""
+    """Return whether a pod is terminating for good; a pod of a StatefulSet returns with the same name."""
     return pod.terminating and (pod.owner is None or pod.owner[0] != "StatefulSet")
 
 

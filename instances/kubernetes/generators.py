@@ -1,4 +1,4 @@
-"""Random clusters for `node-placement`, each from a seed: nodes of some sizes, pods in place, and pods that wait."""
+"""Generate random clusters for `node-placement` from a seed: nodes of a few sizes, pods in place and pending pods."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def random_cluster(
 
 
 def filled(draw: random.Random, cpu: int, memory: int, kinds: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Pods of some kinds that take as much CPU and memory as they can; what is left over is less than any of them."""
+    """Draw pods of some kinds until none fits into the remaining CPU and memory."""
     found = list[tuple[int, int]]()
     while True:
         fitting = [(c, m) for c, m in kinds if c <= cpu and m <= memory]
         if not fitting:
             return found
-        near = sorted(fitting, key=lambda pod: abs(pod[0] * memory - pod[1] * cpu))  # those of the shape of the rest
+        near = sorted(fitting, key=lambda pod: abs(pod[0] * memory - pod[1] * cpu))  # similar in shape to the rest
         pod = draw.choice(near[: max(1, len(near) // 3)])
         cpu, memory = cpu - pod[0], memory - pod[1]
         found.append(pod)
@@ -83,5 +83,5 @@ def _name(pod: tuple[int, int]) -> str:
 
 
 def amounts(*numbers: int) -> dict[str, float]:
-    """An amount of each resource."""
+    """Return a mapping with an amount of each resource."""
     return dict(zip(RESOURCES, map(float, numbers), strict=True))

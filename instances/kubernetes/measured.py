@@ -1,4 +1,4 @@
-"""What pods of a dump take, and what its nodes and new ones have for them, in the units of `node-consolidation`.
+"""Convert the demands of pods and the capacities of nodes in a dump to the units of `node-consolidation`.
 
 Amounts are rounded against the plan and in favour of the bound.
 """
@@ -21,14 +21,14 @@ from instances.kubernetes.requirements import Taint
 ALWAYS = ("cpu", "memory", "pods")
 IN_BYTES = ("memory", "ephemeral-storage", "hugepages-")
 CALLED = {"cpu": "cpu_milli", "memory": "memory_mib"}
-MIB, FINEST = 2**20, 512  # the finest parts of a MiB that nine decimals hold
+MIB, FINEST = 2**20, 512  # the smallest fraction of a MiB with nine decimals
 ATTACHED = "volumes of "
 GPU = "gpu"
 UNLIMITED = int(LARGEST)
 
 
 class Aliases:
-    """Names: the same for the same thing, each its own or, where they are to be hidden, a kind and a number."""
+    """Unique names of objects: the original name or, if names are hidden, a kind and a number."""
 
     def __init__(self, hidden: bool = False) -> None:
         self.hidden = hidden
@@ -43,7 +43,7 @@ class Aliases:
 
 @dataclass
 class MeasuredDump:
-    """Amounts of a dump. `sure`: an amount that nobody knows counts as 0, as a plan needs it."""
+    """The amounts of a dump. `sure`: an unknown amount counts as 0, as a plan requires."""
 
     facts: Facts
     prices: Prices
@@ -52,7 +52,7 @@ class MeasuredDump:
 
     @cached_property
     def resources(self) -> list[str]:
-        """CPU, memory and pods, what else pods ask for, and volumes where there are limits of them."""
+        """CPU, memory, pods, the other resources that pods request, and volumes if their number is limited."""
         asked = {name for pod in self.facts.movable for name, amount in pod.demand.items() if amount}
         asked |= {name for pod in self.facts.waited for name, amount in pod.demand.items() if amount}
         drivers = {driver for limits in self.facts.dump.attachable.values() for driver in limits}
@@ -61,19 +61,19 @@ class MeasuredDump:
 
     @cached_property
     def told(self) -> dict[str, str]:
-        """What each resource is called in the problem, after its unit."""
+        """The name of each resource in the problem, which contains its unit."""
         names = {r: CALLED.get(r, f"{r}_mib" if r.startswith(IN_BYTES) else r) for r in self.resources}
         return {r: self.aliases.of("resource", name) if r not in ALWAYS else name for r, name in names.items()}
 
     def _need(self, pod: DumpedPod, r: str) -> float:
-        """What a pod takes, in parts of MiB rounded up for a plan and down for a bound."""
+        """Return the demand of a pod; fractions of a MiB are rounded up for a plan and down for a bound."""
         if r.startswith(ATTACHED):
             return 0.0 if pod in self.facts.waited else float(self.facts.drivers(pod)[r.removeprefix(ATTACHED)])
         return _in_units(pod.demand.get(r, 0), r, up=self.sure)
 
     @cached_property
     def room(self) -> dict[DumpedNode, dict[str, float]]:
-        """What each node has for pods, less its fixtures and, for a plan, what is about to end."""
+        """The capacity of each node for pods, without its fixtures and, for a plan, without terminating pods."""
         facts, found = self.facts, {}
         for node in facts.nodes:
             taken = added([*(pod.demand for pod in facts.fixtures[node.name])])
@@ -102,9 +102,9 @@ class MeasuredDump:
         }
 
     def _allocatable(self, kind: Offering, r: str) -> int:
-        """What a new node has: what its row says, else what nodes of its type show, else nobody knows.
+        """Return the capacity of a new node: from its price row, else from nodes of its type, else it is unknown.
 
-        Devices are there in a pool whose nodes have such.
+        For a plan, a pool provides devices only if its nodes have such devices.
         """
         row = kind.offer.room
         if self.sure and "/" in r and not kind.pool.gives(r):
@@ -120,7 +120,10 @@ class MeasuredDump:
         return 0 if self.sure else UNLIMITED * (MIB if r.startswith(IN_BYTES) else 1)
 
     def _at_most(self, kind: Offering, r: str) -> float:
-        """How many volumes of a driver a new node takes: as nodes of its type, else as few as any, or without limit."""
+        """Return how many volumes of a driver a new node takes, as known from nodes of its type.
+
+        If there are none, a plan uses the lowest limit of all nodes and a bound uses no limit.
+        """
         limits, driver = self.facts.dump.attachable, r.removeprefix(ATTACHED)
         alike = [limits.get(n.name, {}).get(driver) for n in self.facts.nodes if n.type == kind.offer.type]
         if alike:
@@ -129,9 +132,9 @@ class MeasuredDump:
         return float(min(of[driver] for of in limits.values() if driver in of) if self.sure else UNLIMITED)
 
     def _daemons_on(self, kind: Offering) -> list[DumpedDaemon]:
-        """The DaemonSets that would run on a new node: for a plan those that might, for a bound those that must.
+        """Return the DaemonSets on a new node: for a plan those that may run there, for a bound those that must.
 
-        For a bound a new node may have the taints of any node, since none is heeded there.
+        For a bound a new node may have the taints of any node, because the bound ignores taints for pods.
         """
         if kind not in self._running:
             taints = kind.pool.taints if self.sure else self._all_taints
@@ -149,7 +152,7 @@ class MeasuredDump:
 
     @cached_property
     def _daemons(self) -> list[DumpedDaemon]:
-        """Those of the dump; where it has none, for a plan what their pods show."""
+        """The DaemonSets of the dump; without them, a plan derives DaemonSets from their pods."""
         if self.facts.dump.daemons is not None:
             return list(self.facts.dump.daemons.values())
         found: dict[object, DumpedDaemon] = {}
@@ -167,7 +170,7 @@ class MeasuredDump:
 
 
 def _in_units(amount: int, r: str, up: bool = False) -> float:
-    """An amount in the unit of its resource, on the grid."""
+    """Return an amount in the unit of its resource, on the grid."""
     if r.startswith(IN_BYTES):
         parts = (ceil if up else floor)(Fraction(amount * FINEST, MIB))
         return min(parts / FINEST, LARGEST)

@@ -1,5 +1,4 @@
-"""The data of `node-consolidation`: a cluster that runs, what could be rented instead, and how many pods may lose
-their node for a lower bill."""
+"""Define the data of `node-consolidation`: a running cluster, types of new nodes, and a limit on evictions."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from instances.eva.packing import PricedType, refuse_types
 from instances.fields import Count, Name, NonNegative, Number, ProblemData, refuse, refuse_duplicates, steps
 from instances.kubernetes.placement import ClusterNode, Flag, Pod, refuse_cluster
 
-LARGEST = 1 << 61  # units that all pods take of a resource, or that a cluster costs
+LARGEST = 1 << 61  # units of the total demand for a resource, or of the cost of a cluster
 Moves = Literal["nodes", "pods"]
 
 
@@ -92,7 +91,7 @@ class NodeConsolidation(ProblemData):
         return self
 
     def _validate_totals(self) -> None:
-        """Refuse amounts and prices whose sums a 64-bit integer cannot hold, in units that divide all of them."""
+        """Reject amounts and prices whose sums exceed 64-bit integers, in units that divide all of them."""
         for r in self.resources:
             taken = [steps(pod.demand[r]) for pod in self.pods]
             unit = gcd(*taken) or 1
@@ -123,15 +122,15 @@ class NodeConsolidation(ProblemData):
             refuse(f"{path}.demand", "is pending and fits nowhere, even alone", pod.name)
 
     def may_come(self, pod: ConsolidatedPod, node: RunningNode) -> bool:
-        """Whether a pod that is not on a node may come to it, by what is allowed alone."""
+        """Return whether a pod from elsewhere is allowed to come to a node, without regard to its capacity."""
         return not node.cordoned and (pod.allowed_nodes is None or node.name in pod.allowed_nodes)
 
     def holds_one(self, pod: ConsolidatedPod, place: ClusterNode | RentedType) -> bool:
-        """Whether a pod fits alone on a node, or may be on a type and fits there alone."""
+        """Return whether a pod fits alone on a node, or is allowed on a type and fits there alone."""
         allowed = pod.allowed_types is None or place.name in pod.allowed_types or isinstance(place, ClusterNode)
         return allowed and all(pod.demand[r] <= place.capacity[r] for r in self.resources)
 
     def is_kept(self, node: RunningNode) -> bool:
-        """Whether a node may not be given up: it is so said, its price is unknown, or it holds a pinned pod."""
+        """Return whether a node must be kept: `keep` is set, its price is unknown, or it holds a pinned pod."""
         pinned = any(node.pods.get(pod.name) for pod in self.pods if pod.pinned)
         return node.keep or node.usd_per_hour is None or pinned

@@ -1,9 +1,8 @@
-"""Nodes that could be rented: a type in a zone and in a pool, with what is known of the labels it would have.
+"""Build the offerings: new nodes of a type, in a zone and in a pool, with their known labels.
 
-A new node of a pool has a type, an architecture and a zone that nodes of the pool show. A NodePool of Karpenter says by
-its requirements which nodes it may launch, and a row of the price table may name the pool that it is for. Nodes without
-the label of a pool belong to no node group: next to them any type of the table may be rented that has their
-architecture.
+A new node of a pool has a type, an architecture and a zone that occur among the nodes of the pool. The requirements of
+a NodePool of Karpenter define which nodes it may launch. A row of the price table may name its pool. Nodes without the
+label of a pool belong to no node group. For them, any type of the table with their architecture is an offering.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from instances.kubernetes.requirements import NODE_NAME, Labels, Taint, every
 
 ARCH, OS = "kubernetes.io/arch", "kubernetes.io/os"
 OLD = {"beta.kubernetes.io/arch": ARCH, "beta.kubernetes.io/os": OS}
-OF_MACHINES = (  # labels that say what a machine is: they follow from its type, and not from the pool
+OF_MACHINES = (  # labels of machines, which follow from the type and not from the pool
     "kubernetes.io/",
     "beta.kubernetes.io/",
     "node.kubernetes.io/",
@@ -33,9 +32,9 @@ OF_MACHINES = (  # labels that say what a machine is: they follow from its type,
     "feature.node.kubernetes.io/",
     "nvidia.com/",
 )
-NEW = "\x00 a node that is still to be rented"  # its name, which nobody has asked for yet
+NEW = "\x00 a node that is still to be rented"  # its name, which no requirement can contain
 OF_AWS = re.compile(r"(?P<family>(?P<category>[a-z]+)(-[0-9]+tb)?(?P<generation>[0-9]+)[^.]*)\.(?P<size>.+)")
-"""The name of an EC2 type, by whose parts Karpenter labels a node."""
+"""The name of an EC2 type; Karpenter uses its parts as labels of a node."""
 LABELS_OF_AWS = "karpenter.k8s.aws/instance-"
 MILLI, GPUS = 1000, "/gpu"
 PAID_ON_DEMAND = {"karpenter.sh/capacity-type": "on-demand", "eks.amazonaws.com/capacityType": "ON_DEMAND"}
@@ -43,10 +42,10 @@ PAID_ON_DEMAND = {"karpenter.sh/capacity-type": "on-demand", "eks.amazonaws.com/
 
 @dataclass(frozen=True, eq=False)
 class NodePool:
-    """Nodes that are managed together, or that pods cannot tell apart; none where the pools are not asked for.
+    """The nodes of a node group, or nodes that are interchangeable for pods; no nodes if pools are ignored.
 
     - `labelled`: whether the nodes have the label of a pool, so that they belong to one node group.
-    - `declared`: the NodePool of Karpenter, if the dump has it.
+    - `declared`: the NodePool of Karpenter, if the dump contains it.
     """
 
     name: str | None
@@ -55,12 +54,12 @@ class NodePool:
     declared: DumpedNodePool | None = None
 
     def gives(self, resource: str) -> bool:
-        """Whether any of its nodes has a resource, for which a device plugin runs there."""
+        """Return whether any of its nodes has a resource, which shows that a device plugin runs there."""
         return any(node.room.get(resource) for node in self.nodes)
 
     @cached_property
     def taints(self) -> tuple[Taint, ...]:
-        """What all of its nodes have: one alone may have been tainted by hand, or be about to start."""
+        """The taints that all of its nodes have: a single node may be tainted by hand or during its start."""
         if self.declared is not None:
             return self.declared.taints
         if not self.nodes:
@@ -80,17 +79,17 @@ class NodePool:
 
     @cached_property
     def architectures(self) -> set[str]:
-        """The architectures of its nodes, as far as they show them."""
+        """The architectures of its nodes, as far as labels contain them."""
         return {arch for node in self.nodes if (arch := architecture(node.labels)) is not None}
 
     @cached_property
     def required(self) -> set[str]:
-        """The labels that its NodePool has requirements of."""
+        """The labels that the requirements of its NodePool use."""
         return set() if self.declared is None else {requirement.key for requirement in self.declared.requirements}
 
     @cached_property
     def left(self) -> Mapping[str, int]:
-        """What the limits of its NodePool leave for new nodes while all nodes of today are there."""
+        """The rest of the limits of its NodePool for new nodes, if all present nodes are kept."""
         if self.declared is None:
             return {}
         used = self.declared.used or added([*(node.size for node in self.nodes), {"nodes": len(self.nodes)}])
@@ -111,9 +110,10 @@ class NodePool:
 
 @dataclass(frozen=True, eq=False)
 class Offering:
-    """A row of prices in a zone, as a node of a pool, with what is known of its labels.
+    """A row of the price table as a new node in a zone and a pool, with its known labels.
 
-    `size`: its share of the limits of the pool's NodePool. `max_new`: how many of it these limits leave.
+    - `size`: its amounts that count towards the limits of the NodePool.
+    - `max_new`: the number of such nodes that these limits permit.
     """
 
     offer: PricedOffer
@@ -129,7 +129,7 @@ class Offering:
 
 
 def architecture(labels: Labels) -> str | None:
-    """Return the architecture that the labels of a node say."""
+    """Return the architecture in the labels of a node."""
     return next((value for key in (ARCH, *OLD) if OLD.get(key, key) == ARCH and (value := labels.get(key))), None)
 
 
@@ -208,9 +208,9 @@ def _labels(
     same_type: Sequence[DumpedNode],
     keys: Sequence[str],
 ) -> dict[str, str | None]:
-    """The labels `keys` that a new node would have; those that nobody can know are `None`.
+    """Return the labels `keys` of a new node, `None` for labels that are unknown.
 
-    What a machine is follows from its type, as nodes of that type show; what else there is follows from the pool.
+    Labels of machines follow from other nodes of the type; all other labels follow from the pool.
     """
     found: dict[str, str | None] = {HOSTNAME: NEW, NODE_NAME: NEW}
     alike = [node.labels for node in same_type]
@@ -230,7 +230,7 @@ def _labels(
         elif OLD.get(key, key) == ARCH and offer.arch is not None:
             found[key] = offer.arch
         elif key == ARCH and not alike and offer.pool is not None and len(pool.architectures) == 1:
-            found[key] = next(iter(pool.architectures))  # the row is there for this pool
+            found[key] = next(iter(pool.architectures))  # the row is for this pool
         elif OLD.get(key, key) == OS and key not in declared:
             _agreed(found, key, in_pool or [node.labels for node in nodes])
         elif key.startswith(OF_MACHINES) and key not in POOLS and OLD.get(key, key) != OS:
@@ -246,7 +246,7 @@ def _labels(
 
 
 def _agreed(found: dict[str, str | None], key: str, nodes: Sequence[Mapping[str, str]]) -> None:
-    """Enter the value that all of some nodes have; nothing where none has the label, `None` where they differ."""
+    """Add the value that all nodes have: nothing if no node has the label, `None` if they differ."""
     values = {labels.get(key) for labels in nodes}
     if len(values) != 1:
         found[key] = None

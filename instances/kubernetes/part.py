@@ -1,4 +1,4 @@
-"""A value of a parsed JSON text with its place there, which the error about it names."""
+"""Wrap a value of a parsed JSON text with its path, which error messages name."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, NoReturn
 from instances.errors import InputError
 from instances.validation import show
 
-LONGEST = 316  # characters of a name: a label's key, with its prefix of 253, is the longest there is
+LONGEST = 316  # characters of a name: the longest is the key of a label, with a prefix of 253
 
 
 class JsonPart:
-    """A value of a dump. What is null is missing, as Kubernetes has it."""
+    """A value of a dump. A null value counts as missing, as in Kubernetes."""
 
     __slots__ = ("_name", "_of", "value")
 
@@ -30,7 +30,7 @@ class JsonPart:
         return f"{before}.{self._name}" if before else self._name
 
     def at(self, *names: str) -> JsonPart:
-        """The member of a member; missing where one of them is. Raises InputError where one is no object."""
+        """Return a nested member, missing if one on the path is missing. Raises InputError if one is not an object."""
         found = self
         for name in names:
             members = found._as(Mapping, "an object")
@@ -38,12 +38,12 @@ class JsonPart:
         return found
 
     def entries(self) -> Iterator[JsonPart]:
-        """The entries of a list; none of one that is missing."""
+        """Yield the entries of a list, none if it is missing."""
         for i, value in enumerate(self._as(list, "a list") or ()):
             yield JsonPart(value, i, self)
 
     def members(self) -> Iterator[tuple[str, JsonPart]]:
-        """The members of an object by name."""
+        """Yield the names and members of an object."""
         for name, value in (self._as(Mapping, "an object") or {}).items():
             if len(name) > LONGEST:
                 self.refuse(f"a name of at most {LONGEST} characters", name)
@@ -51,25 +51,25 @@ class JsonPart:
                 yield name, JsonPart(value, name, self)
 
     def text(self, default: str = "") -> str:
-        """A text of at most the length of a name."""
+        """Return a text of at most `LONGEST` characters."""
         found = self._as(str, "a text")
         if found is not None and len(found) > LONGEST:
             self.refuse(f"a text of at most {LONGEST} characters", found)
         return default if found is None else str(found)
 
     def texts(self) -> dict[str, str]:
-        """An object of texts, labels say."""
+        """Return an object whose members are texts, such as labels."""
         return {name: value.text() for name, value in self.members()}
 
     def number(self, default: int = 0) -> int:
-        """A whole number."""
+        """Return an integer."""
         if isinstance(self.value, bool):
             self.refuse("a whole number", self.value)
         found = self._as(int, "a whole number")
         return default if found is None else int(found)
 
     def flag(self) -> bool:
-        """Whether it is said and true."""
+        """Return whether the value is present and true."""
         return bool(self._as(bool, "true or false"))
 
     def _as(self, kind: Any, what: str) -> Any:
@@ -78,5 +78,5 @@ class JsonPart:
         return self.value
 
     def refuse(self, what: str, got: Any) -> NoReturn:
-        """Raise the InputError that says what must be here."""
+        """Raise an InputError with the path, the expected value `what` and the actual value `got`."""
         raise InputError(f"{self.path}: must be {what}, got {show(got)}")

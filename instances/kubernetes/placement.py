@@ -1,4 +1,4 @@
-"""The data of `node-placement`: nodes that are there, pods on them and pods that wait, as in a Kubernetes cluster."""
+"""Define the data of `node-placement`: nodes, the pods on them, and pending pods, as in a Kubernetes cluster."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Pod(Frozen):
 def refuse_cluster(
     resources: Sequence[str], nodes: Sequence[ClusterNode], pods: Sequence[Pod], spread: Sequence[Spread]
 ) -> None:
-    """Refuse names that are there twice or unknown, amounts of other resources, and more pods in place than there are.
+    """Reject duplicate or unknown names, amounts of other resources, and more pods in place than exist.
 
     Raises InputError.
     """
@@ -106,12 +106,12 @@ class NodePlacement(ProblemData):
         return self
 
     def holds_one(self, pod: Pod, node: ClusterNode) -> bool:
-        """Whether a pod may be on a node and fits there alone."""
+        """Return whether a pod is allowed on a node and fits there alone."""
         allowed = pod.allowed_nodes is None or node.name in pod.allowed_nodes
         return allowed and all(pod.demand[r] <= node.capacity[r] for r in self.resources)
 
     def packing(self) -> EvaPacking:
-        """The nodes as instance types of which there is one each, at one price, and the pods as tasks."""
+        """Return the packing problem with each node as a type with one instance, at equal prices, and pods as tasks."""
         return EvaPacking(
             resources=self.resources,
             instance_types=tuple(

@@ -1,6 +1,6 @@
-"""What a pod of a dump asks for, where it may be, and who may move it: the fields that count, and no others.
+"""Read the pods of a dump: their demand, their placement constraints and the reasons against a move.
 
-Neither environment nor arguments are looked at, and of annotations those alone that are named here.
+The reader ignores all other fields, such as environment and arguments, and all annotations that are not named here.
 """
 
 from __future__ import annotations
@@ -17,45 +17,47 @@ from instances.kubernetes.quantities import requested, whole
 from instances.kubernetes.requirements import Placement, PodTerm, Requirement, Term, TermKind, Toleration
 
 Amounts = Mapping[str, int]
-"""By resource: thousandths of a CPU, bytes of memory, units of anything else; the pod itself is one of `pods`."""
+"""Amounts by resource: thousandths of a CPU, bytes of memory, units of others; the pod counts as one of `pods`."""
 HOSTNAME = "kubernetes.io/hostname"
 ZONES = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 SCHEDULER = "default-scheduler"
 MIRROR = "kubernetes.io/config.mirror"
-NEVER_MOVED = {  # annotations by which an owner forbids moves, with the value that does; None: any but false
+NEVER_MOVED = {  # annotations that forbid moves, with the value that does; None: any value except false
     "karpenter.sh/do-not-disrupt": None,
     "karpenter.sh/do-not-evict": "true",
     "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
 }
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
-OF_A_POD = ("cpu", "memory")  # resources that a pod can ask for as a whole, and hugepages of each size
+OF_A_POD = ("cpu", "memory")  # resources of a request at pod level, in addition to hugepages of each size
 VOLUMES_OF_PODS = {"configMap", "downwardAPI", "emptyDir", "ephemeral", "hostPath", "image", "projected", "secret"}
-"""Volumes that are wherever their pod is."""
+"""Volumes that exist on the node of their pod."""
 ELSEWHERE = {"cephfs", "csi", "flexVolume", "gitRepo", "glusterfs", "iscsi", "nfs", "fc", "rbd", "azureFile"}
-"""Volumes that are reached from any node."""
+"""Volumes that any node can access."""
 
 
 @dataclass(frozen=True)
 class HostPort:
-    """A port of the node that a pod takes; an empty address is all of them."""
+    """A port of the node that a pod occupies; an empty address means all addresses."""
 
     protocol: str
     port: int
     address: str
 
     def meets(self, other: HostPort) -> bool:
-        """Whether a node cannot give both."""
+        """Return whether both ports conflict on a node."""
         same = (self.protocol, self.port) == (other.protocol, other.port)
         return same and (self.address == other.address or "" in (self.address, other.address))
 
 
 @dataclass(frozen=True, eq=False)
 class DumpedPod:
-    """A pod as the dump has it. `terms`: what it requires of other pods. `claims`: the volume claims that it mounts.
+    """A pod of the dump.
 
-    - `owner`: kind and name of its controller, if it has one; `workload`: what that is called by its users.
-    - `unclear`: what this reader does not understand of it.
-    - `wishes`: preferences and soft spreads, which nothing here heeds.
+    - `owner`: kind and name of its controller, if it has one; `workload` is the name that users know.
+    - `terms`: its requirements on other pods.
+    - `claims`: the volume claims that it mounts.
+    - `unclear`: the features that this reader does not support.
+    - `wishes`: the number of preferences and soft spreads, which are ignored.
     """
 
     namespace: str
@@ -85,7 +87,7 @@ class DumpedPod:
 
     @property
     def workload(self) -> str:
-        """The controller by name; of a ReplicaSet its Deployment, whose name ends before the hash of the template."""
+        """The name of the controller; for a ReplicaSet, that of its Deployment, without the hash of the template."""
         if self.owner is None:
             return self.name
         kind, name = self.owner
@@ -94,7 +96,7 @@ class DumpedPod:
 
 
 def pod_of(item: JsonPart) -> DumpedPod:
-    """The pod of a dump. Raises InputError."""
+    """Read a pod from a dump. Raises InputError."""
     meta, spec, status = item.at("metadata"), item.at("spec"), item.at("status")
     namespace, annotations = meta.at("namespace").text("default"), meta.at("annotations")
     labels = meta.at("labels").texts()
@@ -131,7 +133,7 @@ def pod_of(item: JsonPart) -> DumpedPod:
 
 
 def placement_of(spec: JsonPart) -> Placement:
-    """On which nodes a pod of this spec may be."""
+    """Return the node constraints of a pod with this spec."""
     required = spec.at("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
     return Placement(
         selector=tuple(Requirement(key, "In", (value,)) for key, value in spec.at("nodeSelector").texts().items()),
@@ -144,7 +146,7 @@ def placement_of(spec: JsonPart) -> Placement:
 
 
 def node_terms(selector: JsonPart) -> tuple[Term, ...]:
-    """The alternatives of a node selector."""
+    """Return the alternatives of a node selector."""
     return tuple(
         (*requirements(t.at("matchExpressions")), *(_of_field(f) for f in requirements(t.at("matchFields"))))
         for t in selector.at("nodeSelectorTerms").entries()
@@ -164,7 +166,7 @@ def requirements(part: JsonPart) -> Iterator[Requirement]:
 
 
 def label_selector(part: JsonPart) -> Term | None:
-    """What a label selector requires; `None` for one that is not there, which means no pod."""
+    """Return the requirements of a label selector; `None` for a missing one, which selects no pod."""
     if not part:
         return None
     plain = [Requirement(key, "In", (value,)) for key, value in part.at("matchLabels").texts().items()]
@@ -183,7 +185,7 @@ def _terms(affinity: JsonPart, namespace: str) -> Iterator[PodTerm]:
 
 
 def _spread(spread: JsonPart, namespace: str, labels: Mapping[str, str]) -> PodTerm:
-    """A spread; pods of another revision than its own are not counted where `matchLabelKeys` says so."""
+    """Return a spread constraint; with `matchLabelKeys` it counts only pods of the same revision."""
     selector = label_selector(spread.at("labelSelector"))
     keys = [key.text() for key in spread.at("matchLabelKeys").entries()]
     if selector is not None:
@@ -194,7 +196,7 @@ def _spread(spread: JsonPart, namespace: str, labels: Mapping[str, str]) -> PodT
 
 
 def host_ports(spec: JsonPart) -> tuple[HostPort, ...]:
-    """The ports of the node that a pod of this spec takes."""
+    """Return the ports of the node that a pod with this spec occupies."""
     return tuple(_ports(spec))
 
 
@@ -242,12 +244,12 @@ def _eviction_cost(deletion: JsonPart, priority: int) -> float:
     try:
         cost = int(deletion.text() or 0)
     except ValueError:
-        cost = 0  # as Karpenter, which passes over one that is no number
+        cost = 0  # Karpenter ignores a value that is not a number, too
     return float(max(Fraction(-10), min(Fraction(10), 1 + Fraction(cost, 2**27) + Fraction(priority, 2**25))))
 
 
 def amounts(part: JsonPart) -> dict[str, int]:
-    """The amounts of an object of quantities, as kube-scheduler counts them. Raises InputError."""
+    """Return the amounts of an object of quantities, as kube-scheduler counts them. Raises InputError."""
     found = {}
     for name, value in part.members():
         try:
@@ -258,7 +260,7 @@ def amounts(part: JsonPart) -> dict[str, int]:
 
 
 def added(parts: Iterable[Amounts]) -> Amounts:
-    """The sum of amounts."""
+    """Return the sum of amounts."""
     total: Counter[str] = Counter()
     for part in parts:
         total.update(part)
@@ -266,16 +268,16 @@ def added(parts: Iterable[Amounts]) -> Amounts:
 
 
 def most(*parts: Amounts) -> Amounts:
-    """The largest of amounts, resource by resource."""
+    """Return the maximum of amounts for each resource."""
     return {name: max(part.get(name, 0) for part in parts) for name in dict.fromkeys(n for p in parts for n in p)}
 
 
 def demand_of(spec: JsonPart, status: JsonPart) -> Amounts:
-    """What a pod takes of a node, as kube-scheduler counts it.
+    """Return the demand of a pod, as kube-scheduler counts it.
 
-    The containers together, or an init container beside the sidecars before it where that is more; requests of the
-    whole pod in their place; and the overhead. A container that is being resized takes what it has or wants, whichever
-    is more, and what it has where the node can never give what it wants.
+    It is the maximum of the sum of all containers and of each init container plus the sidecars before it. Requests at
+    pod level replace it, and the overhead is added. A container that is being resized counts with the maximum of its
+    present and its requested amounts. If the node can never provide the request, only the present amounts count.
     """
     running, first, beside = [], [], []  # demands of containers, of init containers, of sidecars so far
     statuses = {
@@ -314,5 +316,8 @@ def _of_container(container: JsonPart, statuses: Mapping[str, Any], infeasible: 
 
 
 def _requests(resources: JsonPart) -> dict[str, int]:
-    """What is requested; of what has a limit alone, that, as the API server fills it in for pods, not for templates."""
+    """Return the requests; a resource with only a limit requests the limit.
+
+    The API server adds such requests to pods, but not to templates.
+    """
     return amounts(resources.at("limits")) | amounts(resources.at("requests"))

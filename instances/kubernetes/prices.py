@@ -1,4 +1,4 @@
-"""What can be rented, and for how much: a table of instance types, perhaps by zone and by how they are paid for."""
+"""Read a price table of instance types, optionally by zone and capacity type."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ NUMBERS = ("usd_per_hour", "cpu", "ram_gb", "pods", "gpu")
 NAMES = ("name", "family")
 OPTIONAL = ("zone", "capacity_type", "arch", "pool")
 GIB = 2**30
-STEP = Fraction(1, STEPS)  # the least price
+STEP = Fraction(1, STEPS)  # the minimum price
 
 
 @dataclass(frozen=True)
 class PricedOffer:
-    """A row: a type, in one zone or in all of them, and what pods may use of one node of it.
+    """A row: an instance type in one zone or in all zones.
 
-    `room`: what the row says, `gpu` for GPUs of whatever make. `arch`: what the label `kubernetes.io/arch` will say.
-    `pool`: the only pool that the row is for, which may then have the type although none of its nodes shows it.
+    - `room`: the capacity of a node for pods, as the row states it; `gpu` counts GPUs of any vendor.
+    - `arch`: the value of the label `kubernetes.io/arch`.
+    - `pool`: the only pool that may use the row; that pool need not have a node of the type.
     """
 
     type: str
@@ -68,11 +69,11 @@ class Prices:
 
 
 def read_prices(path: str | Path) -> Prices:
-    """The table at `path`: a row a type, or a type in a zone and paid for in one way.
+    """Read the table at `path` with one row per type, or per type, zone and capacity type.
 
-    Columns: `name`, `family`, `usd_per_hour`, and what pods may use of a node: `cpu`, `ram_gb` in GiB, `pods`, `gpu`;
-    perhaps `zone`, `capacity_type`, `arch` and `pool`; and of any other resource a column of its name, with a `/` in
-    it. Raises InputError.
+    The columns are `name`, `family`, `usd_per_hour`, and the capacity of a node for pods: `cpu`, `ram_gb` in GiB,
+    `pods` and `gpu`. Optional columns are `zone`, `capacity_type`, `arch` and `pool`. Any other resource has a column
+    of its name, which contains a `/`. Raises InputError.
     """
     rows = read_rows(path, (*NAMES, *NUMBERS), (*NAMES, *OPTIONAL))
     others = [column for column in rows.columns if "/" in str(column) or str(column).startswith("hugepages-")]

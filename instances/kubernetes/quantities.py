@@ -1,8 +1,8 @@
-"""Amounts as Kubernetes writes them: `100m`, `1e3`, `129M`, `123Mi`, as exact fractions.
+"""Parse quantities of Kubernetes, such as `100m`, `1e3`, `129M` and `123Mi`, as exact fractions.
 
-The grammar is that of apimachinery's `resource.Quantity`: a signed decimal number, then a binary or a decimal suffix or
-a decimal exponent. What is finer than a billionth is rounded away from zero, as there; what is beyond any machine is
-refused, where apimachinery caps a part of it.
+The grammar is that of `resource.Quantity` of apimachinery: a signed decimal number, then a binary suffix, a decimal
+suffix or a decimal exponent. Fractions finer than a billionth are rounded away from zero, as in apimachinery. Amounts
+over 2^63 - 1 are rejected, while apimachinery caps some of them.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ NUMBER = re.compile(
 DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 FINEST = 10**9  # parts of a unit
-LONGEST = 64  # characters: no amount has more digits
+LONGEST = 64  # characters of a quantity
 LARGEST = 2**63 - 1
 MILLI = 1000
 
 
 def quantity(value: Any) -> Fraction:
-    """The amount that a JSON value stands for. Raises InputError for what is none."""
+    """Return the amount of a JSON value. Raises InputError if the value is not a quantity."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise InputError(f"must be a quantity such as 100m or 123Mi, got {brief(repr(value), LONGEST)}")
     text = value if isinstance(value, str) else repr(value)
@@ -37,7 +37,7 @@ def quantity(value: Any) -> Fraction:
     return _parsed(text)
 
 
-@lru_cache(maxsize=1 << 14)  # a cluster has few different ones
+@lru_cache(maxsize=1 << 14)  # a cluster has few different quantities
 def _parsed(text: str) -> Fraction:
     found = NUMBER.fullmatch(text) if text.isascii() else None
     scale = None if found is None else _scale(found["suffix"], found["power"])
@@ -46,7 +46,7 @@ def _parsed(text: str) -> Fraction:
     digits, part = found["whole"] + (found["part"] or ""), found["part"] or ""
     base, power = scale
     amount = Fraction(int(digits))
-    if amount and power > LONGEST:  # before a power is raised that nobody could hold
+    if amount and power > LONGEST:  # the power would not fit in memory
         raise _beyond(text)
     if amount:
         amount *= Fraction(base) ** max(power, -2 * LONGEST) / 10 ** len(part)
@@ -57,7 +57,7 @@ def _parsed(text: str) -> Fraction:
 
 
 def _scale(suffix: str, power: str) -> tuple[int, int] | None:
-    """Base and power that a suffix, and the digits after it, multiply by; `None` where there is none such."""
+    """Return the base and the power of a suffix and the digits after it; `None` if the suffix is unknown."""
     if suffix in ("e", "E") and power.strip("+-"):
         return 10, int(power)
     if power:
@@ -72,7 +72,7 @@ def _beyond(text: str) -> InputError:
 
 
 def requested(value: Any) -> Fraction:
-    """An amount that a pod asks for or a node has: none is negative. Raises InputError."""
+    """Return the amount of a request or a capacity. Raises InputError if it is negative or invalid."""
     amount = quantity(value)
     if amount < 0:
         raise InputError(f"must be >= 0, got {value!r}")
@@ -80,5 +80,5 @@ def requested(value: Any) -> Fraction:
 
 
 def whole(amount: Fraction, resource: str) -> int:
-    """An amount as kube-scheduler counts it: thousandths of a CPU, and units of anything else, rounded up."""
+    """Return an amount as kube-scheduler counts it: thousandths of a CPU or units of others, rounded up."""
     return ceil(amount * MILLI) if resource == "cpu" else ceil(amount)

@@ -1,8 +1,8 @@
-"""One dump read twice as a problem of `node-consolidation`: for a bound, and for a plan.
+"""Convert a dump to two problems of `node-consolidation`: one for a bound, and one for a plan.
 
-For the bound, what is not understood is dropped, and amounts are rounded in the cluster's favour: less would be
-possible, if at all. "At most this can be saved." For the plan, a pod with something that is not understood stays on its
-node. "This saves so much and breaks nothing."
+For the bound, unsupported constraints are dropped and amounts are rounded in favour of the cluster. So the result is an
+upper limit of the savings. For the plan, a pod with an unsupported constraint stays on its node. So the plan violates
+no constraint, and its savings are achievable.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from instances.kubernetes.requirements import Answer3, Placement, Requirement
 
 Purpose = Literal["bound", "plan"]
 Tool = Literal["drain", "karpenter", "ca"]
-"""Who moves pods: tools differ in what they leave alone."""
+"""The tool that moves pods: tools differ in the pods that they never move."""
 
 SYSTEM = "kube-system", "kube-system without a disruption budget"
 LOCAL = "local storage"
@@ -50,15 +50,16 @@ LONGEST_NAME = 180  # characters, of the 200 that a name may have
 
 @dataclass(frozen=True, eq=False)
 class DumpReading:
-    """The problem, and what has become of constraints on the way.
+    """The problem, and statistics on the constraints of the dump.
 
-    - `pinned`: by reason, pods that are kept on their node, or in their zone. `dropped`: pods with a constraint that is
-      not heeded, or without a place.
-    - `unpriced`: nodes whose price is unknown, by type, zone and how they are paid for.
-    - `offerings`: what each name of a type to rent stands for. `members`: the pods of each entry.
-    - `kept`: by reason, nodes that are kept whatever they cost.
-    - `pending`: how many pending pods get a place.
-    - `not_rented`: types of the table that no pool may have.
+    - `pinned`: by reason, the number of pods that stay on their node or in their zone.
+    - `dropped`: by reason, the number of pods with an ignored constraint or without a place.
+    - `unpriced`: nodes whose price is unknown, by type, zone and capacity type.
+    - `offerings`: the offering for each name of a type in the problem.
+    - `members`: the pods of each entry.
+    - `kept`: by reason, the number of nodes that are kept at any cost.
+    - `pending`: the number of pending pods that get a place.
+    - `not_rented`: types of the table that no pool may use.
     """
 
     data: NodeConsolidation
@@ -74,7 +75,7 @@ class DumpReading:
 
 @dataclass(frozen=True)
 class Hold:
-    """What the reasons of a pod leave of its freedom: `pinned` to its node, or to nodes that meet `near`."""
+    """The effect of the reasons of a pod: it is `pinned`, restricted to nodes that satisfy `near`, or `left_out`."""
 
     pinned: bool = False
     near: tuple[Requirement, ...] = ()
@@ -83,10 +84,10 @@ class Hold:
 
 @dataclass
 class Reader:
-    """Reads a dump; `aliases` are the names that all readings have in common.
+    """Read a dump; all readings share the names in `aliases`.
 
-    The plan and all rules read one list of what can be rented, and the bound serves the pending pods that the plan
-    serves, so that it is a bound on the bill of the plan.
+    The plan and all rules use the same offerings. The bound serves the pending pods that the plan serves, so it is a
+    bound on the cost of the plan.
     """
 
     facts: Facts
@@ -96,7 +97,7 @@ class Reader:
     def read(
         self, purpose: Purpose, tool: Tool = "drain", free_of: Collection[str] = (), moves: Moves = "nodes"
     ) -> DumpReading:
-        """The problem for a purpose and a tool that moves pods. `free_of`: reasons that are not heeded."""
+        """Return the problem for a purpose and a tool that moves pods, without the reasons in `free_of`."""
         plan, made = self._plan
         if purpose == "bound":
             reading = OneReading(self.facts, self.prices, self.aliases, False, tool, free_of, served=plan.served)
@@ -115,10 +116,11 @@ class Reader:
 
 @dataclass
 class OneReading(MeasuredDump):
-    """A reading while it is made. `sure`: what nobody knows counts as forbidden.
+    """A reading under construction.
 
-    `rented`, `kinds`: what may be rented and all that could be, of a reading before this one. `served`: the pending
-    pods that get a place; `None` for all that fit somewhere.
+    - `sure`: an unknown answer counts as forbidden.
+    - `rented`, `kinds`: the offerings in use, and all possible ones, of an earlier reading.
+    - `served`: the pending pods that get a place; `None` for all that fit somewhere.
     """
 
     tool: Tool
@@ -205,14 +207,14 @@ class OneReading(MeasuredDump):
 
     @cached_property
     def placeable(self) -> list[DumpedPod]:
-        """The pods that need a place; for a bound those of another scheduler, too, for which the plan leaves room."""
+        """The pods that need a place; a bound includes pods of another scheduler for which the plan reserves room."""
         found = [pod for pod in self.facts.movable if pod.node is not None or self.served is None or pod in self.served]
         if not self.sure:
             found += [pod for pod, waited in self.facts.waited.items() if waited is not None and waited.fits]
         return found
 
     def _kept(self) -> dict[str, int]:
-        """How many nodes are kept whatever they cost, by reason; those with a pinned pod are not among them."""
+        """Return the number of nodes kept at any cost, by reason, without those that only hold a pinned pod."""
         found = Counter(reason for node in self.facts.nodes if (reason := self._keeps(node)) is not None)
         return dict(found)
 
@@ -233,8 +235,8 @@ class OneReading(MeasuredDump):
     # reasons
 
     def _held(self, pod: DumpedPod) -> Hold:
-        """What the reasons of a pod make of it, which are counted. One that waits cannot be kept anywhere."""
-        if pod not in self.facts.reasons:  # it waits for another scheduler, which has room for it
+        """Count the reasons of a pod and return their effect. A pending pod has no node to stay on."""
+        if pod not in self.facts.reasons:  # it waits for another scheduler, and has room today
             return Hold()
         pinned, near = False, []
         if (known := self._own_architectures(pod)) and ARCHITECTURE not in self.free_of:
@@ -259,7 +261,7 @@ class OneReading(MeasuredDump):
         return Hold(pinned, tuple(near))
 
     def _of_tool(self, pod: DumpedPod) -> Iterator[PinReason]:
-        """What the tool leaves alone of itself; of the dump alone, a pod that nobody would make again."""
+        """Yield the reasons for which the tool does not move a pod, such as a pod without a controller."""
         if pod.owner is None and pod.node is not None and self.tool != "karpenter":
             yield PinReason(NO_CONTROLLER)
         if self.tool == "ca" and pod.node is not None:
@@ -315,16 +317,16 @@ class OneReading(MeasuredDump):
 
     @cached_property
     def new_room(self) -> dict[Offering, dict[str, float]]:
-        """What each new node would have for pods, less the DaemonSets that would run on it."""
+        """The capacity of each new node for pods, without the DaemonSets that would run on it."""
         return {kind: self._new_room(kind) for kind in self.kinds}
 
     def _all_kinds(self) -> list[Offering]:
-        """All that can be rented; for a bound in whatever pool, with labels that nobody knows."""
+        """Return all offerings; for a bound, the pool is arbitrary and its labels are unknown."""
         return offerings(self.facts.nodes, self.prices, self.facts.keys, self.pools)
 
     @cached_property
     def pools(self) -> list[NodePool]:
-        """The pools that may grow, the control plane not among them; one that may be anything for a bound."""
+        """The pools that may grow, without the control plane; for a bound, a single arbitrary pool."""
         facts = self.facts
         if not self.sure:
             return [NodePool(None, ())]
@@ -335,7 +337,7 @@ class OneReading(MeasuredDump):
         return answer is True if self.sure else answer is not False
 
     def _allowed(self, pod: DumpedPod, held: Hold) -> tuple[frozenset[DumpedNode], frozenset[Offering]]:
-        """The nodes and the offerings where a pod may be."""
+        """Return the nodes and the offerings where a pod may be."""
         placement = self.facts.placement(pod)
         if held.near:
             placement = placement.with_volume((held.near,))
@@ -371,9 +373,9 @@ class OneReading(MeasuredDump):
     def _undominated(
         self, there: Mapping[DumpedPod, tuple[frozenset[DumpedNode], frozenset[Offering]]]
     ) -> list[Offering]:
-        """Offerings without those that another has the pods and the room of, at no higher price.
+        """Return the offerings without dominated ones: another admits the same pods, is as large and costs no more.
 
-        The types of nodes that run stay in a plan, because a tool's rules look at them.
+        A plan keeps the types of running nodes, because the rules of a tool use them.
         """
         sets = list(dict.fromkeys(to for _, to in there.values()))
         takes = {kind: {i for i, to in enumerate(sets) if kind in to} for kind in self.kinds}
@@ -423,7 +425,7 @@ class OneReading(MeasuredDump):
 
     @cached_property
     def _spare(self) -> dict[DumpedNode, dict[str, float]]:
-        """What is left of each node today."""
+        """The residual capacity of each node today."""
         found = {node.name: dict(self.room[node]) for node in self.facts.nodes}
         for pod in self.facts.movable:
             if pod.node is not None:
@@ -433,7 +435,7 @@ class OneReading(MeasuredDump):
 
     @cached_property
     def _limits(self) -> dict[tuple[NodePool, str], int]:
-        """What is left of limits of NodePools next to new nodes for pending pods."""
+        """The rest of the limits of NodePools after new nodes for pending pods."""
         return {}
 
     # names
@@ -464,7 +466,7 @@ class OneReading(MeasuredDump):
         return _some(list(name.values()), [name[node] for node in self.facts.nodes if node in on])
 
     def _names(self, kinds: Sequence[Offering]) -> list[str]:
-        """A name of each offering: its type, its zone and its pool where they tell it from others."""
+        """Return the name of each offering: its type, and its zone and pool if there are several."""
         zones, pools = {kind.zone for kind in kinds}, {kind.pool.name for kind in kinds}
         pools |= {pool.name for pool in self.pools if pool.labelled}
         found = []
@@ -483,12 +485,12 @@ def _meet(pod: DumpedPod, others: Iterable[DumpedPod | DumpedDaemon]) -> bool:
 
 
 def _some(all_names: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | None:
-    """Names, or `None` where they are all that there are."""
+    """Return names, or `None` if they are all names."""
     return None if len(names) == len(all_names) else tuple(names)
 
 
 def _unique(names: Iterable[str]) -> list[str]:
-    """Names of at most the length of a name, with a number where one occurs again."""
+    """Return names of at most `LONGEST_NAME` characters, with a number if one occurs again."""
     seen: Counter[str] = Counter()
     found = []
     for name in names:

@@ -1,7 +1,7 @@
-"""What pods require of labels, taints and each other, answered yes, no, or, where a label is not known, `None`.
+"""Evaluate requirements on labels, taints and other pods: true, false, or `None` if a label is unknown.
 
-A node that runs has all its labels in a dump. Of one that is still to be rented some are known, the type and the zone
-say, and some are not: there a requirement is neither met nor broken.
+A dump contains all labels of a running node. For a new node only some labels are known, such as the type and the zone.
+A requirement on an unknown label is neither satisfied nor violated.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Literal, TypeAlias
 
 Answer3: TypeAlias = bool | None
 Labels: TypeAlias = Mapping[str, str | None]
-"""Labels of a node or a pod; `None`: whether there is such a label, and its value, is not known."""
-NODE_NAME = "field metadata.name"  # a field that terms of affinity name, among the labels
+"""Labels of a node or a pod; `None`: it is unknown whether the label exists and which value it has."""
+NODE_NAME = "field metadata.name"  # a field in affinity terms, stored among the labels
 WHOLE = re.compile("[+-]?[0-9]{1,18}")
-HARD = ("NoSchedule", "NoExecute")  # effects of taints that keep pods away; PreferNoSchedule is a wish
+HARD = ("NoSchedule", "NoExecute")  # effects of taints that exclude pods; PreferNoSchedule is a preference
 
 
 def every(answers: Iterable[Answer3]) -> Answer3:
-    """Whether all hold."""
+    """Return whether all answers are true."""
     found: Answer3 = True
     for answer in answers:
         if answer is False:
@@ -30,7 +30,7 @@ def every(answers: Iterable[Answer3]) -> Answer3:
 
 
 def some(answers: Iterable[Answer3]) -> Answer3:
-    """Whether one at least holds."""
+    """Return whether at least one answer is true."""
     found: Answer3 = False
     for answer in answers:
         if answer:
@@ -41,14 +41,17 @@ def some(answers: Iterable[Answer3]) -> Answer3:
 
 @dataclass(frozen=True)
 class Requirement:
-    """Of one label: `In`, `NotIn`, `Exists`, `DoesNotExist`, `Gt`, `Lt`, and Karpenter's `Gte`, `Lte`."""
+    """A requirement on one label: `In`, `NotIn`, `Exists`, `DoesNotExist`, `Gt`, `Lt`, or Karpenter's `Gte`, `Lte`."""
 
     key: str
     operator: str
     values: tuple[str, ...] = ()
 
     def holds(self, labels: Labels) -> Answer3:
-        """`NotIn` is true of a label that is missing. An operator that is none of these says nothing."""
+        """Return whether labels satisfy the requirement, `None` for an unknown operator.
+
+        `NotIn` is true for a missing label.
+        """
         value = labels.get(self.key)
         here = self.key in labels
         if here and value is None:
@@ -88,7 +91,7 @@ class Taint:
 
 @dataclass(frozen=True)
 class Toleration:
-    """A toleration of a pod. An empty key is any, an empty effect all of them."""
+    """A toleration of a pod. An empty key matches every key, an empty effect every effect."""
 
     key: str
     operator: str
@@ -107,11 +110,12 @@ class Toleration:
 
 @dataclass(frozen=True)
 class Placement:
-    """On which nodes a pod may be.
+    """The node constraints of a pod.
 
-    - `selector`: what its `nodeSelector` requires.
-    - `terms`: alternatives, each of requirements that all hold: those of its required node affinity and of each of its
-      volumes. An alternative that requires nothing, and no alternative at all, match no node.
+    - `selector`: the requirements of its `nodeSelector`.
+    - `terms`: for its required node affinity and for each volume, the alternatives. All requirements of one alternative
+      must hold. An empty alternative, or an empty list of alternatives, matches no node.
+    - `tolerations`: the taints that it tolerates.
     """
 
     selector: Term = ()
@@ -119,7 +123,7 @@ class Placement:
     tolerations: tuple[Toleration, ...] = ()
 
     def admits(self, labels: Labels, taints: Iterable[Taint]) -> Answer3:
-        """Whether a node of these labels and taints may hold the pod."""
+        """Return whether a node with these labels and taints may hold the pod."""
         return every((self._selects(labels), *(self._tolerates(taint) for taint in taints)))
 
     def _selects(self, labels: Labels) -> Answer3:
@@ -131,16 +135,16 @@ class Placement:
 
     @property
     def keys(self) -> set[str]:
-        """The labels that it asks for."""
+        """The labels that the requirements use."""
         terms = [self.selector, *(term for terms in self.terms for term in terms)]
         return {requirement.key for term in terms for requirement in term}
 
     def with_volume(self, terms: tuple[Term, ...]) -> Placement:
-        """The same of a pod with a volume that can be reached from some nodes alone."""
+        """Return the constraints with those of a volume that only some nodes can access."""
         return replace(self, terms=(*self.terms, terms))
 
     def without_name(self) -> Placement:
-        """The same for any node: a DaemonSet's pod names its own, which is no wish of anybody's."""
+        """Return the constraints without the node name, which the controller adds to the pods of a DaemonSet."""
         terms = tuple(terms for terms in self.terms if {r.key for term in terms for r in term} != {NODE_NAME})
         return replace(self, terms=terms)
 
@@ -154,12 +158,12 @@ TermKind = Literal["affinity", "anti-affinity", "spread"]
 
 @dataclass(frozen=True)
 class PodTerm:
-    """What a pod requires of the other pods of a domain, the nodes with one value of the label `topology`.
+    """A requirement on the selected pods of a domain, which is the nodes with one value of the label `topology`.
 
-    - `kind`: affinity to the pods that are meant, anti-affinity, or a spread with at most `skew` more than elsewhere.
-    - `namespaces`: of the pods that are meant; `None` where they are chosen by labels of theirs, which no dump has.
-    - `selector`: labels of these pods; `None` means no pod.
-    - `min_domains`: a spread counts 0 pods in the emptiest domain if there are fewer domains than that.
+    - `kind`: affinity, anti-affinity, or a spread with at most `skew` more pods than in any other domain.
+    - `namespaces`: of the selected pods; `None` if labels of namespaces select them, which a dump does not contain.
+    - `selector`: the labels of the selected pods; `None` selects no pod.
+    - `min_domains`: if there are fewer domains, the minimum count of a spread is 0.
     """
 
     kind: TermKind
@@ -170,7 +174,7 @@ class PodTerm:
     min_domains: int = 1
 
     def means(self, namespace: str, labels: Labels) -> Answer3:
-        """Whether a pod is meant."""
+        """Return whether the term selects a pod."""
         if self.selector is None:
             return False
         known = None if self.namespaces is None else namespace in self.namespaces

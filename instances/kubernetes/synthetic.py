@@ -1,7 +1,7 @@
-"""A dump that nobody's cluster has made: what `kubectl get` would print of one, and its table of prices.
+"""Generate a synthetic cluster: the output of `kubectl get`, and a price table.
 
-Nodes are those of a price list in two zones, and a pool of GPU nodes that a taint keeps free. Workloads have come one
-after another, each replica to the node with the most room that it may be on.
+The nodes are from a price list, in two zones; a tainted pool has GPU nodes. The workloads arrive one after another, and
+each replica goes to the allowed node with the most free capacity.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ Json = dict[str, Any]
 ZONE, TYPE, POOL = ZONES[0], "node.kubernetes.io/instance-type", "karpenter.sh/nodepool"
 ARCH, ARCHITECTURE = "kubernetes.io/arch", "amd64"
 PLACES = ("zone-a", "zone-b")
-SIZES = {4: 3, 8: 5, 16: 2}  # CPUs of nodes, and how often there are such
+SIZES = {4: 3, 8: 5, 16: 2}  # CPUs of nodes, and their relative frequency
 CPU_MILLI, MEMORY_MIB, FACTORS = (100, 250, 500, 1000), (128, 256, 512, 1024), (1, 2, 4)
 REPLICAS = (1, 1, 2, 2, 3, 3, 4, 6, 8, 12)
-LOAD = 0.55  # of the CPUs or of the memory of all nodes, whichever is taken more
+LOAD = 0.55  # used share of the CPUs or the memory of all nodes, whichever is larger
 OF_GPU_NODES = 0.1  # share of the nodes
 GPU, GPU_TAINT = "nvidia.com/gpu", {"key": "nvidia.com/gpu", "value": "true", "effect": "NoSchedule"}
 DAEMONS = {"kube-proxy": (100, 64), "network": (50, 64), "logs": (100, 128)}
 PLUGIN = "gpu-plugin", (50, 64)
-LARGEST_CLUSTER = 5000  # nodes that Kubernetes is made for
+LARGEST_CLUSTER = 5000  # the number of nodes that Kubernetes supports
 
 
 @dataclass
 class DrawnNode:
-    """A node while it fills: what is left of it, and how many replicas it has of each workload."""
+    """A node during the generation: its capacity `left`, and the number of replicas `held` of each workload."""
 
     name: str
     type: str
@@ -82,7 +82,7 @@ def synthetic_dump(seed: int, *, nodes: int = 60, pods: int = 900) -> Mapping[st
 
 
 def _types() -> list[Json]:
-    """The price list of EKS, and EC2's P3 with a twentieth kept back."""
+    """Return the price list of EKS, and the P3 types of EC2 with 5% of CPU and memory reserved."""
     kinds = [kind for kind in price_list(1, 0, cloud="eks").data.instance_types if kind.capacity["cpu_milli"] > 1000]
     rows = [
         {
@@ -122,7 +122,7 @@ def _nodes(n: int, types: Mapping[str, Json], draw: random.Random) -> list[Drawn
 
 
 def _workloads(nodes: Sequence[DrawnNode], pods: int, draw: random.Random) -> list[Json]:
-    """Workloads until so many of their pods run, with their budgets and volumes, and some that have ended."""
+    """Generate workloads until `pods` of their pods run, with budgets and volumes, and some ended pods."""
     plain = [node for node in nodes if not node.gpus]
     room = [sum(node.left[r] for node in plain) for r in (0, 1)]
     mean = [sum(sizes) / len(sizes) for sizes in (CPU_MILLI, MEMORY_MIB)]
@@ -146,7 +146,7 @@ def _workloads(nodes: Sequence[DrawnNode], pods: int, draw: random.Random) -> li
 
 
 class DrawnWorkload:
-    """A workload: its request, its kind, and one constraint or none."""
+    """A workload: its request, its kind, and at most one constraint."""
 
     def __init__(self, name: str, namespace: str, draw: random.Random, scale: float, gpu: bool) -> None:
         self.name, self.namespace, self.draw = name, namespace, draw
@@ -162,7 +162,7 @@ class DrawnWorkload:
         (self.wish,) = draw.choices([wish for wish, _ in wanted], [often for _, often in wanted])
 
     def made(self, nodes: Sequence[DrawnNode], replicas: int) -> list[Json]:
-        """The pods of as many replicas as there is room for, and what goes with them."""
+        """Return the pods of at most `replicas` replicas that fit, with their volumes and budgets."""
         found: list[Json] = []
         need, in_zones = [*self.request, 1, self.gpus], dict.fromkeys(PLACES, 0)
         for replica in range(replicas):
@@ -260,7 +260,7 @@ def _node_pool(name: str, types: Sequence[str], taints: Sequence[Json] = ()) -> 
 
 
 def _spec(request: Sequence[int], gpus: int = 0) -> Json:
-    """A container with a request, and with an environment that nobody is to see."""
+    """Return a pod spec with one container that has a request, and an environment that must never be printed."""
     amounts = {"cpu": f"{request[0]}m", "memory": f"{request[1]}Mi"} | ({GPU: str(gpus)} if gpus else {})
     secret = {"name": "PASSWORD", "value": "not for anybody else"}
     return {"containers": [{"name": "main", "env": [secret], "resources": {"requests": amounts}}]}
