@@ -1,4 +1,4 @@
-"""An `eva-packing` instance as whole numbers: in arrays, and for models that a solver with tolerances gets."""
+"""Convert an `eva-packing` instance to integers: in arrays, and for models of solvers with tolerances."""
 
 from __future__ import annotations
 
@@ -24,17 +24,23 @@ Group = tuple[int, Mapping[int, int], int]
 
 @dataclass(frozen=True)
 class PackingArrays:
-    """An `eva-packing` instance in arrays: classes of identical tasks; amounts and prices as whole multiples of units.
+    """The arrays of an `eva-packing` instance, with classes of identical tasks and integer amounts and prices.
 
-    Shapes: K instance types, F families, N classes, R resources. Running instances are types of their own, and allowed
-    types and spreading resources (`constraints`).
-    `demand` (F, N, R), `capacity` (K, R), `family` (K,) index of a type's family, `price` (K,) in multiples of
-    `price_unit` USD/h, `most` (K) instances of a type, `None` for any number, `joint` limits on several types together,
-    `type_of` (K) the place of a type in the data,
-    `count` (N,) tasks of a class, `members` (N) task entries of a class,
-    `reservation_price` (N,) and `job_price` (N,), the latter summed over the tasks of a task's job, both in price
-    units; `pair` (N, N) throughput of one task beside one other, `pair_loss` (N, N) 1 less this throughput.
-    A demand that no type of the family can meet is one unit more than the family's largest capacity.
+    There are K instance types, F families, N classes and R resources. Running instances are separate types. Allowed
+    types and spreading are resources (`constraints`).
+
+    - `demand` (F, N, R): a demand that no type of the family can meet is one unit more than the largest capacity.
+    - `capacity` (K, R): of each type.
+    - `family` (K,): the index of the family of each type.
+    - `price` (K,): in multiples of `price_unit` USD/h.
+    - `most` (K): the limit on the instances of each type, `None` for no limit.
+    - `joint`: limits on several types together.
+    - `type_of` (K): the index of each type in the data.
+    - `count` (N,): the number of tasks of each class.
+    - `members` (N): the task entries of each class.
+    - `reservation_price` (N,), `job_price` (N,): in price units, the latter summed over the tasks of the task's job.
+    - `pair` (N, N): the throughput of one task next to one other.
+    - `pair_loss` (N, N): 1 less this throughput.
     """
 
     data: EvaPacking
@@ -60,16 +66,16 @@ class PackingArrays:
 
     @cached_property
     def limits(self) -> tuple[Limit, ...]:
-        """The limits on numbers of instances: those of single types in order, then those of several types together."""
+        """The limits on numbers of instances: those of single types in order, then those on several types."""
         return (*(Limit((k,), most) for k, most in enumerate(self.most) if most is not None), *self.joint)
 
     @property
     def limited(self) -> bool:
-        """Whether there is a maximum number of instances of some type."""
+        """Whether there is a limit on the instances of some type."""
         return bool(self.limits)
 
     def allows(self, used: Sequence[int]) -> bool:
-        """Whether the limits allow so many instances of each type (K,)."""
+        """Return whether the limits allow `used` instances of each type (K,)."""
         return all(sum(used[k] for k in limit.types) <= limit.most for limit in self.limits)
 
     @cached_property
@@ -94,7 +100,7 @@ class PackingArrays:
         return sum(n * price for n, price in zip(self.count.tolist(), self.reservation_price.tolist(), strict=True))
 
     def only(self, classes: IntArray, count: IntArray | None = None) -> PackingArrays:
-        """The arrays of some `classes` (n,) in the order given, with `count` (n,) tasks of each if not all."""
+        """Return the arrays of some `classes` (n,) in this order, with `count` (n,) tasks of each, by default all."""
         return replace(
             self,
             demand=self.demand[:, classes],
@@ -107,18 +113,18 @@ class PackingArrays:
         )
 
     def by_demand(self) -> IntArray:
-        """The classes (N,) in the order of demand, whatever the order of the tasks."""
+        """Return the classes (N,) sorted by demand, independent of the order of the tasks."""
         return np.lexsort(self.demand.transpose(0, 2, 1).reshape(-1, self.classes)[::-1])
 
     def usd(self, units: int | Fraction) -> float:
-        """An amount of price units in USD/h."""
+        """Convert an amount of price units to USD/h."""
         return float(units * self.price_unit)
 
     def losses(self, on_it: IntArray) -> FloatArray:
-        """Loss of throughput (..., N) of a task of each class on instances that hold `on_it` (..., N), 1 - throughput.
+        """Return 1 - throughput (..., N) of a task of each class on instances that hold `on_it` (..., N).
 
-        Pairwise throughputs are multiplied (section 4.3), so that their logarithms add up; a loss keeps its digits
-        however small it is. The entry of a class that is not there is meaningless.
+        Pairwise throughputs are multiplied (section 4.3), so the code adds their logarithms. This keeps the digits of
+        small losses. The entry of a class without a task on the instance is meaningless.
         """
         with np.errstate(divide="ignore"):
             logs = np.log1p(-self.pair_loss)
@@ -127,12 +133,12 @@ class PackingArrays:
         return np.asarray(-np.expm1(exponent.sum(axis=-1)))
 
     def value(self, on_it: IntArray) -> FloatArray:
-        """TNRP(T) (...,) in price units of the tasks `on_it` (..., N): equations of sections 4.3 and 4.4."""
+        """Return TNRP(T) (...,) in price units of the tasks `on_it` (..., N): equations of sections 4.3 and 4.4."""
         each = self.reservation_price - self.losses(on_it) * self.job_price
         return (on_it * each).sum(axis=-1)
 
     def solution(self, groups: Iterable[Group]) -> dict[str, Any]:
-        """The solution in JSON form of instances given by classes, whose tasks are dealt out to task entries."""
+        """Convert instances in terms of classes to a solution in JSON form, with tasks assigned to task entries."""
         left = [[[entry, self.data.tasks[entry].count] for entry in entries] for entries in self.members]
         instances: dict[tuple[str, tuple[tuple[str, int], ...]], int] = {}
         for kind, pattern, copies in groups:
@@ -144,7 +150,7 @@ class PackingArrays:
         return {"instances": [{"type": name, "count": n, "tasks": dict(on)} for (name, on), n in instances.items()]}
 
     def groups(self, solution: Solution) -> list[Group]:
-        """The instances of a valid `solution` by classes: `solution` turned round, the cheapest of a type first."""
+        """Convert a valid `solution` to instances in terms of classes, the cheapest offers of a type first."""
         left: dict[str, list[list[int]]] = {}
         number = sum(group["count"] for group in solution["instances"])
         for k, (place, most) in enumerate(zip(self.type_of, self.most, strict=True)):
@@ -165,12 +171,12 @@ class PackingArrays:
         return found
 
     def cost(self, groups: Iterable[Group]) -> int:
-        """The price of instances, in price units."""
+        """Return the price of instances in price units."""
         price = self.price.tolist()
         return sum(price[kind] * copies for kind, _, copies in groups)
 
     def _deal(self, pattern: Mapping[int, int], copies: int, left: list[list[list[int]]]) -> tuple[dict[str, int], int]:
-        """Tasks for an instance, taken out of `left`, and the number of equal instances that the tasks suffice for."""
+        """Take the tasks of an instance from `left`; return them and the number of equal instances they suffice for."""
         present = {c: k for c, k in pattern.items() if k}
         same = min([copies, *(left[c][0][1] // k for c, k in present.items())])
         tasks: dict[str, int] = {}
@@ -189,10 +195,10 @@ class PackingArrays:
 
 
 def packing_arrays(data: EvaPacking, apart: Sequence[str | None] | None = None) -> PackingArrays:
-    """The arrays of `data`, with classes as coarse as the objective allows.
+    """Build the arrays of `data`, with classes as coarse as the objective allows.
 
-    Tasks of a class have equal demands, and for `net-saving` also equal workloads and job prices. `apart` names for
-    each task entry what else the tasks of a class must have in common.
+    Tasks of a class have equal demands, and for `net-saving` also equal workloads and job prices. `apart` gives for
+    each task entry a further label that is equal for all tasks of a class.
     """
     families = data.families
     family = np.array([families.index(k.family) for k in data.instance_types], dtype=np.int64)
@@ -252,13 +258,13 @@ def packing_arrays(data: EvaPacking, apart: Sequence[str | None] | None = None) 
 
 
 def _whole(numbers: Sequence[int]) -> tuple[IntArray, Fraction]:
-    """Steps of the grid as multiples of a unit, the greatest common divisor, and the unit."""
+    """Convert steps of the grid to multiples of their greatest common divisor; return them and this unit."""
     unit = gcd(*numbers) or 1
     return np.array([n // unit for n in numbers], dtype=np.int64), Fraction(unit, STEPS)
 
 
 def _job_prices(data: EvaPacking, cheapest: IntArray) -> IntArray:
-    """Reservation prices summed over the job of each task; unlisted tasks of a job are like the listed task."""
+    """Return the reservation prices summed over the job of each task; unlisted tasks equal the listed task."""
     listed: dict[str, tuple[int, int]] = {}
     for task, price in zip(data.tasks, cheapest.tolist(), strict=True):
         if task.job is not None:
@@ -285,16 +291,16 @@ def _pairs(data: EvaPacking, workloads: Sequence[str]) -> tuple[FloatArray, Floa
     return pair, loss
 
 
-LARGEST_AMOUNT = 4 * 10**9  # Beyond so many units HiGHS, at its finest tolerance of 1e-10, misses a whole one.
-BEYOND = -1  # This stands for a demand that no type can meet until the number for such a demand is known.
+LARGEST_AMOUNT = 4 * 10**9  # With more units, HiGHS can miss one unit at its finest tolerance of 1e-10.
+BEYOND = -1  # A temporary mark for a demand that no type can meet.
 
 
 @dataclass(frozen=True)
 class WholeAmounts:
-    """Demands and capacities in whole multiples of the greatest common unit of each resource.
+    """Demands and capacities as integers, in multiples of the greatest common unit of each resource.
 
-    `demand` by family, task entry and resource, `capacity` by type and resource. A demand beyond what any type of the
-    family has is one unit more than the largest; a capacity beyond what all tasks demand is as good as that.
+    `demand` is by family, task entry and resource, `capacity` by type and resource. A demand over the capacity of all
+    types of the family is one unit more than the largest capacity. A capacity over the total demand is reduced to it.
     """
 
     demand: list[list[list[int]]]
@@ -302,7 +308,7 @@ class WholeAmounts:
 
     @staticmethod
     def of(data: EvaPacking) -> WholeAmounts:
-        """The whole amounts of `data`."""
+        """Compute the integer amounts of `data`."""
         demand = [[[steps(t.demand_on(f)[r]) for r in data.resources] for t in data.tasks] for f in data.families]
         capacity = [[steps(k.capacity[r]) for r in data.resources] for k in data.instance_types]
         capacities = [
@@ -332,11 +338,11 @@ class WholeAmounts:
 
 
 Content = Mapping[int, int]
-"""Number of tasks of each task entry, by its place in the data."""
+"""The number of tasks of each task entry, by its index in the data."""
 
 
 def contents(data: PackedTasks, kind: PricedType, limit: int) -> list[Content] | None:
-    """All contents of an instance of a type but the empty one, or `None` where there are more than `limit`."""
+    """Enumerate all non-empty patterns of an instance of a type; return `None` if there are more than `limit`."""
     needs = [[steps(task.demand_on(kind.family)[r]) for r in data.resources] for task in data.tasks]
     found: list[tuple[dict[int, int], list[int]]] = [({}, [steps(kind.capacity[r]) for r in data.resources])]
     for entry, task in enumerate(data.tasks):

@@ -1,4 +1,4 @@
-"""The independent checkers of Eva's problems: feasibility and objective from the data alone, in rational arithmetic."""
+"""Check solutions of Eva's problems independently: feasibility and objective from the data, in rational arithmetic."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from instances.fields import LARGEST, STEPS, Verdict, steps
 from instances.options import Solution
 from instances.validation import show
 
-MANY = 1_000  # The throughput among more tasks than these is computed to `DIGITS` and no longer as a fraction.
-DIGITS = 100  # Decimal digits of the throughput among many tasks.
+MANY = 1_000  # With more tasks, a throughput is computed to `DIGITS` instead of as a fraction.
+DIGITS = 100  # Decimal digits of the throughput with many tasks.
 
 
 def check_packing(data: EvaPacking, solution: Solution) -> Verdict:
     """Check `{"instances": [{"type": name, "count": n, "tasks": {workload or workload@job: k}}]}`.
 
-    Every task must be on exactly one instance, of a type that it may use, and no instance may hold more than its
-    capacity, or more of a group of tasks than are allowed; of no type may there be too many instances. Of a type the
-    cheapest instances are used first: running ones whose price is below that of the type. The objective is recomputed
-    in rational numbers, but for the throughput of tasks of which there are more than a thousand on one instance, which
-    is known to a hundred digits. Raises MalformedSolution.
+    Every task must be on exactly one instance of an allowed type. No instance may exceed its capacity or the limit of a
+    group of tasks, and no limit on the number of instances may be exceeded. The cheapest instances of a type are used
+    first, which are the running ones with a price below that of the type. The objective is recomputed in rational
+    numbers. With more than a thousand tasks on one instance, throughputs have a hundred digits. Raises
+    MalformedSolution.
     """
     book = Book(data)
     placed = dict.fromkeys(book.tasks, 0)
@@ -60,7 +60,7 @@ def check_packing(data: EvaPacking, solution: Solution) -> Verdict:
 
 
 def _misplaced(data: EvaPacking, book: Book, kind: PricedType, on_it: Mapping[str, int]) -> list[str]:
-    """Violations: tasks on a type that they may not use, and more of a group of tasks than an instance may hold."""
+    """Return violations of allowed types, and of limits on groups of tasks on an instance."""
     found = [f"task {key} is on a {kind.name}, which it may not use" for key in on_it if not book.allowed(key, kind)]
     for key, k in on_it.items():
         most = data.tasks[book.place[key]].max_per_instance
@@ -75,7 +75,7 @@ def _misplaced(data: EvaPacking, book: Book, kind: PricedType, on_it: Mapping[st
 
 
 def _cost(data: EvaPacking, used: Mapping[str, int]) -> Fraction:
-    """The price of so many instances of each type, the cheapest that run first."""
+    """Return the price of `used` instances of each type, the cheapest running ones first."""
     cost = Fraction(0)
     for kind in data.instance_types:
         left, own = used.get(kind.name, 0), exact(kind.usd_per_hour)
@@ -89,7 +89,7 @@ def _cost(data: EvaPacking, used: Mapping[str, int]) -> Fraction:
 
 
 def groups_of(solution: Solution) -> list[dict[str, Any]]:
-    """The instances of a solution, as their form asks. Raises MalformedSolution."""
+    """Return the instances of a solution and check their form. Raises MalformedSolution."""
     groups = solution.get("instances") if isinstance(solution, Mapping) else None
     if not isinstance(groups, list | tuple):
         raise MalformedSolution("must be an object with the list `instances`")
@@ -103,7 +103,7 @@ def groups_of(solution: Solution) -> list[dict[str, Any]]:
 
 
 def see_tasks(tasks: Any, *more: Any) -> None:
-    """Raise MalformedSolution unless `tasks` are an object of counts, and `more` are counts."""
+    """Raise MalformedSolution unless `tasks` is an object of counts, and `more` are counts."""
     if not isinstance(tasks, Mapping):
         raise MalformedSolution(f"tasks of an instance must be an object, got {show(tasks)}")
     for number in (*more, *tasks.values()):
@@ -112,7 +112,7 @@ def see_tasks(tasks: Any, *more: Any) -> None:
 
 
 class Book:
-    """Tasks and instance types, to be looked up by name."""
+    """An index of tasks and instance types by name."""
 
     def __init__(self, data: PackedTasks) -> None:
         self.data = data
@@ -134,7 +134,7 @@ class Book:
                 self._of_job.setdefault(task.job, []).append(task)
 
     def overfull(self, kind: PricedType, on_it: Mapping[str, int]) -> list[str]:
-        """Violations: the resources of which the tasks `on_it` need more than an instance of a type has."""
+        """Return violations of the capacity of an instance of a type by the tasks `on_it`."""
         used = [0] * len(self.data.resources)
         for key, k in on_it.items():
             for r, need in enumerate(self._need(key, kind.family)):
@@ -147,12 +147,12 @@ class Book:
         return found
 
     def allowed(self, key: str, kind: PricedType) -> bool:
-        """Whether a task may be on a type."""
+        """Return whether a task is allowed on a type."""
         task = self.tasks[key]
         return not isinstance(task, Task) or task.allowed_types is None or kind.name in task.allowed_types
 
     def _need(self, key: str, family: str) -> list[int]:
-        """The demand of a task on a family, in steps of the grid, which integers add up faster than fractions."""
+        """Return the demand of a task on a family in steps of the grid, because integers are faster than fractions."""
         need = self._needs.get((key, family))
         if need is None:
             demand = self.tasks[key].demand_on(family)
@@ -160,11 +160,11 @@ class Book:
         return need
 
     def normalised_price(self, key: str, on_it: Mapping[str, int]) -> Fraction:
-        """TNRP(τ, T): RP(τ) less the loss of τ's whole job by co-location on the instance (section 4.4)."""
+        """Return TNRP(τ, T): RP(τ) less the loss of τ's whole job by co-location on the instance (section 4.4)."""
         return self.price(key) - (1 - self.rate(key, on_it)) * self.job_price(key)
 
     def rate(self, key: str, on_it: Mapping[str, int]) -> Fraction:
-        """Throughput of a task beside the others on the instance: the product of pairwise throughputs (section 4.3)."""
+        """Return the throughput of a task on the instance: the product of pairwise throughputs (section 4.3)."""
         rate, workload = Fraction(1), self.tasks[key].workload
         for other, k in on_it.items():
             pair = self.pairwise.get((workload, self.tasks[other].workload), self.default)
@@ -172,18 +172,18 @@ class Book:
         return rate
 
     def price(self, key: str) -> Fraction:
-        """RP(τ): the price of the cheapest instance type that τ may use and on which it fits alone (section 4.2)."""
+        """Return RP(τ): the price of the cheapest allowed instance type on which τ fits alone (section 4.2)."""
         if key not in self._prices:
             fitting = (k for k in self._cheapest_first if self.allowed(key, k) and self._fits(key, k))
             self._prices[key] = exact(next(fitting).usd_per_hour)
         return self._prices[key]
 
     def _fits(self, key: str, kind: PricedType) -> bool:
-        """Whether an instance of a type has room for a task."""
+        """Return whether a task fits on an empty instance of a type."""
         return all(map(le, self._need(key, kind.family), self._capacity[kind.name]))
 
     def job_price(self, key: str) -> Fraction:
-        """The reservation prices of all tasks of the job of τ; tasks that the data do not list are like τ."""
+        """Return the sum of the reservation prices of all tasks of τ's job; tasks not listed in the data equal τ."""
         task = self.tasks[key]
         if task.job is None:
             return (task.tasks_in_job or 1) * self.price(key)
@@ -193,7 +193,7 @@ class Book:
 
 
 def _power(base: Fraction, exponent: int) -> Fraction:
-    """`base` to a whole power: a fraction of a million factors would have millions of digits."""
+    """Return `base` to an integer power; a large power is rounded, because its fraction has millions of digits."""
     if exponent <= MANY or base in (0, 1):
         return base**exponent
     digits = Context(prec=DIGITS, Emin=-(10**9), Emax=10**9)
@@ -203,21 +203,21 @@ def _power(base: Fraction, exponent: int) -> Fraction:
 
 @lru_cache(maxsize=4096)
 def exact(number: float) -> Fraction:
-    """The decimal number as written, not the nearest binary number."""
+    """Return the decimal number as written, not the nearest binary number."""
     return Fraction(repr(number))
 
 
 @lru_cache(maxsize=4096)
 def _steps(number: float) -> int:
-    """A number of the grid in steps of the grid."""
+    """Return a number of the grid in steps of the grid."""
     return steps(number)
 
 
 def check_reconfiguration(data: EvaReconfiguration, solution: Solution) -> Verdict:
     """Check `{"existing": {id: {key: k}}, "instances": [{"type": name, "count": n, "tasks": {key: k}}]}`.
 
-    Every task must be on exactly one instance and no instance may hold more than its capacity. An existing instance
-    that is left out, or has no task, is given up. Raises MalformedSolution.
+    Every task must be on exactly one instance, and no instance may exceed its capacity. An existing instance that is
+    missing or has no task is terminated. Raises MalformedSolution.
     """
     book = Book(data)
     kept, groups = _kept(data, solution), groups_of(solution)
@@ -253,7 +253,7 @@ def check_reconfiguration(data: EvaReconfiguration, solution: Solution) -> Verdi
 
 
 def _kept(data: EvaReconfiguration, solution: Solution) -> Mapping[str, Mapping[str, int]]:
-    """The new contents of existing instances."""
+    """Return the new tasks of existing instances."""
     kept: Any = solution.get("existing") if isinstance(solution, Mapping) else None
     if not isinstance(kept, Mapping):
         raise MalformedSolution("must be an object with `existing`, an object")
@@ -266,7 +266,7 @@ def _kept(data: EvaReconfiguration, solution: Solution) -> Mapping[str, Mapping[
 
 
 def _migrations(data: EvaReconfiguration, kept: Mapping[str, Mapping[str, int]]) -> Fraction:
-    """What the moves cost: of tasks without a job each one, of a job once if an instance loses any of its tasks."""
+    """Return the migration cost: per task without a job, and once per job if an instance loses any of its tasks."""
     entry = {task.key: task for task in data.tasks}
     total, moved = Fraction(0), set()
     for instance in data.existing:

@@ -1,4 +1,4 @@
-"""An `eva-cloud` workload as arrays: types, classes of tasks, and their work."""
+"""Convert an `eva-cloud` workload to arrays: types, classes of tasks, and their work."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from instances.fields import STEPS, steps
 
 @dataclass(frozen=True)
 class CloudArrays:
-    """Shapes: K instance types, C classes of tasks, R resources. Amounts are whole multiples of a unit a resource.
+    """The arrays of K instance types, C classes of tasks and R resources, with amounts as integers.
 
-    `demand` (K, C, R) of a task of each class on each type, `capacity` (K, R), `price` (K,) USD/h, `cheapest_type` (C,)
-    the first of the cheapest types that a task fits on alone, `reservation_price` (C,) USD/h of that type, `unit` (R,)
-    the amounts that whole numbers are multiples of.
+    - `demand` (K, C, R): of a task of each class on each type.
+    - `capacity` (K, R): of each type.
+    - `price` (K,): in USD/h.
+    - `cheapest_type` (C,): the first of the cheapest types on which a task fits alone.
+    - `reservation_price` (C,): the price of that type in USD/h.
+    - `unit` (R,): the amount of each resource that corresponds to 1.
     """
 
     types: tuple[str, ...]
@@ -33,7 +36,7 @@ class CloudArrays:
 
 
 def cloud_arrays(data: EvaCloud) -> CloudArrays:
-    """The arrays of a workload."""
+    """Build the arrays of a workload."""
     kinds, names = data.instance_types, data.resources
     capacity = np.array([[steps(k.capacity[r]) for r in names] for k in kinds], dtype=np.int64)
     of_family = {
@@ -63,15 +66,15 @@ SECONDS = 3600.0
 
 
 def work_seconds(job: CloudJob, first: TaskClass) -> float:
-    """Seconds of work of a job at full speed; whole iterations where its `first` class of tasks counts them."""
+    """Return the seconds of work of a job at full speed, in complete iterations if its `first` class counts them."""
     speed = first.iterations_per_second
     return job.duration_seconds if speed is None else int(job.duration_seconds * speed) / speed
 
 
 def pairs_of_classes(data: EvaCloud) -> FloatArray:
-    """Throughputs (C, C) of a task of each class beside one other, whose products no task on an instance exceeds.
+    """Return pairwise throughputs (C, C) whose products bound the throughput of every task on an instance.
 
-    The true ones; with `larger_sets`, which are no products, 1.
+    These are the true pairwise throughputs, or 1 with `larger_sets`, whose throughputs are not products.
     """
     if data.larger_sets is not None:
         return np.ones((len(data.classes), len(data.classes)))

@@ -1,7 +1,7 @@
-"""What a cluster of one's own adds to `eva-packing`: limits of types, running instances, allowed types, and spreading.
+"""Add the constraints of a user's cluster to `eva-packing`: limits, running instances, allowed types and spreading.
 
-Limits and running instances become offers: so many instances of a type at a price. Allowed types and spreading become
-resources: one that only the allowed types have, and one of which each task of a group takes a unit.
+Limits and running instances become offers: a number of instances of a type at a price. Allowed types become a resource
+that only these types have. Spreading becomes a resource of which each task of a group takes a unit.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from instances.fields import Frozen, Name, NonNegative, PositiveCount, refuse, r
 
 
 class Constrained(Protocol):
-    """What of an instance of `eva-packing` counts here."""
+    """The part of an instance of `eva-packing` that this module uses."""
 
     @property
     def instance_types(self) -> Sequence[Any]: ...
@@ -56,7 +56,7 @@ class Spread(Frozen):
 
 @dataclass(frozen=True)
 class Limit:
-    """At most `most` instances of the types at these places, all taken together."""
+    """A limit of `most` on the total number of instances of `types`, which are indices."""
 
     types: tuple[int, ...]
     most: int
@@ -64,7 +64,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Offer:
-    """At most `most` instances, `None` for any number, of the type at place `type`, for `price` steps of 1e-9 USD/h."""
+    """At most `most` instances (`None`: no limit) of the type with index `type` at `price` steps of 1e-9 USD/h."""
 
     type: int
     price: int
@@ -73,17 +73,17 @@ class Offer:
 
 @dataclass(frozen=True)
 class OwnResource:
-    """A resource that stands for a constraint: what a task of each entry takes, and what each type has."""
+    """A resource that represents a constraint: `demand` of a task of each entry, and `capacity` of each type."""
 
     demand: tuple[int, ...]
     capacity: tuple[int, ...]
 
 
 def offers(data: Constrained) -> list[Offer]:
-    """The offers of the types in order, of each the cheapest first; at least one a type.
+    """Return the offers in the order of types, the cheapest first, with at least one offer per type.
 
-    Each limit holds for each of its types alone as well, so every type with a limit has offers of limited number.
-    An hour costs least where the cheapest instances of a type are used first, so a solution need not name them.
+    A limit on several types also limits each of them, so every type with a limit has limited offers. It is optimal to
+    use the cheapest instances of a type first, so a solution does not name them.
     """
     found: list[Offer] = []
     for k, kind in enumerate(data.instance_types):
@@ -92,7 +92,7 @@ def offers(data: Constrained) -> list[Offer]:
         for running in data.running:
             if running.type == kind.name:
                 price = own if running.usd_per_hour is None else steps(running.usd_per_hour)
-                if price < own:  # a dearer one is given up
+                if price < own:  # a more expensive one is terminated
                     priced[price] = (priced.get(price) or 0) + running.count
         left = min((limit.most for limit in data.limits if k in limit.types), default=None)
         of_type: list[Offer] = []
@@ -107,7 +107,7 @@ def offers(data: Constrained) -> list[Offer]:
 
 
 def joint_limits(data: Constrained, offered: Sequence[Offer]) -> tuple[Limit, ...]:
-    """The limits on several types together, with the places of their offers."""
+    """Return the limits on several types together, with the indices of their offers."""
     return tuple(
         Limit(tuple(o for o, offer in enumerate(offered) if offer.type in limit.types), limit.most)
         for limit in data.limits
@@ -116,7 +116,7 @@ def joint_limits(data: Constrained, offered: Sequence[Offer]) -> tuple[Limit, ..
 
 
 def own_resources(data: Constrained) -> list[OwnResource]:
-    """A resource for each set of allowed types and for each group that is spread, as far as it can be felt."""
+    """Return a resource for each set of allowed types and each spread group, without redundant ones."""
     found = []
     types = [kind.name for kind in data.instance_types]
     for allowed in dict.fromkeys(frozenset(t.allowed_types) for t in data.tasks if t.allowed_types is not None):
@@ -133,13 +133,13 @@ def own_resources(data: Constrained) -> list[OwnResource]:
 
 
 def spread_groups(data: Constrained) -> list[tuple[frozenset[str], int]]:
-    """Keys of task entries, and how many of their tasks may be on one instance, all taken together."""
+    """Return groups of task keys, with the limit on their total number on one instance."""
     alone = [(frozenset([t.key]), t.max_per_instance) for t in data.tasks if t.max_per_instance is not None]
     return [*alone, *((frozenset(group.tasks), group.max_per_instance) for group in data.spread)]
 
 
 def refuse_constraints(data: Constrained) -> None:
-    """Refuse types and tasks that there are not, names that occur twice, and tasks that fit on no allowed type."""
+    """Reject unknown types and tasks, duplicate names, and tasks that fit on no allowed type."""
     types = {kind.name: kind for kind in data.instance_types}
     for i, running in enumerate(data.running):
         if running.type not in types:

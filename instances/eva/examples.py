@@ -9,9 +9,9 @@ from instances.eva.tables import RESOURCES, table
 
 
 def table_3(objective: Objective = "cost") -> Instance[EvaPacking]:
-    """The example of Table 3: four types, four tasks, optimum 12.80 USD/h.
+    """Return the example of Table 3: four types, four tasks, optimum 12.80 USD/h.
 
-    With `net-saving`, τ1 beside τ2 has throughput 0.8 and τ2 beside τ1 0.9, as in section 4.3.
+    With `net-saving`, τ1 has throughput 0.8 next to τ2, and τ2 has 0.9 next to τ1, as in section 4.3.
     """
     rows = table("table_3")
     kinds = tuple(
@@ -40,10 +40,10 @@ def table_3(objective: Objective = "cost") -> Instance[EvaPacking]:
 
 
 def table_3_round() -> Instance[EvaReconfiguration]:
-    """The example of Table 3 as a round: t1 and t2 run, each alone on the cheapest type, t3 and t4 wait.
+    """Return the example of Table 3 as a round: t1 and t2 run, each alone on its cheapest type; t3 and t4 are pending.
 
-    It is best to let both stay, to put t3 beside t1, and to rent one instance for t4. Costs of moving and starting are
-    made up.
+    In the optimum t1 and t2 stay, t3 joins t1, and a new instance hosts t4. The migration and start costs are
+    fictitious.
     """
     data = table_3("net-saving").data
     migration = {"t1": 0.8, "t2": 0.2, "t3": 0.1, "t4": 0.1}

@@ -1,4 +1,4 @@
-"""Eva online: the view of a scheduler of instances, the configuration it answers, and the problems of a moment."""
+"""Define Eva online: the view of a scheduler of instances, its configuration, and the problems of a moment."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from instances.options import Solution
 class RentedInstance:
     """A rented instance and the number of tasks there, by key (`workload` or `workload@job`).
 
-    `id` distinguishes rented instances, even those of one type with equal tasks; `None` where a configuration is only
-    planned and the instance is not rented yet.
+    `id` distinguishes rented instances, even those of one type with equal tasks; it is `None` for a planned instance
+    that is not rented yet.
     """
 
     instance_type: str
@@ -33,14 +33,14 @@ class RentedInstance:
 
 
 def continued(current: Sequence[RentedInstance], planned: Sequence[RentedInstance]) -> tuple[RentedInstance, ...]:
-    """The planned configuration, in order, with the ids of the current instances that are continued.
+    """Return the planned configuration, in order, with the ids of the current instances that it continues.
 
-    A planned instance with an id continues the current one of that id, whatever its tasks. The others in turn each
-    continue the one of their type with the most tasks in common that is still free; where none has a task in common
-    the instance is new, and its id stays `None`.
+    A planned instance with an id continues the current one with that id, regardless of its tasks. The others are
+    matched sequentially: each continues the free instance of its type with the most tasks in common. Without a common
+    task, the instance is new and its id stays `None`.
 
-    Raises InputError where a current instance has no id, two instances share one, or a planned instance has an id that
-    is unknown or that of an instance of another type.
+    Raises InputError if a current instance has no id, or if two instances share one. Raises it also if a planned
+    instance has an unknown id or that of an instance of another type.
     """
     types = _types(current)
     ids = Counter(instance.id for instance in planned)
@@ -67,7 +67,7 @@ def continued(current: Sequence[RentedInstance], planned: Sequence[RentedInstanc
 
 
 def _types(current: Sequence[RentedInstance]) -> dict[str, str]:
-    """The type of each rented instance by id."""
+    """Return the type of each rented instance by id."""
     types: dict[str, str] = {}
     for instance in current:
         if instance.id is None:
@@ -79,7 +79,7 @@ def _types(current: Sequence[RentedInstance]) -> dict[str, str]:
 
 
 def _most_in_common(planned: RentedInstance, free: Iterable[RentedInstance]) -> RentedInstance | None:
-    """The first of the free instances of the planned type with the most tasks in common; `None` where none has any."""
+    """Return the first free instance of the planned type with the most tasks in common, or `None`."""
     best, most = None, 0
     for old in free:
         if old.instance_type == planned.instance_type:
@@ -90,19 +90,19 @@ def _most_in_common(planned: RentedInstance, free: Iterable[RentedInstance]) -> 
 
 
 def most_kept(current: Sequence[RentedInstance], planned: Sequence[RentedInstance]) -> tuple[RentedInstance, ...]:
-    """The planned configuration, in order, with the ids of current instances such that the most tasks stay.
+    """Return the planned configuration, in order, with the ids of current instances that let the most tasks stay.
 
-    Where several choices keep as many, the one that continues the most instances: also one with no task in common need
-    not be rented anew. Raises InputError where a current instance has no id, or two share one.
+    Ties are broken by the number of continued instances, because even an instance without a common task avoids a new
+    rental. Raises InputError if a current instance has no id, or if two share one.
     """
-    from scipy.optimize import linear_sum_assignment  # only where a running cluster is planned anew
+    from scipy.optimize import linear_sum_assignment  # only needed to plan a running cluster
 
     types = _types(current)
     found = list(planned)
     for kind in dict.fromkeys(types.values()):
         old = [instance for instance in current if instance.instance_type == kind]
         new = [j for j, instance in enumerate(planned) if instance.instance_type == kind]
-        step = min(len(old), len(new)) + 1  # a task that stays outweighs all instances that are continued
+        step = min(len(old), len(new)) + 1  # a task that stays outweighs all continued instances
         value = [[step * _common(planned[j], instance) + 1 for instance in old] for j in new]
         if value:
             for row, column in zip(*linear_sum_assignment(value, maximize=True), strict=True):
@@ -111,7 +111,7 @@ def most_kept(current: Sequence[RentedInstance], planned: Sequence[RentedInstanc
 
 
 def _common(one: RentedInstance, other: RentedInstance) -> int:
-    """Tasks that two instances have in common."""
+    """Return the number of tasks that two instances have in common."""
     return sum(min(k, other.tasks.get(key, 0)) for key, k in one.tasks.items())
 
 
@@ -119,9 +119,10 @@ def _common(one: RentedInstance, other: RentedInstance) -> int:
 class TaskState:
     """A task of an unfinished job.
 
-    `instance` is the id of the one that it is on or on its way to, `None` while it waits. A `pinned` task is on its way
-    and has to stay there; `launched`: it runs, and slows its neighbours down. `seen_launch`, `seen_upload`: it was
-    launched once, its checkpoint was saved once, so that these delays are known.
+    - `instance`: the id of its present or future instance, `None` while it waits.
+    - `pinned`: it is being moved to the instance and has to stay there.
+    - `launched`: it runs, and slows its neighbours down.
+    - `seen_launch`, `seen_upload`: it was launched, or its checkpoint was saved, at least once, so this delay is known.
     """
 
     id: str
@@ -151,10 +152,11 @@ class CloudJobView:
 
 @dataclass(frozen=True, slots=True)
 class InstanceState:
-    """A rented instance that is not given up.
+    """A rented instance that is not being terminated.
 
-    `tasks`: those that it hosts or that are on their way to it. `ready`: set up, so that it takes tasks. `leaving`:
-    tasks that still take resources until their checkpoint is saved.
+    - `ready`: it is set up and accepts tasks.
+    - `tasks`: the tasks that it hosts or that are being moved to it.
+    - `leaving`: tasks that use its resources until their checkpoint is saved.
     """
 
     id: str
@@ -166,16 +168,17 @@ class InstanceState:
 
 @dataclass(slots=True)
 class CloudView:
-    """A cloud at one round, by ids, in read-only mappings that change once the policy has answered.
+    """A cloud in one round, by ids, in read-only mappings that change after the policy has answered.
 
     - `now`: seconds.
-    - `resources`, `instance_types`, `classes`: what can be rented, and the classes of tasks, by name.
+    - `resources`, `instance_types`, `classes`: the resources, the types that can be rented, and the classes of tasks.
     - `jobs`, `tasks`: unfinished jobs in order of arrival, and their tasks.
-    - `instances`: what is rented and not given up, in the order in which it was rented; ids are numbers in that order.
-    - `learned`: what is believed of classes on one instance, from what was observed so far.
+    - `instances`: rented instances that are not being terminated, in the order of rental; ids are numbers in that
+      order.
+    - `learned`: the throughput estimates of classes on one instance, from all observations.
     - `version`: it grows whenever `jobs`, `tasks` or `instances` change.
-    - `arrived`: jobs since the last round; `finished`: jobs since the last round, and when.
-    - `last`: the problem that `snapshot` made last, and of what.
+    - `arrived`: jobs since the last round; `finished`: jobs since the last round with their times in seconds.
+    - `last`: the last problem of `snapshot`, by its key.
     """
 
     now: float
@@ -194,7 +197,7 @@ class CloudView:
 
 @dataclass(frozen=True, slots=True)
 class Hosting:
-    """An instance of a configuration and its tasks, by id; one without an `id` is to be rented."""
+    """An instance of a configuration and its tasks, by id; an instance without an `id` will be rented."""
 
     instance_type: str
     tasks: tuple[str, ...]
@@ -203,10 +206,10 @@ class Hosting:
 
 @dataclass(frozen=True)
 class Configuration(Decision):
-    """The configuration from now on; `None`: all stays as it is.
+    """The new configuration; `instances` is `None` if nothing changes.
 
-    Instances that it leaves out are given up, jobs that it leaves out wait. `launches`: the order in which jobs that
-    are placed anew are launched where several wait for the same room; those that it leaves out follow by arrival.
+    Other instances are terminated, and other jobs wait. `launches`: the launch order of newly placed jobs that wait for
+    the same resources; all other jobs follow in the order of arrival.
     """
 
     instances: tuple[Hosting, ...] | None = None
@@ -214,11 +217,11 @@ class Configuration(Decision):
 
 
 def snapshot(view: CloudView) -> EvaPacking | None:
-    """The packing problem of all tasks that may move or wait; `None` where there is none.
+    """Return the packing problem of all tasks that may move or wait, `None` if there are no such tasks.
 
-    An instance with a pinned task keeps its tasks for the moment, and is no part of the problem. Tasks of jobs with a
-    single task are of one entry a class; those of other jobs are distinct by job, for the job is as slow as its
-    slowest task. Where it is the problem of the round before it is the very same object.
+    An instance with a pinned task keeps its tasks for now, and is not part of the problem. Tasks of jobs with a single
+    task have one entry per class. Tasks of other jobs have an entry per job, because a job is as slow as its slowest
+    task. If the problem is that of the last round, the function returns the same object.
     """
     free = _free_tasks(view)
     if not free:
@@ -233,7 +236,7 @@ def snapshot(view: CloudView) -> EvaPacking | None:
 
 
 def _packing(view: CloudView, count: Mapping[tuple[str, str | None], int], throughput: Throughput) -> EvaPacking:
-    """The packing problem of so many tasks of each class and, of jobs with several tasks, of each job."""
+    """Build the packing problem with `count` tasks of each class and, for jobs with several tasks, of each job."""
     return EvaPacking(
         resources=view.resources,
         instance_types=tuple(kind.plain for kind in view.instance_types.values()),
@@ -253,11 +256,11 @@ def _packing(view: CloudView, count: Mapping[tuple[str, str | None], int], throu
 
 
 def decision(view: CloudView, solution: Solution | None) -> Configuration:
-    """The configuration that `solution` plans, on the rented instances as far as they go.
+    """Return the configuration of `solution`, which reuses the rented instances if possible.
 
-    The solution says how many tasks of a class are together on an instance of a type. Of all ways to let the rented
-    instances be those planned, the one that moves the fewest tasks is taken; what no rented instance can be is rented.
-    Without a solution all stays as it is.
+    The solution states how many tasks of a class are together on an instance of a type. The planned instances are
+    matched to the rented ones so that the fewest tasks move; unmatched ones are rented. Without a solution nothing
+    changes.
     """
     if solution is None:
         return Configuration()
@@ -273,9 +276,9 @@ def decision(view: CloudView, solution: Solution | None) -> Configuration:
 def _configuration(
     view: CloudView, planned: Sequence[RentedInstance], key_of: Callable[[TaskState], str]
 ) -> Configuration:
-    """The `planned` instances with the tasks that may move or wait, beside those that have to stay as they are.
+    """Return the `planned` instances with the tasks that may move or wait, and all instances that must not change.
 
-    A plan says how many tasks of an entry, by `key_of`, an instance has: those stay that are there, as far as they may.
+    A plan states how many tasks of an entry, by `key_of`, an instance has. Tasks that are there already stay first.
     """
     kept = [Hosting(i.instance_type, i.tasks, i.id) for i in _held(view).values()]
     by_key: dict[str, list[TaskState]] = {}
@@ -297,7 +300,7 @@ def _configuration(
 
 
 def _held(view: CloudView) -> dict[str, InstanceState]:
-    """The instances with a pinned task."""
+    """Return the instances with a pinned task."""
     return {name: i for name, i in view.instances.items() if any(view.tasks[task].pinned for task in i.tasks)}
 
 
@@ -307,12 +310,12 @@ def _free_tasks(view: CloudView) -> list[TaskState]:
 
 
 def _entry(view: CloudView, task: TaskState) -> tuple[str, str | None]:
-    """The class of a task, and its job where that has several tasks."""
+    """Return the class of a task, and its job if the job has several tasks."""
     return task.task_class, task.job if len(view.jobs[task.job].tasks) > 1 else None
 
 
 def _key(view: CloudView, task: TaskState) -> str:
-    """The name of a task's entry in a solution."""
+    """Return the name of a task's entry in a solution."""
     name, job = _entry(view, task)
     return name if job is None else f"{name}{JOB_SIGN}{job}"
 
@@ -330,7 +333,7 @@ SECONDS = 3600
 class RoundProblems:
     """The problems of the rounds of one workload.
 
-    `setup_seconds`: of a new instance, which count as the cost of a migration; 300 in the authors' artifact.
+    `setup_seconds`: the setup time of a new instance, which counts as its start cost; 300 in the authors' artifact.
     """
 
     def __init__(self, data: EvaCloud, setup_seconds: float = 300.0) -> None:
@@ -343,10 +346,10 @@ class RoundProblems:
         }
 
     def problem(self, view: CloudView, horizon_seconds: float) -> EvaReconfiguration | None:
-        """The problem of all tasks that may move or wait; `None` where there is none.
+        """Return the problem of all tasks that may move or wait, `None` if there are no such tasks.
 
-        An instance with a pinned task keeps its tasks for the moment, and is no part of the problem. What it costs to
-        move a job is known of what was seen of its delays, as in the artifact.
+        An instance with a pinned task keeps its tasks for now, and is not part of the problem. The migration cost of a
+        job is estimated from its observed delays, as in the artifact.
         """
         free, held_back = _free_tasks(view), _held(view)
         if not free:
@@ -379,7 +382,7 @@ class RoundProblems:
         )
 
     def _migration_usd(self, view: CloudView, job: str) -> float:
-        """The delays of a job's move, as far as they were seen, at the price of its tasks alone."""
+        """Return the migration cost of a job in USD: its observed delays at the reservation prices of its tasks."""
         longest = init = price = 0.0
         for name in view.jobs[job].tasks:
             task = view.tasks[name]
@@ -392,7 +395,7 @@ class RoundProblems:
 
 
 def round_decision(view: CloudView, solution: Solution | None) -> Configuration:
-    """The configuration that a solution of the round's problem plans; without one all stays as it is."""
+    """Return the configuration of a solution of the round's problem; without a solution nothing changes."""
     if solution is None:
         return Configuration()
     planned = [
@@ -404,5 +407,5 @@ def round_decision(view: CloudView, solution: Solution | None) -> Configuration:
 
 
 def _with_job(task: TaskState) -> str:
-    """The name of a task's entry in the problem of a round, where every job is an entry of its own."""
+    """Return the name of a task's entry in the problem of a round, in which every job has its own entry."""
     return f"{task.task_class}{JOB_SIGN}{task.job}"

@@ -1,4 +1,4 @@
-"""An `eva-reconfiguration` instance in arrays: classes of tasks, existing instances, and the value of staying."""
+"""Convert an `eva-reconfiguration` instance to arrays: classes of tasks, existing instances, and values of staying."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from instances.eva.arrays import PackingArrays, packing_arrays
 from instances.eva.reconfiguration import EvaReconfiguration
 from instances.options import Solution
 
-DIGITS = 20  # The largest amount of money is of so many binary digits before the point.
+DIGITS = 20  # Binary digits before the point of the largest amount of money.
 LEAST_USD = 1e-9
-NEW = -1  # in the place of an existing instance: one that is to be rented
+NEW = -1  # marks a new instance instead of a group of existing ones
 
 Placed = tuple[int, int, Mapping[int, int], int]
 """(group of existing instances or NEW, type k, tasks of each class on one instance, number of such instances)."""
@@ -26,9 +26,11 @@ Placed = tuple[int, int, Mapping[int, int], int]
 
 @dataclass(frozen=True)
 class Together:
-    """Tasks of one job of several tasks on an existing instance: `tasks` (class, number), and the cost of a move.
+    """The tasks on an existing instance of a job with several tasks.
 
-    `spread` is the place of the job among those that are on several existing instances, `None` where all are here.
+    - `tasks`: pairs of a class and a number.
+    - `migration`: the cost of a move of the job.
+    - `spread`: the index of the job among those on several existing instances, `None` if all its tasks are here.
     """
 
     tasks: tuple[tuple[int, int], ...]
@@ -38,9 +40,12 @@ class Together:
 
 @dataclass(frozen=True)
 class Group:
-    """Existing instances that are alike: `ids`, type, tasks (N,) of each class.
+    """Identical existing instances.
 
-    `stay` has for each class what the jobs of one task cost to move, in falling order, `together` the others.
+    - `ids`, `kind`: their ids and their type.
+    - `on_it` (N,): the tasks of each class on each of them.
+    - `stay`: for each class, the migration costs of the jobs with one task, in decreasing order.
+    - `together`: the jobs with several tasks.
     """
 
     ids: tuple[str, ...]
@@ -50,7 +55,7 @@ class Group:
     together: tuple[Together, ...]
 
     def staying(self, on_it: IntArray) -> FloatArray:
-        """What is not paid for moves (P,) where such an instance then holds `on_it` (P, N); without spread jobs."""
+        """Return the saved migration cost (P,) if such an instance keeps `on_it` (P, N), without spread jobs."""
         total = np.zeros(len(on_it))
         for c, value in enumerate(self.stay):
             if value:
@@ -61,7 +66,7 @@ class Group:
         return total
 
     def in_units(self, usd: float) -> Group:
-        """The same instances with money in units of so many USD, where it is in USD."""
+        """Return the group with its money, given in USD, converted to units of `usd` USD."""
         return replace(
             self,
             stay=tuple(tuple(value / usd for value in each) for each in self.stay),
@@ -69,7 +74,7 @@ class Group:
         )
 
     def whole(self, i: int, on_it: IntArray) -> IntArray:
-        """Whether (P,) an instance that then holds `on_it` (P, N) keeps all tasks of `together[i]`."""
+        """Return whether (P,) an instance with `on_it` (P, N) keeps all tasks of `together[i]`."""
         kept = np.ones(len(on_it), dtype=np.int64)
         for c, k in self.together[i].tasks:
             kept &= on_it[:, c] >= k
@@ -78,13 +83,13 @@ class Group:
 
 @dataclass(frozen=True)
 class SavingArrays:
-    """What is saved by the contents of instances, in arrays.
+    """The arrays for the saving of each pattern.
 
-    - `packing`: tasks and types; tasks of a job of which several are on existing instances are classes of their own.
+    - `packing`: tasks and types; a job with several tasks on existing instances has separate classes.
     - `groups`: the existing instances.
     - `scale`: the cost of a price unit over the horizon.
-    - `new` (K,): what a new instance of each type costs over the horizon and to start.
-    - `spread` (J,): what it costs to move each job that is on several existing instances.
+    - `new` (K,): the cost of a new instance of each type over the horizon, including its start.
+    - `spread` (J,): the migration cost of each job on several existing instances.
     """
 
     packing: PackingArrays
@@ -95,12 +100,12 @@ class SavingArrays:
 
     @property
     def tasks(self) -> int:
-        """Number of tasks: no more instances are rented."""
+        """The number of tasks, which is an upper bound on the number of instances."""
         return int(self.packing.count.sum())
 
     @cached_property
     def moving_all(self) -> float:
-        """What the moves cost where every task on an existing instance moves, without jobs on several instances."""
+        """The migration cost if every task on an existing instance moves, without jobs on several instances."""
         return sum(len(g.ids) * float(g.staying(g.on_it[None])[0]) for g in self.groups)
 
 
@@ -108,14 +113,14 @@ class SavingArrays:
 class ReconfigurationArrays(SavingArrays):
     """An `eva-reconfiguration` instance in arrays.
 
-    `unit_usd`: the unit of all money here but the prices of `packing`, a power of two.
+    `unit_usd`: the unit of all money except the prices of `packing`, a power of two.
     """
 
     data: EvaReconfiguration
     unit_usd: float
 
     def worth_usd(self, placed: Iterable[Placed]) -> float:
-        """The value of a solution by classes, USD."""
+        """Return the value in USD of a solution in terms of classes."""
         rows = list(placed)
         on_it = np.zeros((len(rows), self.packing.classes), dtype=np.int64)
         for row, (_, _, tasks, _) in enumerate(rows):
@@ -134,7 +139,7 @@ class ReconfigurationArrays(SavingArrays):
         return (total + float(self.spread @ kept)) * self.unit_usd
 
     def placed(self, solution: Solution) -> list[Placed]:
-        """The instances of a valid solution by classes."""
+        """Return the instances of a valid solution in terms of classes."""
         data, packing = self.data, self.packing
         class_of = {data.tasks[i].key: c for c, entries in enumerate(packing.members) for i in entries}
         kinds = {kind.name: k for k, kind in enumerate(data.instance_types)}
@@ -158,9 +163,10 @@ class ReconfigurationArrays(SavingArrays):
         return made
 
     def solution(self, placed: Iterable[Placed]) -> dict[str, Any]:
-        """The solution in JSON form of instances by classes: on existing ones those tasks stay that cost most to move.
+        """Convert instances in terms of classes to a solution in JSON form.
 
-        Of the tasks of a job that is kept in part the rest is dealt out like any other.
+        On existing instances the tasks with the highest migration cost stay. If a job is kept only partly, its other
+        tasks are distributed like all others.
         """
         existing: dict[str, dict[str, int]] = {}
         left = {task.key: task.count for task in self.data.tasks}
@@ -200,14 +206,14 @@ class ReconfigurationArrays(SavingArrays):
         }
 
     def _dearest_first(self, held: Mapping[str, int]) -> list[tuple[str, int, int]]:
-        """(key, class, number) of the tasks that an instance holds, those first that cost most to move."""
+        """Return (key, class, number) of the tasks on an instance, those with the highest migration cost first."""
         entry = {self.data.tasks[i].key: (i, c) for c, entries in enumerate(self.packing.members) for i in entries}
         order = sorted(held.items(), key=lambda item: -self.data.tasks[entry[item[0]][0]].migration_usd)
         return [(key, entry[key][1], k) for key, k in order]
 
 
 def reconfiguration_arrays(data: EvaReconfiguration) -> ReconfigurationArrays:
-    """The arrays of `data`; existing instances are of one group where they are alike."""
+    """Build the arrays of `data`; identical existing instances form one group."""
     job_of = {task.key: task.job for task in data.tasks}
     usd_of = {task.key: task.migration_usd for task in data.tasks}
     on: dict[str, dict[str, int]] = {}
@@ -242,7 +248,7 @@ def reconfiguration_arrays(data: EvaReconfiguration) -> ReconfigurationArrays:
             for job, tasks in jobs.items()
         )
         kind = kinds[instance.type]
-        # A job on two instances that are otherwise alike stays only if both keep its tasks.
+        # A job on two otherwise identical instances stays only if both keep its tasks.
         name = (kind, on_it.tobytes(), value, together, instance.id if together else None)
         ids = (*found[name].ids, instance.id) if name in found else (instance.id,)
         found[name] = Group(ids, kind, on_it, value, together)
@@ -263,7 +269,7 @@ def reconfiguration_arrays(data: EvaReconfiguration) -> ReconfigurationArrays:
 
 
 def spread_rows(groups: Sequence[Group]) -> list[tuple[int, int, int]]:
-    """(group, place in `together`, spread job): where a job that is on several existing instances has tasks."""
+    """Return (group, index in `together`, spread job) for each group with tasks of a job on several instances."""
     return [
         (g, i, bundle.spread)
         for g, group in enumerate(groups)

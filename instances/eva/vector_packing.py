@@ -1,7 +1,7 @@
-"""The ten classes of two-dimensional vector packing of Caprara and Toth (2001), as instances of `eva-packing`.
+"""Generate the ten classes of two-dimensional vector packing of Caprara and Toth (2001) as `eva-packing` instances.
 
 Alberto Caprara and Paolo Toth, "Lower bounds and algorithms for the 2-dimensional vector packing problem", Discrete
-Applied Mathematics 111 (2001). Items are drawn anew from a seed; these are not the authors' own files.
+Applied Mathematics 111 (2001). Items are generated from a seed; these are not the files of the authors.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Pair = tuple[int, int]
 
 
 def caprara_toth(number: int, items: int, seed: int, *, types: Types = "one") -> Instance[EvaPacking]:
-    """A random instance of class `number` with so many items, each a task of its own.
+    """Generate a random instance of class `number` with `items` items, each a separate task.
 
     - `number`: the class, 1 to 10.
     - `items`: 25, 50, 100 or 200 in the paper, and 24, 51, 99 or 201 for class 10, whose items are triplets.
@@ -62,12 +62,12 @@ def caprara_toth(number: int, items: int, seed: int, *, types: Types = "one") ->
 
 
 def paper_sizes(number: int) -> tuple[int, ...]:
-    """The numbers of items of a class in the paper."""
+    """Return the numbers of items of a class in the paper."""
     return TRIPLETS if number == 10 else SIZES
 
 
 def _draw(number: int, items: int, draw: random.Random) -> tuple[list[Pair], Pair]:
-    """The sizes of the items, and the capacity of a bin."""
+    """Generate the sizes of the items, and return them with the capacity of a bin."""
     if number in UNIFORM:
         low, high = UNIFORM[number]
         sizes = [(draw.randint(low, high), draw.randint(low, high)) for _ in range(items)]
@@ -85,14 +85,17 @@ def _draw(number: int, items: int, draw: random.Random) -> tuple[list[Pair], Pai
 
 
 def _even(sizes: list[Pair]) -> Pair:
-    """Capacities of class 9: for as many bins as the scarcer size needs at 1,000, both sizes fill as many evenly."""
+    """Return the capacities of class 9, with which both sizes need the same number of bins.
+
+    This number is that of the scarcer size with a capacity of 1,000.
+    """
     first, second = (sum(size[r] for size in sizes) for r in range(2))
     bins = -(-max(first, second) // LARGE)
     return -(-first // bins), -(-second // bins)
 
 
 def _triplets(bins: int, draw: random.Random) -> list[Pair]:
-    """Class 10: three items fill a bin to the last unit."""
+    """Generate the items of class 10: three items fill a bin exactly."""
     sizes: list[Pair] = []
     for _ in range(bins):
         one, two = ((draw.randint(25, 50), draw.randint(25, 50)) for _ in range(2))
