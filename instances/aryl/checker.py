@@ -1,4 +1,4 @@
-"""The independent checkers of Aryl's problems: feasibility and objective from the data alone, in rationals."""
+"""Check solutions of Aryl's problems independently: feasibility and objective from the data, in rational numbers."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from instances.options import Solution
 from instances.validation import show
 
 CLOCK = Fraction(1, 10**9)
-"""A stated length may differ from the completion at the end by this share of the time since the start."""
+"""The tolerance of a stated length, relative to the time since the start."""
 LONGEST = 1e30
-"""An interval may be so many seconds long; no schedule comes near."""
+"""The maximum length of an interval in seconds, far above that of any schedule."""
 
 
 def check_elastic(data: ArylElastic, solution: Solution) -> Verdict:
     """Check `{"workers": {job: w}}`, or for the mean JCT `{"intervals": [{"length": s, "workers": {job: w}}]}`.
 
-    In intervals a job that is not named has no workers. Raises MalformedSolution.
+    A job that an interval does not name has no workers in it. Raises MalformedSolution.
     """
     if data.objective == "mean-jct":
         return _check_intervals(data, solution)
@@ -46,7 +46,7 @@ def check_elastic(data: ArylElastic, solution: Solution) -> Verdict:
 
 
 def check_reclaim(data: ArylReclaim, solution: Solution) -> Verdict:
-    """Check `{"servers": [id]}`: exactly `reclaim` servers; the objective counts preempted jobs or what they lose.
+    """Check `{"servers": [id]}`: exactly `reclaim` servers; the objective is the number or the loss of preempted jobs.
 
     Raises MalformedSolution.
     """
@@ -68,7 +68,7 @@ def check_reclaim(data: ArylReclaim, solution: Solution) -> Verdict:
 
 
 def _preempted(job: LoanedJob, gone: set[str]) -> bool:
-    """Whether too few workers remain, or, where it is not said how many, a server of a base worker is `gone`."""
+    """Return whether too few workers remain or, without `min_workers`, a server of a base worker is `gone`."""
     if job.workers is None or job.min_workers is None:
         return bool(gone.intersection(job.servers))
     return sum(workers for server, workers in job.workers.items() if server not in gone) < job.min_workers
@@ -77,8 +77,8 @@ def _preempted(job: LoanedJob, gone: set[str]) -> bool:
 def _check_intervals(data: ArylElastic, solution: Solution) -> Verdict:
     """Replay the intervals exactly.
 
-    A stated length is a rounded number: an interval ends no sooner than the completions that it is to end with. Every
-    job that counts as complete has all of its work done, and by the time that counts.
+    A stated length is rounded, so an interval ends at the latest completion within the tolerance. Every job that counts
+    as complete has all of its work done by the time that the objective uses.
     """
     jobs = {job.id: job for job in data.jobs}
     rates, progress = _Rates(data, jobs), _Progress({name: _work(job) for name, job in jobs.items()})
@@ -111,15 +111,15 @@ def _check_intervals(data: ArylElastic, solution: Solution) -> Verdict:
 
 
 class _Progress:
-    """Work left of each unfinished job, as of the last change of workers, and the time of completion."""
+    """The remaining work of each unfinished job at its last change of workers, and its completion time."""
 
     def __init__(self, left: dict[str, Fraction]) -> None:
         self.left, self.now = left, Fraction(0)
         self._runs: dict[str, tuple[Fraction, Fraction, Fraction]] = {}  # (throughput, start, end)
-        self._queue: list[tuple[Fraction, str]] = []  # Ends, also of runs that were changed since.
+        self._queue: list[tuple[Fraction, str]] = []  # Completions, including outdated ones.
 
     def run(self, changed: Mapping[str, Fraction], workers: Mapping[str, int]) -> None:
-        """Let the jobs `changed` run at these throughputs from now on, and no job without `workers`."""
+        """Run the jobs `changed` at these throughputs from now on, and stop all jobs without `workers`."""
         for name in [name for name in self._runs if name not in workers or name in changed]:
             rate, since, _ = self._runs.pop(name)
             self.left[name] -= (self.now - since) * rate
@@ -130,7 +130,7 @@ class _Progress:
                 heapq.heappush(self._queue, (until, name))
 
     def until(self, time: Fraction) -> dict[str, Fraction]:
-        """When the jobs complete that do by `time` if no workers change."""
+        """Return the completion times up to `time` by job, if no workers change."""
         near = {}
         while self._queue and self._queue[0][0] <= time:
             until, name = heapq.heappop(self._queue)
@@ -141,25 +141,25 @@ class _Progress:
         return near
 
     def complete(self, jobs: Sequence[str], now: Fraction) -> None:
-        """Take `jobs` out at time `now`."""
+        """Remove `jobs`, which complete at time `now`."""
         self.now = now
         for name in jobs:
             del self.left[name], self._runs[name]
 
 
 class _Rates:
-    """Throughputs, and what is wrong with numbers of workers, each worked out once."""
+    """Throughputs and violations for numbers of workers, each computed once."""
 
     def __init__(self, data: ArylElastic, jobs: Mapping[str, ElasticJob]) -> None:
         self.data, self.jobs = data, jobs
         self._known: dict[tuple[str, int], tuple[Fraction, str | None]] = {}
 
     def speed(self, name: str, workers: int) -> Fraction:
-        """Worker-seconds a second."""
+        """Return the throughput in worker-seconds per second."""
         return self._at(name, workers)[0]
 
     def allocation(self, workers: Mapping[str, int]) -> list[str]:
-        """What is wrong with an allocation."""
+        """Return the constraints that an allocation violates."""
         used, found = 0, []
         for name, w in workers.items():
             used += w * self.jobs[name].gpus_per_worker
@@ -264,7 +264,7 @@ def check_placement(data: ArylPlacement, solution: Solution) -> Verdict:
 
 
 def _of_job(job: PlacedJob, base: Mapping[str, int], flexible: Mapping[str, int]) -> list[str]:
-    """What is wrong with the numbers of workers of a job."""
+    """Return the constraints that the numbers of workers of a job violate."""
     found, more = [], sum(flexible.values())
     if base and sum(base.values()) != job.base_workers:
         found.append(f"job {job.id} has {sum(base.values())} base workers, not {job.base_workers}")
@@ -276,7 +276,7 @@ def _of_job(job: PlacedJob, base: Mapping[str, int], flexible: Mapping[str, int]
 
 
 def _read(data: ArylPlacement, solution: Solution) -> dict[str, Hosted]:
-    """The workers by part, job and server. Raises MalformedSolution."""
+    """Return the workers by part, job and server. Raises MalformedSolution."""
     if not isinstance(solution, Mapping) or not set(solution) <= {"base", "flexible"}:
         raise MalformedSolution("must be an object of `base` and `flexible`")
     jobs, servers = {job.id for job in data.jobs}, {server.id for server in data.servers}

@@ -1,4 +1,4 @@
-"""The data of `aryl-elastic`: who gets the spare workers (Aryl, sections 2.2, 5.1 and 5.2, Appendix C)."""
+"""Define the data of `aryl-elastic`: which jobs get spare workers (Aryl, sections 2.2, 5.1 and 5.2, Appendix C)."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ class ElasticJob(Frozen):
 
     @property
     def work(self) -> float:
-        """Worker-seconds to be done."""
+        """The work in worker-seconds."""
         return self.min_running_time * self.max_workers
 
     @property
     def exact_work(self) -> Fraction:
-        """Worker-seconds to be done, as a rational number."""
+        """The work in worker-seconds, as a rational number."""
         return Fraction(self.min_running_time) * self.max_workers
 
     @property
     def base_gpus(self) -> int:
-        """GPUs of the base demand."""
+        """The number of GPUs of the base demand."""
         return self.min_workers * self.gpus_per_worker
 
     @property
     def elastic(self) -> bool:
-        """Whether the job has a flexible demand at all."""
+        """Whether the job has a flexible demand."""
         return self.max_workers > self.min_workers
 
     @property
     def midpoint(self) -> int:
-        """The most workers that the job scales to without loss in the imperfect variant of section 7.2."""
+        """The maximum number of workers without a scaling loss in the imperfect variant of section 7.2."""
         return (self.min_workers + self.max_workers) // 2
 
     @model_validator(mode="after")
@@ -95,11 +95,11 @@ class ArylElastic(ProblemData):
 
     @property
     def whole_gpus(self) -> int:
-        """GPUs that whole workers can use."""
+        """The number of GPUs that workers can use, an integer."""
         return math.floor(self.capacity_gpus)
 
     def throughput(self, job: ElasticJob, workers: int) -> Fraction:
-        """Worker-seconds of work that `job` does in a second on `workers` workers, exactly.
+        """Return the exact worker-seconds per second of `job` on `workers` workers.
 
         Linear scaling: `workers`. With a loss: workers * (1 - loss * steps beyond the midpoint), at least 0.
         """
@@ -109,9 +109,9 @@ class ArylElastic(ProblemData):
         return workers * max(Fraction(0), 1 - steps * Fraction(repr(self.scaling_loss)))
 
     def choices(self) -> tuple[range, ...]:
-        """Numbers of workers of each job that fit the GPUs and make progress, in the order of the jobs.
+        """Return the numbers of workers of each job that fit the GPUs and make progress, in the order of the jobs.
 
-        Under `jct-reduction` every job runs, so that a job finds the GPUs that the base demand of the others leaves.
+        For `jct-reduction` every job runs, so a job can use only the GPUs that the base demands of the others leave.
         """
         every = sum(job.base_gpus for job in self.jobs) if self.objective == "jct-reduction" else 0
         found = []
@@ -124,7 +124,7 @@ class ArylElastic(ProblemData):
         return tuple(found)
 
     def fastest(self, job: ElasticJob, most: int) -> int:
-        """The number of workers, at most `most`, of the largest throughput; the least number of several."""
+        """Return the number of workers, at most `most`, with the maximum throughput; the smallest one in a tie."""
         if not self.scaling_loss:
             return most
         loss = Fraction(repr(self.scaling_loss))
@@ -133,12 +133,12 @@ class ArylElastic(ProblemData):
         return max(near, key=lambda w: (self.throughput(job, w), -w))
 
     def fastest_workers(self) -> dict[str, int]:
-        """The fastest number of workers of each job, the GPUs permitting while the other jobs are on base demand."""
+        """Return the fastest number of workers of each job that fits while the other jobs are on base demand."""
         jobs = zip(self.jobs, self.choices(), strict=True)
         return {job.id: self.fastest(job, workers[-1]) for job, workers in jobs}
 
     def has_room_for(self, workers: Mapping[str, int]) -> bool:
-        """Whether there are GPUs for these numbers of workers at once."""
+        """Return whether the GPUs suffice for these numbers of workers at once."""
         return sum(workers[job.id] * job.gpus_per_worker for job in self.jobs) <= self.whole_gpus
 
     @model_validator(mode="after")

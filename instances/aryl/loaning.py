@@ -1,4 +1,4 @@
-"""The data of `aryl-loaning`: jobs that arrive at a training cluster that borrows inference servers (Aryl, 2 to 5)."""
+"""Define the data of `aryl-loaning`: a training cluster for arriving jobs borrows inference servers (Aryl, 2 to 5)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from instances.fields import (
 )
 from instances.online import Workload, refuse_short_period
 
-MOST_SERVERS = 100_000  # of a cluster: a world has each of them, and policies look at all at a time
+MOST_SERVERS = 100_000  # of a cluster: a world stores each of them, and policies examine all at once
 PositiveShare = Annotated[PositiveRatio, Field(le=1)]
 
 
@@ -42,7 +42,7 @@ class LoaningJob(ElasticJob):
 
     @property
     def predicted_work(self) -> float:
-        """Worker-seconds to be done, as policies believe."""
+        """The work of the job in worker-seconds, as policies predict it."""
         return (self.predicted_running_time or self.min_running_time) * self.max_workers
 
 
@@ -53,7 +53,7 @@ class InferenceLoad(Frozen):
     use: Annotated[tuple[Share, ...], Field(min_length=1)]
 
     def at(self, seconds: float) -> float:
-        """The share in use at a time."""
+        """Return the share in use at a time."""
         step = int(seconds // self.step_seconds)
         return self.use[step] if step < len(self.use) else 1.0
 
@@ -88,42 +88,42 @@ class ArylLoaning(Workload):
 
     @property
     def unit(self) -> str:
-        """Unit of the mean completion time, which is to be small."""
+        """The unit of the mean completion time, which is minimised."""
         return "seconds"
 
     @property
     def loaned_worth(self) -> float:
-        """What a loaned GPU counts as in the GPUs of a worker: 1, or less where workers are wider there."""
+        """The weight of a loaned GPU in terms of a worker's GPUs: 1, or less if workers are wider there."""
         return 1.0 if self.loaned_workers == "slow" else self.loaned_speed
 
     def loaned_gpus(self, job: LoaningJob) -> int:
-        """GPUs of a worker of `job` on a loaned server."""
+        """Return the number of GPUs of a worker of `job` on a loaned server."""
         if self.loaned_workers == "wide":
             return math.ceil(job.gpus_per_worker / self.loaned_speed - 1e-9)  # 3 for 1 GPU at a third of the speed
         return job.gpus_per_worker
 
     @property
     def loaned_worker_speed(self) -> float:
-        """Work of a worker on loaned servers in a second, as a share of that on training servers."""
+        """The speed of a worker on loaned servers, as a share of that on training servers."""
         return self.loaned_speed if self.loaned_workers == "slow" else 1.0
 
     def speed(self, job: LoaningJob, training: int, loaned: int) -> float:
-        """Worker-seconds of work that `job` does in a second on so many workers of each kind."""
+        """Return the worker-seconds per second of `job` on `training` and `loaned` workers."""
         lost = max(0, training + loaned - job.midpoint) * self.scaling_loss
         mixed = self.heterogeneous_speed if training and loaned else 1.0
         return (training + loaned * self.loaned_worker_speed) * max(0.0, 1 - lost) * mixed
 
     def fastest(self, job: LoaningJob) -> float:
-        """The greatest speed of a job on training servers: it rises with the workers, and falls again with the loss."""
+        """Return the maximum speed of a job on training servers: it grows with the workers until the loss dominates."""
         turns = [job.midpoint] + ([(1 / self.scaling_loss + job.midpoint) / 2] if self.scaling_loss else [])
         beside = {int(min(turn, LARGEST)) + step for turn in turns for step in (0, 1)}
         within = {min(max(w, job.min_workers), job.max_workers) for w in beside}
         return max(self.speed(job, w, 0) for w in within | {job.min_workers, job.max_workers})
 
     def lendable(self, seconds: float) -> int:
-        """Servers that the inference cluster can do without at a time."""
+        """Return the number of servers that the inference cluster can lend at a time."""
         spare = 1 - self.inference_load.at(seconds) - self.headroom
-        return max(0, int(spare * self.inference_servers + 1e-9))  # what a product of shares loses to rounding
+        return max(0, int(spare * self.inference_servers + 1e-9))  # tolerance for rounding errors
 
     @model_validator(mode="after")
     def _validate(self) -> Self:

@@ -1,4 +1,4 @@
-"""Workloads of days on a training cluster that borrows inference servers, with the moments of Aryl's trace."""
+"""Generate workloads of days on a training cluster that borrows inference servers, with the moments of Aryl's trace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from instances.validation import validated
 CLUSTERS = (443, 520)  # training and inference servers of the paper
 GPUS = 8
 ELASTIC_GPUS = 2  # of a worker of an elastic job (Figure 3)
-LEAST_WIDTH = 16  # GPUs of a job that are allowed on any cluster: with fewer there are no jobs with the paper's means
+LEAST_WIDTH = 16  # GPUs of a job that every cluster allows: with fewer, no jobs have the paper's means
 RUN_OUT_DAYS = 7.0  # of inference load after the last day of arrivals; then all servers go back
 Workers = Literal["whole", "small"]
 
@@ -161,7 +161,7 @@ def loaning_days(
 def _drawn(
     pool: JobPopulation, moments: Moments, n: int, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Seconds and GPUs of `n` jobs, and which of them are of the long and wide ones that are the first to scale."""
+    """Draw seconds and GPUs of `n` jobs, and return which of them are long and wide jobs, the first ones to scale."""
     long = rng.random(n) < moments.elastic_jobs
     elastic, others = pool.mix(moments)
     places, wide = (rng.choice(len(pool.gpus), n, p=weights) for weights in (others, elastic))
@@ -170,7 +170,7 @@ def _drawn(
 
 
 def _arrivals(pool: JobPopulation, n: int, days: float, bursts: float, rng: np.random.Generator) -> FloatArray:
-    """Sorted whole seconds, by the hours of the day and with bursts."""
+    """Draw sorted arrivals in integer seconds, by the hours of the day and with bursts."""
     hours = np.arange(math.ceil(days * 24))
     length = np.minimum(1.0, days * 24 - hours)
     weights = pool.hours[hours % 24] * length * Bursts().factors(len(hours), bursts, rng)
@@ -179,14 +179,14 @@ def _arrivals(pool: JobPopulation, n: int, days: float, bursts: float, rng: np.r
 
 
 def _chosen(long: BoolArray, share: float, longs: float, chance: FloatArray) -> BoolArray:
-    """A share of the jobs: long ones first."""
+    """Return which jobs belong to a share of the jobs, long ones first."""
     if share <= longs:
         return long & (chance < share / longs)
     return long | (chance < (share - longs) / (1 - longs))
 
 
 def _gpus_per_worker(gpus: int, elastic: bool, workers: Workers) -> int:
-    """GPUs of a worker of a job that holds so many: a divisor of them."""
+    """Return the GPUs of a worker of a job that holds `gpus`, a divisor of this number."""
     if elastic:
         return ELASTIC_GPUS if gpus % ELASTIC_GPUS == 0 else 1
     return 1 if workers == "small" else max(d for d in range(1, GPUS + 1) if gpus % d == 0)
@@ -208,15 +208,16 @@ DAY = (
     (23.5, 0.92),
     (24, 0.80),
 )
-"""Hour and share of inference servers in use on a day: trough, peak and its length, and mean of Figure 1."""
+"""Hour and share of inference servers in use, with the trough, the peak, its length and the mean of Figure 1."""
 
 
 @dataclass(frozen=True)
 class Noise:
-    """How a day differs from Figure 1's: shares of the servers.
+    """The deviation of a day from that of Figure 1, as shares of the servers.
 
-    `step_sd` and `memory`: standard deviation of noise from step to step, and its correlation over one step (the paper
-    shows spikes and gives no figure). `day_sd`: standard deviation of what a whole day is above or below.
+    - `step_sd`, `memory`: the standard deviation of noise per step, and its correlation over one step. The paper shows
+      spikes without figures.
+    - `day_sd`: the standard deviation of daily noise.
     """
 
     step_sd: float = 0.012
@@ -227,8 +228,8 @@ class Noise:
 def inference_load(
     days: float, rng: np.random.Generator, *, step_seconds: float = 300.0, noise: Noise = Noise()
 ) -> InferenceLoad:
-    """A load of so many days from midnight on."""
-    from scipy.interpolate import PchipInterpolator  # slow to import, and only for what is drawn
+    """Draw an inference load of `days` days from midnight on."""
+    from scipy.interpolate import PchipInterpolator  # slow to import, and only needed to draw a load
     from scipy.signal import lfilter
 
     hours, use = zip(*DAY, strict=True)

@@ -1,4 +1,4 @@
-"""Aryl online: the view of a scheduler with loaned servers, its decision, and the exact problems of a moment."""
+"""Define Aryl online: the view of a scheduler with loaned servers, its decision, and the exact problems of a moment."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from instances.online import Decision
 from instances.options import Solution
 
 TRAINING, LOANED = 0, 1
-"""Kinds of servers, as places in pairs."""
+"""The kinds of servers, as indices of pairs."""
 
 
 @dataclass(frozen=True)
 class Demands:
-    """What every job of a workload asks for, in order of arrival.
+    """The demands of the n jobs of a workload, in order of arrival.
 
-    `gpus` (2, n): GPUs of a worker on training and on loaned servers. `any_gpu`: whether loaned servers will do, which
-    they do not where they are too small for a worker. `inelastic`: a job that no policy can scale.
+    - `gpus` (2, n): GPUs of a worker on training and on loaned servers.
+    - `any_gpu` (n,): whether the job may use loaned servers, and these are large enough for a worker.
+    - `inelastic` (n,): whether the job has only one number of workers.
     """
 
     ids: tuple[str, ...]
@@ -38,7 +39,7 @@ class Demands:
 
     @classmethod
     def of(cls, data: ArylLoaning) -> Demands:
-        """The demands of the jobs of a workload."""
+        """Build the demands of the jobs of a workload."""
         jobs = sorted(data.jobs, key=lambda job: job.arrival_seconds)
         own = np.array([job.gpus_per_worker for job in jobs], dtype=np.int64)
         loaned = np.array([data.loaned_gpus(job) for job in jobs], dtype=np.int64)
@@ -57,12 +58,15 @@ class Demands:
 
 @dataclass(frozen=True)
 class Live:
-    """What changes, as arrays; `waiting` and `elastic` are places of jobs that wait, and of elastic jobs that run.
+    """The changing state, as arrays.
 
-    Of kinds of servers: `free_gpus`, GPUs that nobody has; `flexible_gpus`, those of flexible workers; `widest`, the
-    most GPUs on one server that base workers could have. `workers` of every job now, `kind` of the servers of its base
-    workers, and `left(places)`, the worker-seconds that policies believe to be left. `hosted()`: of each server on loan
-    its id, and the ids of the jobs with base and with flexible workers there.
+    - `waiting`, `elastic`: the indices of waiting jobs, and of elastic jobs that run.
+    - `free_gpus`: the idle GPUs of each kind of servers.
+    - `flexible_gpus`: the GPUs of flexible workers on each kind.
+    - `widest`: the maximum number of GPUs on one server of each kind that base workers can get.
+    - `workers`, `kind`: the present workers of every job, and the kind of the servers of its base workers.
+    - `left(places)`: the predicted remaining work of jobs, in worker-seconds.
+    - `hosted()`: the id of each loaned server, with the ids of the jobs with base and with flexible workers there.
     """
 
     demands: Demands
@@ -83,7 +87,7 @@ Part = Literal["base", "flexible"]
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """A training server or one on loan; `group` is what it hosts where placement is grouped, `None` while empty."""
+    """A training server or a loaned one; `group` is the part that it hosts in grouped placement, `None` while empty."""
 
     id: str
     kind: Kind
@@ -94,10 +98,11 @@ class ServerState:
 
 @dataclass(frozen=True, slots=True)
 class LoaningJobView:
-    """An unfinished job: it runs where it has base workers, and waits where it has none.
+    """An unfinished job: it runs if it has base workers, otherwise it waits.
 
-    `remaining_work`: worker-seconds, as policies believe; `done_work`: those that are done, and kept so far. `base`,
-    `flexible`: workers by server.
+    - `remaining_work`: the predicted remaining work in worker-seconds.
+    - `done_work`: the completed work that is kept so far, in worker-seconds.
+    - `base`, `flexible`: workers by server.
     """
 
     id: str
@@ -121,12 +126,12 @@ class LoaningJobView:
 
     @property
     def base_gpus(self) -> int:
-        """GPUs of the base demand."""
+        """The number of GPUs of the base demand."""
         return self.min_workers * self.gpus_per_worker
 
     @property
     def base_seconds(self) -> float:
-        """Seconds left on the base demand, at the speed of training GPUs."""
+        """The remaining seconds on the base demand, at the speed of training GPUs."""
         return self.remaining_work / self.min_workers
 
 
@@ -137,11 +142,11 @@ class LoaningView:
     Parameters:
 
     - `now`: seconds.
-    - `servers`: training servers and those on loan.
+    - `servers`: training servers and loaned ones.
     - `jobs`: unfinished jobs in order of arrival.
-    - `reclaim`: how many loaned servers have to go back now; then only that is asked, and the rest at the same moment
-      once they are gone.
-    - `loaned_worth`: what a loaned GPU counts as in the GPUs of a worker (`ArylLoaning.loaned_worth`).
+    - `reclaim`: how many loaned servers must be returned now. The policy then decides only on these, and on everything
+      else at the same moment after they are gone.
+    - `loaned_worth`: the weight of a loaned GPU in terms of a worker's GPUs (`ArylLoaning.loaned_worth`).
     - `scaling_loss`: share of throughput that each worker beyond the midpoint of a job's range costs.
     - `arrived`, `finished`, `preempted`: jobs since the policy was last asked, by id.
     - `live`: the same as arrays, in the views of a world.
@@ -161,12 +166,16 @@ class LoaningView:
 
 @dataclass(frozen=True)
 class Allocation(Decision):
-    """The workers of every job that is to run from now on, in the order in which they are placed.
+    """The workers of every job that runs from now on, in the order of placement.
 
-    A running job keeps its base workers; of a job that is not named only those are left. `give_back`: the loaned
-    servers that go back, where that is asked. With `regroup` a job that loses base workers there, but keeps as many
-    workers elsewhere as it needs, goes on: flexible workers become base workers. A job that does not find room on the
-    servers, or not for all of its flexible workers, goes without. `scales`: as in `Changes`.
+    A running job keeps its base workers; a running job that is not named keeps only these. Workers that do not fit on
+    the servers are not placed.
+
+    - `workers`: the number of workers by job.
+    - `give_back`: the loaned servers to return, if the view requests it.
+    - `regroup`: a job that loses base workers on these, but keeps enough workers elsewhere, continues; its flexible
+      workers become base workers.
+    - `scales`: as in `Changes`.
     """
 
     workers: Mapping[str, int] = field(default_factory=dict)
@@ -177,12 +186,13 @@ class Allocation(Decision):
 
 @dataclass(frozen=True)
 class Changes(Decision):
-    """What changes, by places of jobs in `LoaningView.live`, for policies that decide often.
+    """Changes by indices of jobs in `LoaningView.live`, for policies that decide often.
 
-    `start`: waiting jobs that start on their base workers, in this order; with `in_order` none of them starts after one
-    that finds no room. `workers`: new numbers of workers of elastic jobs that run or start, where they are placed in
-    order. Without `loans` no job starts on loaned servers. A policy that never `scales` a job says so: then no job is
-    elastic, and all are placed as inelastic ones.
+    - `start`: waiting jobs that start on their base workers, in this order.
+    - `in_order`: after the first job that does not fit, no further job of `start` starts.
+    - `workers`: new numbers of workers of elastic jobs that run or start, placed in this order.
+    - `loans`: whether jobs may start on loaned servers.
+    - `scales`: false for a policy that never scales a job; then all jobs are placed as inelastic ones.
     """
 
     start: Sequence[int] = ()
@@ -193,15 +203,15 @@ class Changes(Decision):
 
 
 def snapshot(view: LoaningView) -> ArylReclaim | ArylElastic | None:
-    """The reclaiming problem where servers have to go back, else that of spare workers; `None` where there is none."""
+    """Return the reclaiming problem if servers must be returned, else that of spare workers, or `None`."""
     return reclaiming(view) if view.reclaim else spare_workers(view)
 
 
 def decision(view: LoaningView, solution: Solution | None) -> Allocation:
-    """The servers that `solution` gives back, where that is asked; else the workers of all jobs that are to run.
+    """Return the servers that `solution` returns, if the view requests it, otherwise the workers of all jobs.
 
-    Those are the jobs that run, and the waiting ones that `admitted` lets start; elastic jobs have the workers of the
-    solution, the others, and all of them without a solution, their base workers.
+    Running jobs and the waiting jobs that `admitted` starts get workers. Elastic jobs have the workers of the solution.
+    All other jobs, or all jobs without a solution, have their base workers.
     """
     if view.reclaim:
         return Allocation(give_back=() if solution is None else tuple(solution["servers"]))
@@ -210,7 +220,7 @@ def decision(view: LoaningView, solution: Solution | None) -> Allocation:
 
 
 def reclaiming(view: LoaningView) -> ArylReclaim:
-    """Which of the loaned servers go back: all of them with the jobs that have workers there."""
+    """Return the problem of choosing loaned servers to return, with all jobs that have workers there."""
     loaned = [server.id for server in view.servers.values() if server.kind == "loaned"]
     known = set(loaned)
     jobs = [job for job in view.jobs.values() if not known.isdisjoint([*job.base, *job.flexible])]
@@ -222,7 +232,7 @@ def reclaiming(view: LoaningView) -> ArylReclaim:
 
 
 def loaned_job(job: LoaningJobView, servers: Collection[str]) -> LoanedJob:
-    """The workers of a job on loaned `servers`; it is preempted with any of those that have base workers."""
+    """Return a job on loaned `servers`; returning any server with its base workers preempts it."""
     base = {server: workers for server, workers in job.base.items() if server in servers}
     flexible = tuple(server for server in job.flexible if server in servers and server not in base)
     gpus = tuple(workers * job.gpus_per_worker for workers in base.values())
@@ -230,7 +240,7 @@ def loaned_job(job: LoaningJobView, servers: Collection[str]) -> LoanedJob:
 
 
 def loaned_workers(job: LoaningJobView, servers: Collection[str]) -> LoanedJob:
-    """The same where any workers will do: a job is preempted where fewer are left than it needs."""
+    """Return a job on loaned `servers` that is preempted only if fewer workers than its minimum are left."""
     found = loaned_job(job, servers)
     workers: dict[str, int] = {}
     for held in (job.base, job.flexible):
@@ -242,16 +252,16 @@ def loaned_workers(job: LoaningJobView, servers: Collection[str]) -> LoanedJob:
 
 
 def lost_gpu_hours(job: LoaningJobView, preemption_seconds: float) -> float:
-    """What a preemption costs in GPU-hours: all that was done without a checkpoint, and the time to begin again."""
+    """Return the loss of a preemption in GPU-hours: work without a checkpoint, and the time of the restart."""
     lost = 0.0 if job.checkpointed else job.done_work * job.gpus_per_worker
     return round((lost + preemption_seconds * job.base_gpus) / 3600, 6)
 
 
 def spare_workers(view: LoaningView) -> ArylElastic | None:
-    """Who gets the GPUs that base demands leave (section 5.2, phase two), among jobs that run or are to start.
+    """Return the problem of spare GPUs among running and starting jobs (section 5.2, phase two).
 
-    The problem has the elastic jobs alone, with the work that is left of them, and counts GPUs, not servers; loaned
-    ones count as what they are worth. `None` where there is no elastic job.
+    The problem contains only the elastic jobs with their remaining work, and counts GPUs, not servers. Loaned GPUs
+    count with `loaned_worth`. Return `None` if there is no elastic job.
     """
     names, free = admitted(view)
     elastic = [job for job in map(view.jobs.__getitem__, names) if job.max_workers > job.min_workers]
@@ -274,11 +284,11 @@ def spare_workers(view: LoaningView) -> ArylElastic | None:
 
 
 def admitted(view: LoaningView) -> tuple[list[str], int]:
-    """The jobs that run or are to start, and the GPUs that their base demands leave (section 5.2, phase one).
+    """Return the jobs that run or start, and the GPUs that their base demands leave (section 5.2, phase one).
 
-    Running jobs come first, then those that wait, the shortest on its base demand first; a job that does not fit is
-    passed over. Of jobs that may use any GPU elastic ones go to loaned servers where there is room, the others to
-    training servers. Flexible workers count as free.
+    Running jobs come first, then waiting jobs, the shortest on its base demand first; a job that does not fit is
+    skipped. Among jobs that may use any GPU, elastic ones prefer loaned servers and the others training servers.
+    Flexible workers count as free.
     """
     free: dict[Kind, float] = {"training": 0.0, "loaned": 0.0}
     for server in view.servers.values():

@@ -1,4 +1,4 @@
-"""The data of `aryl-placement`: which servers host the workers that jobs were given (Aryl, sections 5.3 and 6)."""
+"""Define the data of `aryl-placement`: which servers host the allocated workers of jobs (Aryl, sections 5.3 and 6)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class HostServer(Frozen):
 
     @property
     def hosts(self) -> Part | None:
-        """The part whose workers the server hosts already; `None` where it hosts none."""
+        """The part whose workers the server hosts already, `None` if it hosts no workers."""
         return (self.group or "base") if self.in_use else None
 
 
@@ -54,18 +54,18 @@ class PlacedJob(Frozen):
     heterogeneous: Flag = False
 
     def workers(self, part: Part) -> int:
-        """How many workers of a part are to be placed."""
+        """Return the number of workers of a part to place."""
         return self.base_workers if part == "base" else self.flexible_workers
 
     def gpus_on(self, kind: Kind) -> int:
-        """GPUs of a worker on a kind of server."""
+        """Return the number of GPUs of a worker on a kind of server."""
         return self.gpus_per_worker if kind == "training" else self.loaned_gpus_per_worker or self.gpus_per_worker
 
     def preferred(self, part: Part) -> Kind:
-        """Where workers of a part should be: those of elastic jobs on loaned servers, others on training servers.
+        """Return the preferred kind of workers of a part: loaned servers for elastic jobs, else training servers.
 
-        Base workers of a heterogeneous job should be on training servers (section 6). Where the job may not be there,
-        it should be where it may.
+        Base workers of a heterogeneous job prefer training servers (section 6). If the job may not use this kind, the
+        preferred kind is its first allowed one.
         """
         wanted: Kind = "loaned" if self.elastic and not (self.heterogeneous and part == "base") else "training"
         return wanted if wanted in self.kinds else self.kinds[0]

@@ -1,4 +1,4 @@
-"""Jobs with the moments of Aryl's trace: those of a public trace or of a distribution, weighed until they fit."""
+"""Draw jobs with the moments of Aryl's trace: reweight the jobs of a public trace or of a distribution."""
 
 from __future__ import annotations
 
@@ -17,18 +17,21 @@ HOUR = 3600.0
 LONGEST_S = 5 * 24 * HOUR  # jobs take "minutes to days" (section 2.2)
 COLUMNS = ("submit_s", "duration_s", "gpus")
 WIDTHS = ((1, 0.70), (2, 0.10), (4, 0.08), (8, 0.09), (16, 0.03))
-"""GPUs of a job and the share of jobs, where there is no trace."""
+"""The GPUs of a job and the share of jobs, if there is no trace."""
 POOL = 20_000
 
 
 @dataclass(frozen=True)
 class Moments:
-    """What the paper says of its jobs (sections 2.2 and 7.1), on the GPUs that they ask for.
+    """The statistics of the paper's jobs (sections 2.2 and 7.1) on their requested GPUs.
 
-    `jobs` on `training_gpus` in `days` days; `use`: share of the GPUs that they hold under the baseline (Table 5);
-    `mean_seconds`: the mean of JCT less queueing there; `quantiles`: seconds and the share of jobs that run for at most
-    so long, from the median and the 95th percentile of JCT, less the median and the mean wait. Elastic jobs are
-    `elastic_jobs` of the jobs, hold `elastic_use` of what is held, and run for `elastic_seconds`.
+    - `jobs`, `days`, `training_gpus`: the number of jobs, the days of the trace, and the GPUs of the cluster.
+    - `use`: the share of the GPUs that jobs hold under the baseline (Table 5).
+    - `mean_seconds`: the mean of JCT less queueing under the baseline.
+    - `quantiles`: pairs of seconds and the share of jobs with at most this running time. They are the median and the
+      95th percentile of JCT, less the median and the mean wait.
+    - `elastic_jobs`, `elastic_use`, `elastic_seconds`: of elastic jobs, the share of jobs, the share of the GPU time
+      and the running time.
     """
 
     jobs: int = 50_390
@@ -43,17 +46,17 @@ class Moments:
 
     @property
     def gpu_seconds(self) -> float:
-        """GPU-seconds of a job on average."""
+        """The mean GPU-seconds of a job."""
         return self.use * self.training_gpus * self.days * 24 * HOUR / self.jobs
 
     @property
     def elastic_gpu_seconds(self) -> float:
-        """GPU-seconds of an elastic job on average."""
+        """The mean GPU-seconds of an elastic job."""
         return self.elastic_use * self.gpu_seconds / self.elastic_jobs
 
     @property
     def others(self) -> tuple[float, float]:
-        """Seconds and GPU-seconds of the other jobs on average."""
+        """The mean seconds and GPU-seconds of the other jobs."""
         s = self.elastic_jobs
         seconds = (self.mean_seconds - s * self.elastic_seconds) / (1 - s)
         return seconds, (self.gpu_seconds - s * self.elastic_gpu_seconds) / (1 - s)
@@ -61,12 +64,14 @@ class Moments:
 
 @dataclass(frozen=True)
 class Bursts:
-    """How the arrivals of an hour differ from those of the hour on other days: logarithms of a factor.
+    """The variation of the arrivals per hour around the mean of the hour of the day, as the logarithm of a factor.
 
-    `hour_sd` and `memory`: standard deviation of noise from hour to hour, and its correlation over one. `day_sd`: of
-    what a whole day is above or below. Fitted to the covariances of the jobs an hour of Philly's trace from October 1,
-    2017 on, over the means of the hours of the day and less what chance alone gives: their logarithms are 1.53, 0.96,
-    0.69, 0.57 and 0.36 at lags of 0, 1, 2, 3 and 6 hours, and 0.16 to 0.35 at one to seven days.
+    - `hour_sd`, `memory`: the standard deviation of hourly noise, and its correlation over one hour.
+    - `day_sd`: the standard deviation of daily noise.
+
+    The values are fitted to the covariances of the jobs per hour of Philly's trace from October 1, 2017 on. These are
+    relative to the means of the hours of the day, without the share of pure chance. Their logarithms are 1.53, 0.96,
+    0.69, 0.57 and 0.36 at lags of 0, 1, 2, 3 and 6 hours. At lags of one to seven days, they are 0.16 to 0.35.
     """
 
     hour_sd: float = 1.15
@@ -74,7 +79,7 @@ class Bursts:
     day_sd: float = 0.45
 
     def factors(self, hours: int, scale: float, rng: np.random.Generator) -> FloatArray:
-        """Factors of so many hours, with `scale` times the standard deviations."""
+        """Draw the factors of `hours` hours, with `scale` times the standard deviations."""
         from scipy.signal import lfilter
 
         shocks = rng.standard_normal(hours) * math.sqrt(1 - self.memory**2)
@@ -86,7 +91,7 @@ class Bursts:
 
 @dataclass(frozen=True)
 class JobPopulation:
-    """Running times and GPUs of jobs to draw from, and how likely they arrive in each hour of the day."""
+    """Running times and GPUs of jobs to draw from, and the probability of an arrival in each hour of the day."""
 
     seconds: FloatArray
     gpus: FloatArray
@@ -94,7 +99,7 @@ class JobPopulation:
 
     @classmethod
     def of_trace(cls, path: Path) -> JobPopulation:
-        """The jobs of a trace with the columns of COLUMNS. Raises InputError for a file or a value that will not do."""
+        """Return the jobs of a trace with the columns of COLUMNS. Raises InputError for an invalid file or value."""
         rows = read_numbers(path, COLUMNS, least=0)
         rows = rows[(rows["duration_s"] > 0) & (rows["gpus"] >= 1)]
         if rows.empty:
@@ -105,7 +110,7 @@ class JobPopulation:
 
     @classmethod
     def drawn(cls) -> JobPopulation:
-        """Log-normal running times with the median of Table 5's baseline, and the widths of WIDTHS."""
+        """Return jobs with log-normal running times with the median of Table 5's baseline, and the widths of WIDTHS."""
         from scipy.special import ndtri
 
         median, spread = 740.0, 2.41  # of JCT less queueing; with this spread the mean is that of the paper
@@ -116,12 +121,12 @@ class JobPopulation:
         return cls(seconds, rng.choice(np.array(gpus, dtype=float), POOL, p=np.array(shares)), np.full(24, 1 / 24))
 
     def up_to(self, gpus: int) -> JobPopulation:
-        """The jobs of at most so many GPUs."""
+        """Return the jobs with at most `gpus` GPUs."""
         kept = self.gpus <= gpus
         return JobPopulation(self.seconds[kept], self.gpus[kept], self.hours)
 
     def mix(self, moments: Moments) -> tuple[FloatArray, FloatArray]:
-        """Weights of elastic jobs and of the others, under which all have the moments. Raises InputError if none do."""
+        """Return weights of elastic jobs and of the others that give the moments. Raises InputError if none exist."""
         wide = self.weights(moments.elastic_seconds, moments.elastic_gpu_seconds, elastic=True)
         share = moments.elastic_jobs
         at_most = [(s, (of - share * wide[self.seconds <= s].sum()) / (1 - share)) for s, of in moments.quantiles]
@@ -135,11 +140,14 @@ class JobPopulation:
         *,
         elastic: bool = False,
     ) -> FloatArray:
-        """Weights as even as can be under which jobs have these means; short or narrow ones are not `elastic`.
+        """Return the most even weights under which jobs have these means; short or narrow jobs are not `elastic`.
 
-        `at_most`: seconds, and the share of jobs that run for at most so long. Raises InputError where no weights do.
+        - `seconds`, `gpu_seconds`: the means.
+        - `at_most`: pairs of seconds and the share of jobs with at most this running time.
+
+        Raises InputError if no such weights exist.
         """
-        from scipy.optimize import minimize  # slow to import, and only for what is drawn
+        from scipy.optimize import minimize  # slow to import, and only needed to draw jobs
         from scipy.special import logsumexp
 
         fit = (self.gpus >= 2) & (self.seconds >= HOUR) if elastic else self.gpus >= 1
@@ -154,7 +162,7 @@ class JobPopulation:
             total = logsumexp(exponents)
             return float(total), np.exp(exponents - total) @ features
 
-        with np.errstate(all="ignore"):  # a search that goes to infinity: no weights will do, as is found below
+        with np.errstate(all="ignore"):  # an unbounded search means that no weights exist, see below
             found = minimize(
                 dual, np.zeros(features.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 500}
             )

@@ -1,4 +1,4 @@
-"""The data of `aryl-reclaim`: which loaned servers go back (Aryl, section 4)."""
+"""Define the data of `aryl-reclaim`: which loaned servers are returned (Aryl, section 4)."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class LoanedJob(Frozen):
     gpu_hours: NonNegative | None = None
 
     def needs(self) -> tuple[dict[str, int], int]:
-        """Workers by server, and how many of them may go before the job is preempted.
+        """Return the workers by server, and how many of them the job can lose without preemption.
 
-        A job without `min_workers` has one on each of `servers`, and none of them may go.
+        A job without `min_workers` has one worker on each of `servers` and can lose none.
         """
         if self.workers is None or self.min_workers is None:
             return dict.fromkeys(self.servers, 1), 0
@@ -71,9 +71,9 @@ class ArylReclaim(ProblemData):
         return "preempted jobs" if self.objective == "preempted-jobs" else "GPU-hours"
 
     def as_in_the_paper(self) -> ArylReclaim | None:
-        """The same problem by the paper's rule, under which a job is preempted with any of its servers.
+        """Return the equivalent problem with the paper's rule, by which any returned server preempts a job.
 
-        `None` where losses differ, or a job may lose some of its workers and not all.
+        Return `None` if losses differ, or if a job can lose some of its workers but not all.
         """
         if self.objective != "preempted-jobs":
             return None
@@ -89,13 +89,13 @@ class ArylReclaim(ProblemData):
         return self.model_copy(update={"jobs": tuple(jobs)})
 
     def losses(self) -> tuple[Fraction, ...]:
-        """What the preemption of each job costs, exactly: 1, or its GPU-hours."""
+        """Return the exact loss of a preemption of each job: 1, or its GPU-hours."""
         if self.objective == "preempted-jobs":
             return (Fraction(1),) * len(self.jobs)
         return tuple(Fraction(repr(job.gpu_hours)) for job in self.jobs)
 
     def jobs_on(self) -> dict[str, list[str]]:
-        """Jobs with base workers on each server: J_s of Algorithm 1."""
+        """Return the jobs with base workers on each server: J_s of Algorithm 1."""
         on: dict[str, list[str]] = {server: [] for server in self.servers}
         for job in self.jobs:
             for server in job.servers:

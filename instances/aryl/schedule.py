@@ -1,4 +1,4 @@
-"""Schedules of elastic jobs whose workers change at completions and at no other time (Aryl, section 5.1)."""
+"""Build schedules of elastic jobs whose workers change only at completions (Aryl, section 5.1)."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Schedule(Generic[J]):
 
 
 class WorkLeft(Mapping[J, Any]):
-    """Work left of each unfinished job at time `now`, worked out only where a rule asks for the number."""
+    """The remaining work of each unfinished job at time `now`, computed only when a rule reads it."""
 
     def __init__(self, work: Mapping[J, Any]) -> None:
         self.now: Any = 0
-        self._work = dict(work)  # As of the last change of the job's workers.
+        self._work = dict(work)  # At the last change of the job's workers.
         self._running: dict[J, tuple[Any, Any]] = {}  # Time of the last change, and the throughput.
 
     def __getitem__(self, job: J) -> Any:
@@ -48,7 +48,7 @@ class WorkLeft(Mapping[J, Any]):
         return job in self._work
 
     def change(self, job: J, rate: Any) -> Any:
-        """Let `job` run at `rate` from now on; the time at which it completes if no change comes before."""
+        """Run `job` at `rate` from now on, and return its completion time without a further change."""
         self._work[job] = work = self[job]
         self._running[job] = self.now, rate
         return self.now + work / rate
@@ -59,17 +59,17 @@ class WorkLeft(Mapping[J, Any]):
         del self._running[job]
 
     def complete(self, job: J) -> None:
-        """Take `job` out: no work is left."""
+        """Remove `job`, which has no work left."""
         del self._work[job]
         self._running.pop(job, None)
 
 
 def replay(work: Mapping[J, Any], speed: Callable[[J, int], Any], rule: AllocationRule[J]) -> Schedule[J]:
-    """The schedule that `rule` makes of jobs, in the type of numbers of `work` and `speed`.
+    """Build the schedule of jobs under `rule`, in the number type of `work` and `speed`.
 
-    Exact lengths are rounded up to floating-point numbers, for those are what a solution states: jobs that complete
-    within the rounding complete together, and the numbers stay short however many completions there are. A job whose
-    workers stay the same completes when it would have, so that a completion costs arithmetic for the others only.
+    Exact lengths are rounded up to floating-point numbers, because a solution states these. Jobs that complete within
+    the rounding complete together, and the numbers stay short for any number of completions. If the workers of a job do
+    not change, its completion time is not computed again.
     """
     left, held = WorkLeft(work), dict[J, int]()
     intervals: list[tuple[Any, dict[J, int]]] = []
@@ -103,7 +103,7 @@ def replay(work: Mapping[J, Any], speed: Callable[[J, int], Any], rule: Allocati
 
 
 def rounded_up(seconds: Any) -> Any:
-    """The least floating-point number that is at least `seconds`, as a number of the type given."""
+    """Return the smallest floating-point number that is at least `seconds`, in the same number type."""
     if isinstance(seconds, float):
         return seconds
     nearest = float(seconds)
