@@ -1,8 +1,8 @@
-"""The data of `boa-allocation`: how many GPUs each class of jobs gets in each epoch (BOA, sections 3 and 4).
+"""Define the data of `boa-allocation`: how many GPUs each class of jobs gets in each epoch (BOA, sections 3 and 4).
 
-What keeps a budget is a rule of its own, for costs are sums of irrational numbers, which no grid can hold. The checker
-grants every policy the budget and `SLACK` of it. Methods plan for a hair less, so that what they add up is never over
-for the checker, and bounds allow for a hair more, so that they hold for all that the checker lets pass.
+The budget has a tolerance, because costs are sums of irrational numbers, which are not on the grid. The checker grants
+every policy the budget plus the share `SLACK` of it. Methods plan for slightly less, so that the checker accepts their
+sums. Bounds use slightly more, so that they hold for all policies that the checker accepts.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ from instances.fields import (
     refuse_duplicates,
 )
 
-# The slack is relative, under 1e-9, and no step of the grid, so that whole figures are never on the edge.
+# The slack is relative, under 1e-9, and not a step of the grid, so that integers are never on the limit.
 SLACK = 2.0**-30
-# The hair is relative: more than the rounding of floats amounts to in a cost, whoever adds it up.
+# This margin is relative: an upper bound on the rounding error of a cost, for every order of summation.
 HAIR = 1e-12
 
 
 def granted(budget: float) -> float:
-    """The most that a policy may cost."""
+    """Return the maximum cost that the checker accepts."""
     return budget * (1 + SLACK)
 
 
 def planned(budget: float) -> float:
-    """The most that a method may let a policy cost by the method's own sums."""
+    """Return the maximum cost of a policy by the sums of a method."""
     return granted(budget) * (1 - HAIR)
 
 
 def proven(budget: float) -> float:
-    """The budget that a bound has to be computed with."""
+    """Return the budget with which bounds must be computed."""
     return granted(budget) * (1 + HAIR)
 
 
 def within_budget(cost: float, budget: float) -> bool:
-    """Whether a cost that a method has added up keeps the budget."""
+    """Return whether a cost by the sums of a method is within the budget."""
     return cost <= planned(budget)
 
 
 def affords(budget: float, least: float) -> bool:
-    """Whether `budget` pays for a policy that costs `least`, for every method alike."""
+    """Return whether `budget` suffices for a policy with the cost `least`, by the sums of every method."""
     return least <= granted(budget) * (1 - 2 * HAIR)
 
 
 def on_grid_from(least: float) -> float:
-    """The least budget of the grid that is not under `least`."""
+    """Return the smallest budget on the grid that is at least `least`."""
     return math.ceil(Fraction(least) * STEPS) / STEPS
 
 
@@ -90,7 +90,7 @@ class JobClass(Frozen):
 
     @property
     def load(self) -> float:
-        """ρ_i = λ_i E[X_i]: the GPUs that the class keeps busy at width 1."""
+        """ρ_i = λ_i E[X_i]: the mean number of GPUs in use by the class at width 1."""
         return self.arrivals_per_hour * sum(epoch.size_hours for epoch in self.epochs)
 
 
@@ -138,23 +138,23 @@ class BoaAllocation(ProblemData):
 
     @property
     def only_exact(self) -> str | None:
-        """Why a method that chooses among whole widths does not take the problem, `None` where it does."""
+        """The reason why methods for integer widths do not apply, `None` if they apply."""
         if self.real:
             return "continuous widths with rescaling times are solved by exact alone: widths must be integer here"
         return None
 
     @property
     def measured(self) -> bool:
-        """Whether a width runs as fast as was measured there, and not as the concave hull of the table says."""
+        """Whether speedups are the measured ones instead of those of the concave hull."""
         return self.widths == "integer" and self.speedup_reading == "measured"
 
     def speeds(self, curve: Curve, width: FloatArray) -> FloatArray:
-        """Speedups of `curve` on whole numbers `width` of GPUs as the instance reads them, 0 past a table's end."""
+        """Return the speedups of `curve` on `width` GPUs, integers, under `speedup_reading`; 0 past a table's end."""
         return curve.measured(width, self.max_width) if self.measured else curve.at(width, self.max_width)
 
     @property
     def load(self) -> float:
-        """ρ = Σ ρ_i: the GPUs kept busy where every job runs at width 1 and nothing is rescaled."""
+        """ρ = Σ ρ_i: the mean number of GPUs in use if every job runs at width 1 without rescaling."""
         return sum(c.load for c in self.classes)
 
     @model_validator(mode="after")
@@ -173,7 +173,7 @@ class BoaAllocation(ProblemData):
         return self
 
     def _validate_types(self, path: str, speedup: Speedup, names: set[str]) -> None:
-        """Refuse speedups by type that are not of exactly the GPU types."""
+        """Reject speedups by type whose names differ from those of the GPU types."""
         if not speedup.by_type:
             return
         for name in speedup.by_type:
@@ -184,16 +184,16 @@ class BoaAllocation(ProblemData):
 
 
 def least_budget(data: BoaAllocation) -> float:
-    """Least time-average cost of any policy, in the unit of the budget (equation 3 without the factor 1/λ)."""
+    """Return the minimum time-average cost of a policy in the budget's unit (equation 3 without the factor 1/λ)."""
     return sum(c.arrivals_per_hour * least_cost(data, c) for c in data.classes)
 
 
 def least_cost(data: BoaAllocation, job_class: JobClass) -> float:
-    """Least cost of one job of `job_class`: GPU-hours, or currency.
+    """Return the minimum cost of one job of `job_class`, in GPU-hours or currency.
 
-    Width 1 is the cheapest, since k/s(k) rises with k, unless a measured table is steeper than linear at its start or
-    there are several GPU types; then a shortest path over the epochs and the widths decides. On hulls, no width beyond
-    those that are cheapest somewhere is of use.
+    Width 1 is the cheapest, because k/s(k) increases with k. Measured tables that are superlinear at their start, and
+    several GPU types, are exceptions. Then a shortest path over epochs and widths gives the minimum. On hulls, widths
+    above all cheapest ones are never needed.
     """
     prices = {t.name: t.price for t in data.gpu_types}
     cheapest = max(_cheapest_width(data, e.speedup.on(name)) for e in job_class.epochs for name in prices)
@@ -217,7 +217,7 @@ def least_cost(data: BoaAllocation, job_class: JobClass) -> float:
 
 
 def _cheapest_width(data: BoaAllocation, curve: Curve) -> int:
-    """The width of least cost k/s(k)."""
+    """Return the width of minimum cost k/s(k)."""
     if curve.table is None:
         return 1
     hull = curve.table.hull(data.max_width).speedup
@@ -225,19 +225,19 @@ def _cheapest_width(data: BoaAllocation, curve: Curve) -> int:
 
 
 def _last(data: BoaAllocation, curve: Curve) -> int:
-    """The widest that can be of use to the cheapest policy: the end of a table, and 1 of a formula."""
+    """Return the maximum width that the cheapest policy can use: the end of a table, or 1 for a formula."""
     return 1 if curve.table is None else len(curve.table.raw(data.max_width))
 
 
 def hull_deviation(data: BoaAllocation) -> dict[str, float]:
-    """For each class the most by which the concave hull of a measured table exceeds the table, as a share."""
+    """Return for each class the maximum relative excess of the concave hull over a measured table."""
     return {
         c.name: max((points.hull(data.max_width).deviation for points in _tables(c)), default=0.0) for c in data.classes
     }
 
 
 def _tables(job_class: JobClass) -> Iterator[Points]:
-    """The measured tables of a class, of all epochs and GPU types."""
+    """Yield the measured tables of a class, of all epochs and GPU types."""
     for epoch in job_class.epochs:
         for curve in (epoch.speedup, *epoch.speedup.by_type.values()):
             if curve.table is not None:

@@ -1,4 +1,4 @@
-"""The data of `boa-allocation` over whole widths as arrays: what a run in each epoch at each width takes and costs."""
+"""Convert the data of `boa-allocation` with integer widths to arrays: time and cost of each epoch at each width."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from instances.arrays import FloatArray, IntArray
 from instances.boa.allocation import BoaAllocation, least_budget, least_cost, proven
 from instances.errors import InputError
 
-MOST_CELLS = 10_000_000  # One array has no more entries: 80 MB, and a method holds a dozen of them.
+MOST_CELLS = 10_000_000  # The limit on the entries of one array: 80 MB, and a method holds a dozen of them.
 
 
 @dataclass(frozen=True)
 class WidthArrays:
-    """Every class and epoch at every choice of (GPU type, width); M classes, L epochs at most, S choices.
+    """Arrays by class, epoch and choice of (GPU type, width), with M classes, at most L epochs and S choices.
 
     - `hours` (L, M, S): run time of the epoch, E[X]/s(k); infinite past a table's last width, 0 past a class's last
       epoch.
-    - `rescale` (M,): hours that a change of width takes.
+    - `rescale` (M,): hours of a change of width.
     - `rate` (S,): cost of the choice per hour, price times width.
     - `type`, `width` (S,): the choice, a position in `gpu_types` and a number of GPUs.
     - `epochs` (M,): number of epochs of each class.
-    - `arrivals` (M,): λ_i, jobs an hour.
+    - `arrivals` (M,): λ_i, jobs per hour.
     - `share` (M,): factor of class i's completion time in the mean, w_i λ_i / Σ w λ.
     """
 
@@ -39,16 +39,16 @@ class WidthArrays:
 
 
 def shares(data: BoaAllocation) -> FloatArray:
-    """Factors of the classes in the (weighted) mean completion time, shape (classes,): w_i λ_i / Σ w λ."""
+    """Return the factors of the classes in the (weighted) mean completion time, shape (classes,): w_i λ_i / Σ w λ."""
     weighted = np.array([c.weight * c.arrivals_per_hour for c in data.classes])
     return weighted / weighted.sum()
 
 
 def width_arrays(data: BoaAllocation, last: int | None = None) -> WidthArrays:
-    """The arrays of `data` over the whole widths up to `last`.
+    """Build the arrays of `data` for the integer widths up to `last`.
 
-    By default the widths go as far as the budget could pay for where each class and epoch has one width. Where jobs may
-    be mixed, a small share can run wider than that. Raises InputError where the arrays are too large.
+    By default, `last` is the maximum width that the budget can pay for if each class and epoch has one width. If
+    policies may mix widths, a small share of jobs can be wider. Raises InputError if the arrays are too large.
     """
     widest = affordable_width(data) if last is None else last
     too_many = oversize(data, widest)
@@ -79,7 +79,7 @@ def width_arrays(data: BoaAllocation, last: int | None = None) -> WidthArrays:
 
 
 def oversize(data: BoaAllocation, last: float | None = None) -> str | None:
-    """What is too large about the arrays of widths up to `last` (default: what the budget pays for), if anything."""
+    """Return a message if the arrays of widths up to `last` (by default the affordable ones) are too large."""
     widest = affordable_width(data) if last is None else last
     if math.isinf(widest):
         return "max_width: must be given where a speedup is linear (amdahl 1 or power 1), or nearly so"
@@ -93,7 +93,7 @@ def oversize(data: BoaAllocation, last: float | None = None) -> str | None:
 
 
 def affordable_width(data: BoaAllocation) -> float:
-    """The widest run that any epoch can have within the budget, the other epochs costing the least possible."""
+    """Return the maximum width of any epoch within the budget, if all other epochs have their minimum cost."""
     spare = max(0.0, proven(data.budget) - least_budget(data))
     price = min(t.price for t in data.gpu_types)
     last = 1.0
@@ -111,7 +111,7 @@ def affordable_width(data: BoaAllocation) -> float:
 
 
 def _widest(amdahl: float | None, power: float | None, cost: float) -> float:
-    """The width at which k/s(k) reaches `cost` >= 1, infinite where no width reaches it."""
+    """Return the width at which k/s(k) reaches `cost` >= 1, infinite if no width reaches it."""
     if amdahl is not None:
         return math.inf if amdahl == 1 else (cost - amdahl) / (1 - amdahl)
     assert power is not None
@@ -122,11 +122,11 @@ def _widest(amdahl: float | None, power: float | None, cost: float) -> float:
 
 @dataclass(frozen=True)
 class Segments:
-    """Segments of n curves in order of time gained for cost, the best first.
+    """Segments of n curves sorted by the ratio of saved time to cost, the best first.
 
-    - `cheapest` (n,): the point of least cost of each curve, where its segments begin.
-    - `curve`, `end` (m,): the curve of each segment, and the point of the curve that the segment leads to.
-    - `cost`, `time` (m + 1,): totals of all curves after none, one, ... of the segments.
+    - `cheapest` (n,): the point of minimum cost of each curve, at which its segments start.
+    - `curve`, `end` (m,): the curve of each segment, and the point at its end.
+    - `cost`, `time` (m + 1,): totals of all curves after 0, 1, ..., m segments.
     """
 
     cheapest: IntArray
@@ -137,7 +137,8 @@ class Segments:
 
 
 def merged_segments(time: FloatArray, cost: FloatArray) -> Segments:
-    """The segments of the curves `time` over `cost`, both (n, points), infinite where a curve has no point.
+    """Return the segments of the curves `time` over `cost`, both (n, points), infinite if a curve has no point.
+
 
     Taken in this order, the segments solve the linear multiple-choice knapsack problem for every budget at once (Sinha
     and Zoltners, "The multiple-choice knapsack problem", 1979).
@@ -146,7 +147,7 @@ def merged_segments(time: FloatArray, cost: FloatArray) -> Segments:
     n = np.arange(len(cost))
     with np.errstate(invalid="ignore", divide="ignore"):
         gain, rise = time[:, :-1] - time[:, 1:], np.diff(cost, axis=1)
-        loss = np.maximum(rise, 0.0)  # Past the least cost a fall is rounding; a free segment comes first.
+        loss = np.maximum(rise, 0.0)  # A decrease after the minimum is a rounding error; free segments come first.
         slope = gain / loss
     used = (np.arange(cost.shape[1] - 1) >= cheapest[:, None]) & (gain > 0) & np.isfinite(rise)
     # Rounding must not put collinear segments of one curve out of order: each segment begins where the last one ends.

@@ -1,4 +1,4 @@
-"""Arrivals that come in bursts: a Poisson process whose rate changes between two values (BOA, section 6.4)."""
+"""Draw bursty arrivals: a Poisson process whose rate alternates between two values (BOA, section 6.4)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from instances.arrays import FloatArray
 from instances.errors import InputError
 
-SHORTEST = 2.0**-60  # share of the time in a burst, beside which the rest of a sum is beyond the precision
+SHORTEST = 2.0**-60  # smallest share of the time in a burst that floating-point sums can represent
 
 
 @dataclass(frozen=True)
 class BurstParameters:
-    """What is not given of the synthetic trace of section 6.4.
+    """Parameters of the synthetic trace of section 6.4 that the paper does not state.
 
     - `low`: the low rate as a share of the mean rate.
     - `cycle_hours`: mean time from a burst to the next.
@@ -26,7 +26,7 @@ class BurstParameters:
 
 @dataclass(frozen=True)
 class TwoRates:
-    """A Poisson process of two rates an hour; each state is left at a rate of its own."""
+    """A Poisson process with two `rates` per hour; `leaving` are the rates at which it leaves each state."""
 
     rates: tuple[float, float]
     leaving: tuple[float, float]
@@ -39,9 +39,9 @@ class TwoRates:
 
     @classmethod
     def of(cls, rate: float, c2: float, parameters: BurstParameters = BurstParameters()) -> TwoRates:
-        """The process of a mean rate and a C²: the greater that is, the shorter and more intense are its bursts.
+        """Return the process with a mean rate and a C²: the larger C², the shorter and more intense the bursts.
 
-        Raises InputError where bursts of no length have so great a C².
+        Raises InputError if C² is below 1 or above that of every process.
         """
         if not np.isfinite(c2) or c2 < 1:
             raise InputError(f"c2: must be a number >= 1, got {c2}")
@@ -58,13 +58,13 @@ class TwoRates:
 
     @staticmethod
     def greatest_c2(rate: float, parameters: BurstParameters = BurstParameters()) -> float:
-        """The C² of a mean rate that no process exceeds: that of bursts which take no time."""
+        """Return the supremum of C² for a mean rate, which belongs to bursts of zero length."""
         return _of_share(rate, SHORTEST, parameters).c2
 
     def path(self, hours: float, rng: np.random.Generator) -> RatePath:
-        """The rates over a time, as they happen to follow each other."""
+        """Draw the path of the rate over `hours` hours."""
         s1, s2 = self.leaving
-        state, now = int(rng.random() < s1 / (s1 + s2)), 0.0  # as often in either as in the long run
+        state, now = int(rng.random() < s1 / (s1 + s2)), 0.0  # drawn from the stationary distribution
         edges, mass = [0.0], [0.0]
         while now < hours:
             passed = min(rng.exponential(1 / self.leaving[state]), hours - now)
@@ -77,18 +77,18 @@ class TwoRates:
 
 @dataclass(frozen=True, eq=False)
 class RatePath:
-    """How a rate changes: the arrivals `masses` to be expected by each of the hours `edges`, linear in between."""
+    """A path of the rate: the expected arrivals `masses` up to each of the hours `edges`, linear in between."""
 
     edges: FloatArray
     masses: FloatArray
 
     @property
     def mass(self) -> float:
-        """The arrivals to be expected in all."""
+        """The expected number of arrivals."""
         return float(self.masses[-1])
 
     def times(self, number: int, rng: np.random.Generator) -> FloatArray:
-        """So many arrivals in order, hours: the Poisson process given that there are as many."""
+        """Draw `number` sorted arrivals in hours: the Poisson process conditional on this number."""
         return np.interp(np.sort(rng.uniform(0, self.mass, number)), self.masses, self.edges)
 
 

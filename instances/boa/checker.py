@@ -1,4 +1,4 @@
-"""The independent checker of `boa-allocation`: cost and mean completion time from the data and a solution alone."""
+"""Check solutions of `boa-allocation` independently: cost and mean completion time from the data and a solution."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from instances.validation import show
 # The noise is relative: a width this close to a limit is at the limit, and shares that add up to 1 this closely are
 # scaled to 1.
 NOISE = 1e-9
-LARGE = 1e300  # A number this large is no width.
+LARGE = 1e300  # Numbers from this on are rejected as widths.
 Point = tuple[float, float]
 
 
@@ -53,7 +53,7 @@ def check_allocation(data: BoaAllocation, solution: Solution) -> Verdict:
 
 
 class _Book:
-    """Times and costs of a solution, added up, and the constraints that the solution breaks."""
+    """An accumulator of the times and costs of a solution, and of the constraints that it violates."""
 
     def __init__(self, data: BoaAllocation) -> None:
         self.data = data
@@ -76,7 +76,7 @@ class _Book:
         self._spent.append(job_class.arrivals_per_hour * share * hours * width * self.price[kind])
 
     def run(self, job_class: JobClass, j: int, kind: str, width: Any) -> tuple[float, float]:
-        """The width of a run of epoch `j`, noise at the limits taken off, and hours; notes a width not allowed."""
+        """Return the width of a run of epoch `j`, without noise at the limits, and its hours; record violations."""
         epoch, where = job_class.epochs[j], f"width of class {job_class.name}, epoch {j}"
         number = _number(width, where)
         if number < 1 - NOISE:
@@ -97,7 +97,7 @@ class _Book:
         return number, epoch.size_hours / self._speedup(curve, number)
 
     def _speedup(self, curve: Curve, width: float) -> float:
-        """The speedup s(k) at a width."""
+        """Return the speedup s(k) at a width."""
         if curve.amdahl is not None:
             return width / (width * (1 - curve.amdahl) + curve.amdahl)
         if curve.power is not None:
@@ -111,7 +111,7 @@ class _Book:
         return _read(hulls[last], width)
 
     def verdict(self) -> Verdict:
-        """Mean completion time, hours, and the constraints broken, the budget last."""
+        """Return the mean completion time in hours and the violated constraints, the budget last."""
         spent, budget = _sum(self._spent), self.data.budget
         if spent > granted(budget):
             self.violations.append(f"costs {spent:.10g}, over the budget {budget:.10g} by {spent - budget:.3g}")
@@ -120,7 +120,7 @@ class _Book:
 
 
 def _one_path(book: _Book, job_class: JobClass, widths: Any, share: float = 1.0) -> None:
-    """Add the jobs of a class, or a `share` of them, that take `widths` epoch by epoch."""
+    """Add the jobs of a class, or a `share` of them, that use `widths` in their epochs."""
     kind = book.data.gpu_types[0].name
     before = None
     for j, width in enumerate(_per_epoch(job_class, widths)):
@@ -141,7 +141,7 @@ def _paths(book: _Book, job_class: JobClass, paths: Any) -> None:
 
 
 def _assignment(book: _Book, job_class: JobClass, epochs: Any) -> None:
-    """Add the jobs of a class, shared out in each epoch over (type, width)."""
+    """Add the jobs of a class, distributed in each epoch over (type, width)."""
     before = None
     for j, options in enumerate(_per_epoch(job_class, epochs)):
         where = f"class {job_class.name}, epoch {j}"
@@ -163,14 +163,14 @@ def _assignment(book: _Book, job_class: JobClass, epochs: Any) -> None:
 
 
 def _per_epoch(job_class: JobClass, entries: Any) -> list[Any]:
-    """The entries of a class as a list. Raises MalformedSolution unless there is one for each epoch."""
+    """Return the entries of a class as a list. Raises MalformedSolution unless there is one for each epoch."""
     if isinstance(entries, str) or not isinstance(entries, Sequence) or len(entries) != len(job_class.epochs):
         raise MalformedSolution(f"class {job_class.name} must have {len(job_class.epochs)} entries, one for each epoch")
     return list(entries)
 
 
 def _records(entries: Any, names: set[str], where: str) -> list[Mapping[str, Any]]:
-    """The entries as a list of objects with the fields `names`. Raises MalformedSolution."""
+    """Return the entries as a list of objects with the fields `names`. Raises MalformedSolution."""
     if isinstance(entries, str) or not isinstance(entries, Sequence) or not entries:
         raise MalformedSolution(f"{where} must be a list with entries")
     for entry in entries:
@@ -180,14 +180,14 @@ def _records(entries: Any, names: set[str], where: str) -> list[Mapping[str, Any
 
 
 def _number(value: Any, where: str) -> float:
-    """A value as a number. Raises MalformedSolution for a value of another kind, or too large."""
+    """Return a value as a number. Raises MalformedSolution if it has another type or is too large."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not -LARGE < value < LARGE:
         raise MalformedSolution(f"{where} must be a number, got {show(value)}")
     return float(value)
 
 
 def _shares(values: Sequence[Any], where: str) -> list[float]:
-    """Shares that add up to 1, scaled so that the sum is 1 to the last digit."""
+    """Check that shares add up to 1 and return them scaled to an exact sum."""
     shares = [_number(value, where) for value in values]
     for share in shares:
         if not 0 <= share <= 1 + NOISE:
@@ -199,7 +199,7 @@ def _shares(values: Sequence[Any], where: str) -> list[float]:
 
 
 def _sum(values: Sequence[float]) -> float:
-    """The sum of `values` >= 0, infinite where floats cannot hold the sum."""
+    """Return the sum of `values` >= 0, infinite if it exceeds the range of floats."""
     try:
         return math.fsum(values)
     except OverflowError:
@@ -207,7 +207,7 @@ def _sum(values: Sequence[float]) -> float:
 
 
 def _hull(gpus: Sequence[int], speedup: Sequence[float], max_width: int | None) -> list[Point]:
-    """Corners of the least non-decreasing concave function above the points, cut at `max_width`."""
+    """Return the corners of the non-decreasing concave hull of the points, cut at `max_width`."""
     points = [(float(k), s) for k, s in zip(gpus, speedup, strict=True)]
     if max_width is not None and max_width < gpus[-1]:
         at = bisect_right(gpus, max_width)
@@ -227,11 +227,11 @@ def _hull(gpus: Sequence[int], speedup: Sequence[float], max_width: int | None) 
 
 
 def _read(corners: Sequence[Point], width: float) -> float:
-    """The value at a width of the function with `corners`: linear between corners, level past the last."""
+    """Return the value at a width of the function with `corners`: linear between them, constant past the last."""
     at = bisect_right(corners, (width, math.inf))
     if at == len(corners):
         return corners[-1][1]
     (k0, s0), (k1, s1) = corners[at - 1], corners[at]
-    if s1 < s0 and width > k0:  # a sum of positive terms, of which no digits cancel
+    if s1 < s0 and width > k0:  # a sum of positive terms, without cancellation of digits
         return (s0 * (k1 - width) + s1 * (width - k0)) / (k1 - k0)
     return s0 + (s1 - s0) * (width - k0) / (k1 - k0)

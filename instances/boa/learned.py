@@ -1,4 +1,4 @@
-"""What is learned of the classes of a renting workload while jobs run: rates of arrival, speedups at the widths run."""
+"""Estimate the classes of a renting workload while jobs run: arrival rates, and speedups at the widths in use."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from instances.boa.speedup import Points, Speedup
 
 @dataclass(frozen=True)
 class EstimateParameters:
-    """How estimates are made.
+    """Parameters of the estimates.
 
-    - `prior_hours`: time that the rate of arrival expected at the outset counts for, beside what was counted.
-    - `widest`: last width of the corrected table where what is believed is a formula.
+    - `prior_hours`: the weight of the initial arrival rate, as hours of observation.
+    - `widest`: the last width of the corrected table if the initial estimate is a formula.
     """
 
     prior_hours: float = 24.0
@@ -28,9 +28,9 @@ class EstimateParameters:
 class LearnedClasses:
     """Estimates from the last `window_seconds`, or from all time before.
 
-    A rate is that of the jobs counted, with the rate expected at the outset counted for some hours more. A speedup that
-    was run is known; between the widths that were run the believed speedups are corrected by the factor of truth over
-    belief, linear in the width, and beyond the widest by its factor.
+    An arrival rate combines the counted jobs with `prior_hours` of the initial rate. A speedup at an observed width is
+    known. Between observed widths, the initial speedups are multiplied by the ratio of truth to estimate, interpolated
+    linearly in the width. Beyond the widest one its ratio applies.
     """
 
     def __init__(self, data: BoaRenting, parameters: EstimateParameters = EstimateParameters()) -> None:
@@ -39,15 +39,15 @@ class LearnedClasses:
         self._run: dict[tuple[int, int], dict[int, tuple[float, float]]] = {}
 
     def arrive(self, kind: int, now: float) -> None:
-        """A job of a class arrives."""
+        """Record the arrival of a job of a class."""
         self._arrivals[kind].append(now)
 
     def run(self, kind: int, epoch: int, width: int, speed: float, now: float) -> None:
-        """Jobs of a class were seen to run at a speed in an epoch at a width, last now."""
+        """Record that jobs of a class run at a speed in an epoch at a width, last observed now."""
         self._run.setdefault((kind, epoch), {})[width] = speed, now
 
     def believed(self, now: float) -> BoaAllocation:
-        """The allocation problem as it is believed to be now."""
+        """Return the allocation problem with the present estimates."""
         window = self._data.window_seconds
         since = now - window if window else 0.0
         classes = tuple(self._class(kind, now, max(0.0, since)) for kind in range(len(self._data.classes)))

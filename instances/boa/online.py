@@ -1,4 +1,4 @@
-"""BOA online: the view of a renter of nodes, the widths it answers, and the allocation problem behind them."""
+"""Define BOA online: the view of a policy that rents nodes, its widths, and the allocation problem of a moment."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from instances.options import Solution
 
 @dataclass(slots=True)
 class RentingJobView:
-    """An unfinished job, which belongs to the world and is kept up to date by it.
+    """An unfinished job, which belongs to the world and is updated by it.
 
-    `epoch` counts from 0. `width`: the GPUs that it holds, 0 in the queue. It makes no progress before `paused_until`
-    (seconds), while it is rescaled; `rescalings` counts such pauses, that of the start included. `remaining_hours` is
-    what policies believe to be left of it on one GPU, as of `seen_at`; since then it has made progress at `speed`.
+    - `epoch`: its index, from 0.
+    - `width`: the GPUs that it holds, 0 in the queue.
+    - `paused_until`: the end of its rescaling in seconds, before which it makes no progress.
+    - `rescalings`: the number of such pauses, including that of the start.
+    - `remaining_hours`: the estimated remaining work at `seen_at`, in hours on one GPU.
+    - `speed`: the speed of its progress since `seen_at`.
     """
 
     id: str
@@ -34,14 +37,14 @@ class RentingJobView:
     speed: float = 0.0
 
     def remaining_at(self, now: float) -> float:
-        """What policies believe to be left of it at a moment, hours on one GPU."""
+        """Return the estimated remaining work at a moment, in hours on one GPU."""
         since = self.seen_at if self.paused_until is None else max(self.seen_at, self.paused_until)
         return self.remaining_hours - self.speed * max(0.0, now - since) / 3600
 
 
 @dataclass(slots=True)
 class NodeState:
-    """A rented node that is not marked for release: it is there from `ready_at` (seconds) on."""
+    """A rented node that is not marked for release; it is available from `ready_at` (seconds) on."""
 
     id: str
     ready_at: float
@@ -56,11 +59,11 @@ class RentingView:
     - `now`: seconds.
     - `gpus_per_node`: GPUs of a node.
     - `jobs`: unfinished jobs in order of arrival.
-    - `nodes`: what is rented, in the order in which it was.
-    - `believed`: the allocation problem as it is believed to be now, one object until it is estimated anew.
-    - `ready_gpus`: GPUs of the nodes that are there; all of them are alike to all jobs.
-    - `arrived`, `progressed`, `finished`: jobs since the policy was last asked, by id: new ones, those that have begun
-      another epoch, and those that have ended.
+    - `nodes`: rented nodes in the order of rental.
+    - `believed`: the allocation problem with the present estimates, the same object until the next estimate.
+    - `ready_gpus`: GPUs of the available nodes, which are interchangeable for all jobs.
+    - `arrived`, `progressed`, `finished`: jobs since the last decision, by id: new ones, those in another epoch, and
+      completed ones.
     """
 
     now: float
@@ -76,10 +79,10 @@ class RentingView:
 
 @dataclass(frozen=True)
 class Widths(Decision):
-    """The width of every job from now on, and the nodes to have. A job that is not named stays as it is.
+    """The new width of every job, and the number of nodes. A job that is not named does not change.
 
-    Jobs that shrink come first. Then GPUs are given in the order of `widths` to the jobs they suffice for; the others
-    keep what they hold until there are more nodes.
+    Jobs that shrink come first. Then GPUs are assigned in the order of `widths` to the jobs they suffice for. All other
+    jobs keep their GPUs until there are more nodes.
     """
 
     widths: Mapping[str, int] = field(default_factory=dict)
@@ -87,9 +90,9 @@ class Widths(Decision):
 
 
 def believed(classes: Sequence[JobClass], budget: float, max_width: int | None = None) -> BoaAllocation:
-    """The allocation problem of classes as they are estimated.
+    """Return the allocation problem of estimated classes.
 
-    A budget that the estimates say is too small is raised to the least that pays for them: a policy has to go on.
+    A budget that is too small for the estimates is raised to the minimum cost, because a policy must continue.
     """
 
     def problem(money: float) -> BoaAllocation:
@@ -99,15 +102,15 @@ def believed(classes: Sequence[JobClass], budget: float, max_width: int | None =
 
 
 def snapshot(view: RentingView) -> BoaAllocation | None:
-    """The allocation problem as it is believed to be now, the same object until that changes; `None` without a job."""
+    """Return the allocation problem with the present estimates, one object until they change; `None` without a job."""
     return view.believed if view.jobs else None
 
 
 def decision(view: RentingView, solution: Solution | None) -> Widths:
-    """The widths that `solution` gives to the classes of the jobs in their epochs, and as many nodes as they fill.
+    """Return the widths of `solution` for the jobs by class and epoch, and the number of nodes that they need.
 
-    Of a solution with several paths for a class each job follows one, drawn by its id for good. Jobs that hold GPUs
-    come first, then those that wait, each in order of arrival. Without a solution all stays as it is.
+    If a solution has several paths for a class, the id of a job determines its path. Jobs that hold GPUs come first,
+    then waiting jobs, both in order of arrival. Without a solution nothing changes.
     """
     if solution is None:
         return _with_nodes(view, {job.id: job.width for job in view.jobs.values()})
@@ -126,16 +129,16 @@ def _with_nodes(view: RentingView, widths: Mapping[str, int]) -> Widths:
 
 
 def _on_path(solution: Solution, job: RentingJobView) -> int:
-    """The width on the path that the job's id draws."""
+    """Return the width on the path that the id of a job determines."""
     paths = solution["paths"][job.job_class]
     left = drawn(job.id)
     for path in paths:
         left -= path["probability"]
         if left < 0:
             return int(path["widths"][job.epoch])
-    return int(paths[-1]["widths"][job.epoch])  # probabilities add up to 1 but for rounding
+    return int(paths[-1]["widths"][job.epoch])  # probabilities add up to 1 except for rounding errors
 
 
 def drawn(job: str) -> float:
-    """A number in [0, 1) that a job's id decides, evenly spread over the ids."""
+    """Return a number in [0, 1) that depends only on the id of a job, with a uniform distribution over ids."""
     return int.from_bytes(hashlib.sha256(job.encode()).digest()[:6]) / 2**48

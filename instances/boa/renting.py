@@ -1,4 +1,4 @@
-"""The data of `boa-renting`: jobs that arrive at a cloud where nodes are rented (BOA, sections 3, 5 and 6)."""
+"""Define the data of `boa-renting`: jobs arrive at a cloud that rents nodes (BOA, sections 3, 5 and 6)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RentingEpoch(Frozen):
 
     @property
     def believed(self) -> Epoch:
-        """The epoch as policies know it."""
+        """The epoch as policies estimate it."""
         return Epoch(size_hours=self.size_hours, speedup=self.believed_speedup or self.speedup)
 
 
@@ -58,7 +58,7 @@ class RentingClass(Frozen):
 
     @property
     def believed(self) -> JobClass:
-        """The class as policies know it at the outset."""
+        """The class as policies estimate it at the start."""
         return JobClass(
             name=self.name,
             arrivals_per_hour=self.arrivals_per_hour,
@@ -109,12 +109,12 @@ class BoaRenting(Workload):
 
     @property
     def unit(self) -> str:
-        """Unit of the mean completion time, which is to be small."""
+        """The unit of the mean completion time, which is minimised."""
         return "hours"
 
     @cached_property
     def believed(self) -> BoaAllocation:
-        """The allocation problem as policies know it at the outset, with whole widths."""
+        """The allocation problem as policies estimate it at the start, with integer widths."""
         return self._planned(self.budget_gpus)
 
     def _planned(self, budget: float) -> BoaAllocation:

@@ -1,4 +1,4 @@
-"""Speedup functions s(k): how many times as fast an epoch runs on k GPUs as on one (BOA, section 3.1), and hulls."""
+"""Define speedup functions s(k), the speed of an epoch on k GPUs relative to one (BOA, section 3.1), and hulls."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pydantic import ConfigDict, Field, model_validator
 from instances.arrays import FloatArray
 from instances.fields import Frozen, PositiveCount, PositiveRatio, Share, refuse
 
-LAST_WIDTH = 100_000  # No table has an entry for more GPUs.
+LAST_WIDTH = 100_000  # The maximum width of a table.
 
 
 def amdahl_time(parallel: FloatArray | float, width: FloatArray) -> FloatArray:
-    """Time 1/s(k) of Amdahl's law, relative to one GPU, for a parallel share and a width."""
+    """Return the time 1/s(k) of Amdahl's law, relative to one GPU, for a parallel share and a width."""
     return np.asarray(1 - parallel + parallel / width)
 
 
 def power_time(exponent: FloatArray | float, width: FloatArray) -> FloatArray:
-    """Time 1/s(k) of the power k^a, relative to one GPU, for an exponent and a width."""
+    """Return the time 1/s(k) of the power k^a, relative to one GPU, for an exponent and a width."""
     return np.asarray(width**-exponent)
 
 
@@ -45,7 +45,7 @@ class Points(Frozen):
         return self
 
     def raw(self, last: int | None = None) -> FloatArray:
-        """Measured speedups on 1, 2, ... GPUs up to `last` (or the last entry), linear between entries."""
+        """Return the measured speedups on 1, 2, ... GPUs up to `last` (or the last entry), linear between entries."""
         last = self.gpus[-1] if last is None else min(last, self.gpus[-1])
         if len(self.gpus) == self.gpus[-1]:  # An entry for every width needs no interpolation, which is slow to set up.
             return np.array(self.speedup[:last])
@@ -53,19 +53,19 @@ class Points(Frozen):
 
     @cached_property
     def hulls(self) -> dict[int, Hull]:
-        """Hulls made so far, by the last width of each."""
+        """Cached hulls by their last width."""
         return {}
 
     @cached_property
     def checked_hulls(self) -> dict[int | None, list[tuple[float, float]]]:
-        """Hulls that the checker has made so far for itself, by the greatest width allowed: corners (width, speedup).
+        """Cached hulls of the checker by maximum width: corners (width, speedup).
 
-        What checks many solutions of an instance, as a frontier does, makes them once.
+        The cache serves callers that check many solutions of an instance, such as a frontier.
         """
         return {}
 
     def hull(self, last: int | None = None) -> Hull:
-        """The concave hull of the table up to `last`, or up to the last entry; made once."""
+        """Return the cached concave hull of the table up to `last`, or up to the last entry."""
         end = self.gpus[-1] if last is None else min(last, self.gpus[-1])
         if end not in self.hulls:
             self.hulls[end] = Hull.of(self.raw(end))
@@ -85,7 +85,7 @@ class Curve(Frozen):
     table: Points | None = None
 
     def at(self, width: FloatArray, max_width: int | None = None) -> FloatArray:
-        """Speedups on `width` GPUs, real numbers >= 1, of a table on its hull; past the end of a table 0.
+        """Return the speedups on `width` GPUs, real numbers >= 1, of a table on its hull; 0 past the end of a table.
 
         `max_width` cuts a table.
         """
@@ -98,7 +98,7 @@ class Curve(Frozen):
         return np.where(width <= len(hull), np.interp(width, np.arange(1, len(hull) + 1), hull), 0.0)
 
     def measured(self, width: FloatArray, max_width: int | None = None) -> FloatArray:
-        """Speedups on whole numbers `width` of GPUs as they were measured, between entries of a table on a line."""
+        """Return the measured speedups on `width` GPUs, integers, with linear interpolation between table entries."""
         if self.table is None:
             return self.at(width, max_width)
         raw = self.table.raw(max_width)
@@ -126,11 +126,11 @@ class Speedup(Curve):
 
     @property
     def by_type(self) -> dict[str, Curve]:
-        """The speedup functions of the GPU types by name; empty where a single one holds for every type."""
+        """The speedup functions of the GPU types by name, empty if one function applies to every type."""
         return self.__pydantic_extra__
 
     def on(self, gpu_type: str) -> Curve:
-        """The speedup function on a GPU type."""
+        """Return the speedup function on a GPU type."""
         return self.by_type.get(gpu_type, self)
 
 
@@ -139,7 +139,7 @@ class Hull:
     """The hull of one table of speedups.
 
     - `speedup` (widths,): values on 1, 2, ... GPUs; read-only.
-    - `deviation`: the most by which the hull exceeds a measured speedup, as a share of the measured.
+    - `deviation`: the maximum excess of the hull over a measured speedup, relative to the measured one.
     """
 
     speedup: FloatArray
@@ -147,17 +147,17 @@ class Hull:
 
     @classmethod
     def of(cls, raw: FloatArray) -> Hull:
-        """The hull of the speedups `raw` (widths,), measured on 1, 2, ... GPUs."""
+        """Build the hull of the speedups `raw` (widths,), measured on 1, 2, ... GPUs."""
         speedup = concave_hull(raw[None])[0]
         speedup.flags.writeable = False
         return cls(speedup, float((speedup / raw).max()) - 1)
 
 
 def concave_hull(raw: FloatArray) -> FloatArray:
-    """The hull of each row of `raw` (n, widths), speedups on 1, 2, ... GPUs; same shape.
+    """Return the hull of each row of `raw` (n, widths), speedups on 1, 2, ... GPUs; same shape.
 
-    A hull touches the row at its corners, is linear between them and level beyond the greatest speedup. A policy
-    reaches that by alternating between two corners.
+    A hull touches the row at its corners, is linear between them and constant after the maximum speedup. A policy
+    attains it by alternating between two corners.
     """
     widths = raw.shape[1]
     if widths == 1:
@@ -173,7 +173,7 @@ def concave_hull(raw: FloatArray) -> FloatArray:
 
 
 def hull_corners(values: FloatArray) -> list[int]:
-    """Positions of the corners of the upper hull of `values` (m,), by the monotone chain of Andrew (1979)."""
+    """Return the positions of the corners of the upper hull of `values` (m,) by Andrew's monotone chain (1979)."""
     heights = values.tolist()
     corners: list[int] = []
     for k, height in enumerate(heights):
