@@ -1,4 +1,4 @@
-"""Data of `sia-oracle` as arrays, with time counted from the first submission on, in slots or in larger steps."""
+"""Convert data of `sia-oracle` to arrays, with time from the first submission on, in slots or in larger steps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from instances.arrays import IntArray
 from instances.options import Solution
 from instances.sia.oracle import SiaOracle
 
-LONG = 100_000  # From so many steps on, stretches without any event are left out.
+LONG = 100_000  # Above this number of steps, stretches without events are removed.
 _NONE: IntArray = np.zeros(0, dtype=np.int64)
 
 
@@ -19,9 +19,12 @@ _NONE: IntArray = np.zeros(0, dtype=np.int64)
 class OracleArrays:
     """Jobs j = 0..J-1 in the order of the data: arrays of shape (J,), in steps of `slot` slots and of `unit` GPUs.
 
-    `submit` s_j, `duration` d_j, `gpus` n_j and `cutoff` m_j as in Figure 19; `capacity` is Σ_i c_i, `origin` (J,) the
-    submission in slots of the data. Delays are Σ (t_j - s_j) in steps: `slot` times as many slots. `idle` holds (step,
-    steps that are left out behind that step).
+    Delays are Σ (t_j - s_j) in steps, and `slot` times as many in slots.
+
+    - `submit` s_j, `duration` d_j, `gpus` n_j, `cutoff` m_j: as in Figure 19.
+    - `capacity`: Σ_i c_i.
+    - `origin`: the submission in slots of the data.
+    - `idle`: pairs of a step and the number of steps removed after it.
     """
 
     submit: IntArray
@@ -41,7 +44,7 @@ class OracleArrays:
 
     @property
     def starts(self) -> int:
-        """Number of starts in all windows together."""
+        """The number of starts in all windows."""
         return self.most + len(self.submit)
 
     @property
@@ -50,39 +53,39 @@ class OracleArrays:
         return int((self.cutoff - self.submit).sum())
 
     def delay(self, starts: IntArray) -> int:
-        """Queueing delay of all jobs together."""
+        """Return the total queueing delay of all jobs in steps."""
         return int((starts - self.submit).sum())
 
     def use(self, starts: IntArray) -> IntArray:
-        """GPUs in use at each slot, shape (horizon + 1,)."""
+        """Return the GPUs in use at each step, shape (horizon + 1,)."""
         changes = np.zeros(self.horizon + 1, dtype=np.int64)
         np.add.at(changes, starts, self.gpus)
         np.add.at(changes, starts + self.duration, -self.gpus)
         return np.cumsum(changes)
 
     def peak(self, starts: IntArray) -> int:
-        """The most GPUs in use at any slot."""
+        """Return the maximum number of GPUs in use at any step."""
         moments = np.concatenate([starts + self.duration, starts])  # at one moment, jobs end before others start
         order = np.argsort(moments, kind="stable")
         return int(np.cumsum(np.concatenate([-self.gpus, self.gpus])[order]).max(initial=0))
 
     def feasible(self, starts: IntArray) -> bool:
-        """Whether all constraints of Figure 19 hold."""
+        """Return whether all constraints of Figure 19 hold."""
         timely = (starts >= self.submit).all() and (starts <= self.cutoff).all()
         return bool(timely and self.peak(starts) <= self.capacity)
 
     def in_slots(self, starts: IntArray) -> IntArray:
-        """Starts (J,) in slots of the data."""
+        """Convert starts (J,) to slots of the data."""
         return self.origin + (starts - self.submit) * self.slot
 
     def starts_of(self, data: SiaOracle, solution: Solution) -> IntArray:
-        """Starts (J,) of a solution in JSON form, each rounded down to a whole step."""
+        """Return the starts (J,) of a solution in JSON form, each rounded down to a step."""
         starts = np.array([solution["starts"][job.id] for job in data.jobs], dtype=np.int64)
         return self.submit + (starts - self.origin) // self.slot
 
 
 def slot_arrays(data: SiaOracle) -> OracleArrays:
-    """Arrays of `data` in the slots and the GPUs of the data."""
+    """Build the arrays of `data` in the slots and the GPUs of the data."""
     origin = np.array([job.submit for job in data.jobs], dtype=np.int64)
     first = origin.min()
     return OracleArrays(
@@ -96,13 +99,13 @@ def slot_arrays(data: SiaOracle) -> OracleArrays:
 
 
 def oracle_arrays(data: SiaOracle) -> OracleArrays:
-    """Arrays of `data` in the largest steps and units of GPUs that hold all numbers of the data.
+    """Build the arrays of `data` in the largest time steps and units of GPUs that divide all numbers of the data.
 
-    Where submissions and durations are multiples of g slots, putting every start back to such a multiple breaks
-    nothing: jobs that then run at one time all ran at some time of the g slots behind it before. With fairness cut-offs
-    have to be multiples as well: for a fixed order of starts and ends the objective is linear in the starts, of which
-    only differences and bounds are constrained. GPUs count in multiples of what divides all widths. Over long times,
-    stretches in which no job can start or end are left out: the use of GPUs does not change there.
+    If submissions and durations are multiples of g slots, rounding every start down to such a multiple keeps a schedule
+    feasible. Jobs that then run together at a step all ran together at one of its g slots before. With fairness, the
+    cut-offs must be multiples as well. For a fixed order of starts and ends, the objective is then linear in the
+    starts, with constraints only on differences and bounds. The unit of GPUs divides all widths. In long schedules,
+    stretches in which no job can start or end are removed, because the GPUs in use do not change there.
     """
     plain = slot_arrays(data)
     submit, duration, gpus, window = plain.submit, plain.duration, plain.gpus, plain.cutoff - plain.submit
@@ -126,13 +129,13 @@ def oracle_arrays(data: SiaOracle) -> OracleArrays:
 
 
 def coarse(arrays: OracleArrays, most_units: int) -> OracleArrays:
-    """A relaxation of `arrays`: GPUs in units of which there are at most `most_units`, rounded down."""
+    """Return a relaxation of `arrays`: GPUs rounded down to units, with at most `most_units` units in total."""
     unit = -(-arrays.capacity // most_units)
     return replace(arrays, gpus=arrays.gpus // unit, capacity=arrays.capacity // unit, unit=arrays.unit * unit)
 
 
 def narrowed(arrays: OracleArrays, delay: int) -> OracleArrays:
-    """Arrays with windows no longer than `delay`: no schedule of at most this total delay has a job that waits more."""
+    """Return arrays with windows of at most `delay`, which is valid for schedules of at most this total delay."""
     window = np.minimum(arrays.cutoff - arrays.submit, delay)
     submit, duration = arrays.submit, arrays.duration
     if arrays.horizon > LONG:
@@ -143,10 +146,10 @@ def narrowed(arrays: OracleArrays, delay: int) -> OracleArrays:
 def _without_idle_stretches(
     submit: IntArray, duration: IntArray, window: IntArray
 ) -> tuple[IntArray, IntArray, tuple[IntArray, IntArray]]:
-    """Submissions, durations and `idle` when only the steps count at which a job may start or end.
+    """Return submissions, durations and `idle` after removing the steps at which no job may start or end.
 
-    All steps of a job's window count, and so do all steps at which the job may end: wherever in its window a job
-    starts, its number of steps is the same.
+    All steps of a job's window and all steps at which the job may end are kept. So the number of steps of a job does
+    not depend on its start.
     """
     first = np.concatenate([submit, submit + duration])
     order = np.argsort(first, kind="stable")
@@ -160,5 +163,5 @@ def _without_idle_stretches(
 
 
 def solution_of(data: SiaOracle, arrays: OracleArrays, starts: IntArray) -> dict[str, dict[str, int]]:
-    """A solution in JSON form with `starts` (J,), in steps."""
+    """Return a solution in JSON form with `starts` (J,), given in steps."""
     return {"starts": {job.id: int(t) for job, t in zip(data.jobs, arrays.in_slots(starts), strict=True)}}

@@ -1,4 +1,4 @@
-"""The independent checkers of SIA's problems: cut-offs, capacity and objective from the data alone."""
+"""Check solutions of SIA's problems independently: cut-offs, capacity and objective from the data alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from instances.sia.oracle import Job, SiaOracle
 from instances.validation import show
 
 LAST = 1 << 62
-"""No slot is later, in any queue of any length that fits a file."""
+"""An upper bound on the slots of every instance that fits in a file."""
 
 
 def check_oracle(data: SiaOracle, solution: Solution) -> Verdict:
@@ -49,9 +49,9 @@ def check_oracle(data: SiaOracle, solution: Solution) -> Verdict:
 
 
 def _use_over_time(data: SiaOracle, starts: Mapping[str, int]) -> Iterator[tuple[int, int, int, Fraction]]:
-    """(first slot, slot after the last, GPUs in use, largest share) of every stretch in which the use does not change.
+    """Yield (first slot, slot after the last, GPUs in use, largest share) of every stretch of constant use.
 
-    The largest share is that of a pool's use of what it owns; without a fairness weight nobody asks for it.
+    The share of a pool is its use relative to the GPUs that it owns; it is only valid with a fairness weight.
     """
     changes: dict[int, list[tuple[str, int]]] = defaultdict(list)
     for job in data.jobs:
@@ -59,7 +59,7 @@ def _use_over_time(data: SiaOracle, starts: Mapping[str, int]) -> Iterator[tuple
         changes[starts[job.id] + job.duration].append((job.pool, -job.gpus))
     owned = {pool.name: pool.gpus for pool in data.pools}
     total, use = 0, dict.fromkeys(owned, 0)
-    shares = [(Fraction(0), name) for name in owned]  # least first, so negative; entries out of date are dropped later
+    shares = [(Fraction(0), name) for name in owned]  # negative for a min-heap; outdated entries are dropped later
     heapify(shares)
     for begin, end in pairwise(sorted(changes)):
         for pool, gpus in changes[begin]:
@@ -73,10 +73,10 @@ def _use_over_time(data: SiaOracle, starts: Mapping[str, int]) -> Iterator[tuple
 
 
 def _cutoffs(data: SiaOracle) -> dict[str, int]:
-    """The cut-offs, computed independently: each pool as a row of GPUs, in order of the slot from which each is free.
+    """Compute the cut-offs independently: each pool is a list of GPUs, sorted by the slot from which they are free.
 
-    A job of n GPUs takes the n that are free first, not before its submission nor before the job ahead of it started.
-    GPUs that become free together are one entry of the row, so that its length is that of the queue at most.
+    A job of n GPUs takes the n that are free first, not before its submission or the start of the job ahead of it. GPUs
+    that become free together are one entry, so the list is at most as long as the queue.
     """
     queues: dict[str, list[Job]] = {pool.name: [] for pool in data.pools}
     for job in sorted(data.jobs, key=lambda job: job.submit):
@@ -147,11 +147,10 @@ def _whole(data: SiaOracle | SiaLocalOracle, solution: Solution, name: str) -> d
 
 
 def _local_cutoffs(data: SiaLocalOracle) -> dict[str, int]:
-    """The cut-offs, computed independently: each GPU of a pool has the slot from which it is free.
+    """Compute the cut-offs independently: each GPU of a pool has the slot from which it is free.
 
-    A job in order starts at the first slot, not before its submission nor before the job ahead of it started, at which
-    an aligned block of its width is free. Of all such blocks it takes the first that lies in the smallest aligned free
-    block there is.
+    A job starts at the first slot at which an aligned block of its width is free. It never starts before its submission
+    or the start of the job ahead of it. Among these blocks it takes the first in the smallest aligned free block.
     """
     found: dict[str, int] = {}
     for pool in data.pools:
@@ -169,7 +168,7 @@ def _local_cutoffs(data: SiaLocalOracle) -> dict[str, int]:
 
 
 def _around(free_from: list[int], first: int, gpus: int, now: int) -> int:
-    """The size of the largest aligned free block around a free block."""
+    """Return the size of the largest aligned free block around a free block."""
     size = gpus
     while size < GPUS:
         begin = first - first % (2 * size)

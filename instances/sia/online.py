@@ -1,4 +1,4 @@
-"""SIA online: the view of a scheduler of pools, the decision, and the oracle's problem at one moment."""
+"""Define SIA online: the view of a scheduler of pools, its decision, and the oracle's problem at one moment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["PendingJob", "PoolsView", "QueuedJob", "RuleBroken", "RunningJob", "
 
 
 class PendingJob(Protocol):
-    """A job in a queue. `submit` and `duration` are in slots, or in whatever unit the clock counts."""
+    """A job in a queue. `submit` and `duration` are in slots, or in the unit of the clock."""
 
     @property
     def id(self) -> str: ...
@@ -30,7 +30,7 @@ class PendingJob(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class QueuedJob:
-    """A job as a view shows it; `cutoff` is the latest start of the job, where there is one."""
+    """A job in a view; `cutoff` is the latest start of the job, if it has one."""
 
     id: str
     pool: str
@@ -42,7 +42,7 @@ class QueuedJob:
 
 @dataclass(frozen=True, slots=True)
 class RunningJob:
-    """A running job, and the time of the start."""
+    """A running job and its start time."""
 
     job: PendingJob
     start: float
@@ -50,11 +50,14 @@ class RunningJob:
 
 @dataclass(slots=True)
 class PoolsView:
-    """A cluster of pools at one moment, in read-only mappings that change once the policy has answered.
+    """A cluster of pools at one moment, in read-only mappings that change after the policy has answered.
 
-    `idle`: GPUs of all pools that no job holds. `quota`: GPUs that each pool owns. `used`: GPUs that the jobs of each
-    pool hold, whoever owns them. `queues`: pending jobs of each pool by id, in order of submission. `running`: jobs
-    that hold GPUs, by id. `arrived`, `finished`: jobs submitted and jobs completed since the policy was last asked.
+    - `idle`: the idle GPUs of all pools.
+    - `quota`: the GPUs that each pool owns.
+    - `used`: the GPUs that the jobs of each pool hold, of any owner.
+    - `queues`: pending jobs of each pool by id, in order of submission.
+    - `running`: jobs that hold GPUs, by id.
+    - `arrived`, `finished`: jobs submitted and jobs completed since the last decision.
     """
 
     now: float
@@ -69,9 +72,9 @@ class PoolsView:
 
 @dataclass(frozen=True, init=False)
 class Start(Decision):
-    """The jobs to start now, by id, and when to ask again even if nothing happens before.
+    """The jobs to start now, by id, and the time of the next decision if no event comes first.
 
-    `interrupted`: jobs that give back their GPUs first, and wait in their queue again with what is left of them.
+    `interrupted`: jobs that first release their GPUs, and wait in their queue again with their remaining duration.
     """
 
     starts: Sequence[str] = ()
@@ -86,11 +89,11 @@ class Start(Decision):
 
 
 def snapshot(view: PoolsView) -> SiaOracle | None:
-    """The oracle's problem of the jobs that wait or run at this moment, with slot 0 for now; times must be whole.
+    """Return the oracle's problem of the waiting and running jobs, with slot 0 for now; times must be integers.
 
-    `None` where no job that waits is as narrow as what is idle, so that there is nothing to decide. A job that runs
-    keeps its GPUs: it starts at slot 0 and has its remaining duration. A job that waits has its own cut-off; a cut-off
-    that is past can no longer be kept, and the job gets one that binds nobody.
+    Return `None` if no waiting job fits the idle GPUs, because there is no decision to make. A running job keeps its
+    GPUs: it starts at slot 0 with its remaining duration. A waiting job has its own cut-off. If this is past, the job
+    gets a cut-off that is never binding.
     """
     now = view.now
     running: list[dict[str, Any]] = [
@@ -119,7 +122,7 @@ def snapshot(view: PoolsView) -> SiaOracle | None:
 
 
 def decision(view: PoolsView, solution: Solution | None) -> Start:
-    """The decision to start all jobs that `solution` starts at slot 0, and to ask again at the next start.
+    """Return the decision to start all jobs that `solution` starts at slot 0, and to decide again at the next start.
 
     Without a solution no job starts.
     """

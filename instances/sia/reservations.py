@@ -1,9 +1,9 @@
-"""Conservative backfilling (Mu'alem and Feitelson, 2001): jobs start ahead of reservations that all others keep.
+"""Schedule by conservative backfilling (Mu'alem and Feitelson, 2001): jobs start before their reservations.
 
-A profile holds the GPUs in use over time when every job that waits starts at its reservation. A job starts early only
-where the profile without the job's own reservation stays within capacity: no job is ever later than reserved. With
-reservations at the cut-offs that is Theorem 1 of SIA. With servers a job has all its GPUs on one of them, and the
-profile is that server's.
+A profile contains the GPUs in use over time if every waiting job starts at its reservation. A job starts early only if
+the profile without its own reservation stays within capacity, so no job is later than reserved. With reservations at
+the cut-offs this is Theorem 1 of SIA. With servers, a job has all its GPUs on one server, and each server has its own
+profile.
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ def backfill(
     priority: NDArray[np.int64] | NDArray[np.float64],
     clock: Stopwatch | None = None,
 ) -> IntArray:
-    """A schedule (J,) in which no job starts later than reserved, if the reservations fit together.
+    """Return a schedule (J,) in which no job starts later than reserved, if the reservations are feasible.
 
-    At every arrival, completion and reservation the jobs that wait are tried in order of `priority`, the least first.
-    Only reservations that begin before a job's own can be in the way of an early start: from then on the job takes the
-    place of its own reservation. Where reservations do not fit together, jobs start as soon as GPUs are idle.
+    At every arrival, completion and reservation, waiting jobs are tried in increasing order of `priority`. Only
+    reservations that start before a job's own can prevent an early start, because the job then uses its own reserved
+    GPUs. If the reservations are infeasible, jobs start as soon as GPUs are idle.
+
 
     Parameters:
 
     - `arrays`: jobs and capacity.
-    - `reserved`: reserved start of each job, (J,), none before its submission.
+    - `reserved`: reserved start of each job, (J,), not before its submission.
     - `priority`: rank of each job, (J,); ties in order of submission, then of the data.
-    - `clock`: once the time is over, the jobs that still wait start as reserved.
+    - `clock`: after its time limit, the waiting jobs start as reserved.
     """
     submit, duration, gpus = arrays.submit.tolist(), arrays.duration.tolist(), arrays.gpus.tolist()
     begin, rank = reserved.tolist(), np.argsort(np.lexsort((arrays.submit, priority))).tolist()
@@ -78,7 +79,7 @@ def backfill(
 
 @dataclass(frozen=True)
 class Placed:
-    """Start and server of each job, (J,) both."""
+    """The start and the server of each job, both (J,)."""
 
     starts: IntArray
     servers: IntArray
@@ -95,7 +96,7 @@ class ServerJobs:
     capacity: int
 
     def use(self, placed: Placed) -> NDArray[np.int32]:
-        """GPUs in use on each server at each slot, (servers, slots)."""
+        """Return the GPUs in use on each server at each slot, (servers, slots)."""
         ends = placed.starts + self.duration
         changes = np.zeros((self.servers, int(ends.max()) + 1), dtype=np.int32)
         np.add.at(changes, (placed.servers, placed.starts), self.gpus)
@@ -103,18 +104,18 @@ class ServerJobs:
         return np.cumsum(changes, axis=1, dtype=np.int32)
 
     def fits(self, placed: Placed) -> bool:
-        """Whether no server is in use beyond its GPUs."""
+        """Return whether no server exceeds its GPUs."""
         return bool(self.use(placed).max() <= self.capacity)
 
 
 def backfill_servers(
     jobs: ServerJobs, reserved: Placed, priority: Sequence[float], clock: Stopwatch | None = None
 ) -> Placed:
-    """A schedule in which no job starts later than reserved, if the reservations fit together.
+    """Return a schedule in which no job starts later than reserved, if the reservations are feasible.
 
-    At every arrival, completion and reservation the jobs that wait are tried in order of `priority`, the least first,
-    ties in order of submission, then of the data; each on the servers with the fewest idle GPUs first. Once the time of
-    `clock` is over, the jobs that still wait start as reserved.
+    At every arrival, completion and reservation, waiting jobs are tried in increasing order of `priority`, ties in
+    order of submission, then of the data. A job tries the servers with the fewest idle GPUs first. After the time limit
+    of `clock`, the waiting jobs start as reserved.
     """
     submit, duration, gpus = jobs.submit.tolist(), jobs.duration.tolist(), jobs.gpus.tolist()
     begin, home = reserved.starts.tolist(), reserved.servers.tolist()
@@ -129,11 +130,11 @@ def backfill_servers(
     ending: list[tuple[int, int, int]] = []
 
     def server_for(i: int, now: int) -> int | None:
-        """The server on which job i can start now."""
+        """Return the server on which job i can start now, or `None`."""
         width, end = gpus[i], now + duration[i]
         fitting = sorted((idle[k], k) for k in range(jobs.servers) if idle[k] >= width)
         for _, k in fitting:
-            until = min(end, begin[i]) if k == home[i] else end  # its own reservation gives way
+            until = min(end, begin[i]) if k == home[i] else end  # its own reservation does not block it
             if until <= now or profile[k, now:until].max() + width <= jobs.capacity:
                 return k
         return None
