@@ -1,6 +1,6 @@
-"""What a problem is: typed and validated data, the file format, generators, trace loaders and the independent checker.
+"""Problems: typed and validated data, the file format, generators, trace loaders and independent checkers.
 
-This layer imports nothing of the others.
+This layer imports no other layer.
 """
 
 from instances.clock import Stopwatch

@@ -1,4 +1,4 @@
-"""The types of arrays that the layers share, and the exponential of draws."""
+"""Define the array types that all layers share, and a portable exponential function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CPU seconds: what a run has used of them, and when it has to end."""
+"""Measure the CPU seconds of a run, and end it at its limit."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-LATE = 1.5  # where a limit of wall seconds stands on an idle machine, as a multiple of the one in CPU seconds
+LATE = 1.5  # a wall-clock limit on an idle machine, as a multiple of the CPU limit
 ANNOUNCE = (
     "GAPWISE_ANNOUNCE_COMPILATION"  # this environment variable makes a run say on standard error that it compiles
 )
 SHORTEST_S = 1e-3  # the shortest time limit and timer: a timer of 0 never expires
-_uncounted_s = 0.0  # what has been spent so far and no clock counts
+_uncounted_s = 0.0  # CPU seconds so far that no clock counts
 
 
 def cpu_seconds() -> float:
-    """CPU seconds of this process and of its finished children; without those where the system does not count them."""
+    """Return the CPU seconds of this process and, if the system counts them, of its finished children."""
     if resource is None:
         return time.process_time()
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -34,14 +34,14 @@ def cpu_seconds() -> float:
 
 
 def patience_s(limit_s: float) -> float:
-    """Wall seconds for a solver that counts nothing else: some more than its CPU seconds, on a busy machine many."""
+    """Return a wall-clock limit in seconds for a solver without a CPU limit; it grows with the load of the machine."""
     load = os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 1.0
     return LATE * max(1.0, load) * limit_s
 
 
 @contextmanager
 def uncounted() -> Iterator[None]:
-    """A block that counts in no figure and against no limit, such as compilation or an import where it is used."""
+    """Exclude a block, such as compilation or a late import, from all measurements and limits."""
     global _uncounted_s
     before = cpu_seconds()
     suspend_end()
@@ -54,10 +54,10 @@ def uncounted() -> Iterator[None]:
 
 
 class Stopwatch:
-    """Measures a block: `with Stopwatch() as watch: ...`, then `watch.cpu_s`; and knows what is left of a limit.
+    """Measure a block and the rest of its time limit: `with Stopwatch() as watch: ...`, then `watch.cpu_s`.
 
-    Limit and figure are CPU seconds of the process, of all its threads together and without compilation: what else
-    runs on the machine touches neither.
+    Times and limits are CPU seconds of all threads of the process, without compilation. So other processes on the
+    machine do not affect them.
     """
 
     def __init__(self, limit_s: float | None = None) -> None:
@@ -84,24 +84,24 @@ class Stopwatch:
 
     @property
     def spent_s(self) -> float:
-        """CPU seconds since the start, also after the block: what counts against a limit."""
+        """CPU seconds since the start, also after the block; they count against the limit."""
         return cpu_seconds() - _uncounted_s - self._cpu
 
     @property
     def wall_s(self) -> float:
-        """Wall seconds since the start, for a trace that somebody looks at."""
+        """Wall-clock seconds since the start, for a trace of the progress."""
         return time.monotonic() - self._wall
 
     @property
     def remaining_s(self) -> float:
-        """CPU seconds left of the limit; infinite where there is none."""
+        """CPU seconds left of the limit, infinite if there is no limit."""
         return float("inf") if self.limit_s is None else max(0.0, self.limit_s - self.spent_s)
 
     @property
     def limit_left_s(self) -> float | None:
         """The time limit in CPU seconds of a further step, `None` if there is none. A step gets a millisecond at least.
 
-        A solver refuses a limit of 0, and reads the millisecond as "stop at once".
+        A solver rejects a limit of 0; with a millisecond it stops at once.
         """
         return None if self.limit_s is None else max(self.remaining_s, SHORTEST_S)
 
@@ -113,24 +113,25 @@ class Stopwatch:
 
 T = TypeVar("T")
 
-LOOK_S = 0.02  # wall seconds between two looks at the clock
-AGAIN_S = 0.25  # CPU seconds after which the work is broken off again: a finaliser swallows exceptions
+LOOK_S = 0.02  # wall-clock seconds between two checks of the clock
+AGAIN_S = 0.25  # CPU seconds until the next interrupt, because a finaliser may swallow the exception
 
 
 class BrokenOff(TimeoutError):
-    """Work that was broken off at its limit."""
+    """The work was interrupted at its time limit."""
 
 
 class _Expired(BaseException):
-    """Raised by the signal; no `except Exception` on the way holds it up."""
+    """The exception that the signal raises; `except Exception` does not catch it."""
 
 
 def within(limit_s: float | None, work: Callable[[], T]) -> T:
-    """Return `work()`, or break it off after `limit_s` CPU seconds (`None`: never).
+    """Return `work()`, or interrupt it after `limit_s` CPU seconds (`None`: never).
 
-    A timer of wall seconds looks at the clock, because the kernel's timer of CPU seconds counts ticks: on a busy
-    virtual machine it notices a tenth of what the work uses. A call into compiled code is broken off when it returns.
-    Outside the main thread, and on systems without SIGALRM, no signal arrives and nothing is broken off.
+    A wall-clock timer checks the CPU time. The CPU timer of the kernel counts ticks, so on a busy virtual machine it
+    may see a tenth of the CPU time. A call into compiled code is interrupted only when it returns. Outside the main
+    thread, and on systems without SIGALRM, no signal arrives and the work is never interrupted.
+
 
     Raises BrokenOff if the limit ended the work.
     """
@@ -157,28 +158,28 @@ def within(limit_s: float | None, work: Callable[[], T]) -> T:
     except (_Expired, Exception) as error:
         if not expired:
             raise
-        signal.setitimer(signal.ITIMER_REAL, 0)  # if the signal came again in the line above
-        raise BrokenOff(f"broken off after {limit_s:g} s") from error  # some libraries make another exception of it
+        signal.setitimer(signal.ITIMER_REAL, 0)  # in case the signal came again in the line above
+        raise BrokenOff(f"broken off after {limit_s:g} s") from error  # some libraries convert the exception
     finally:
         signal.signal(signal.SIGALRM, before)
-        if alarm_s:  # the caller's own alarm
+        if alarm_s:  # restore the alarm of the caller
             signal.setitimer(signal.ITIMER_REAL, max(alarm_s - clock.wall_s, SHORTEST_S), interval_s)
 
 
-OVERRUN = -int(getattr(signal, "SIGXCPU", 0)) or None  # the exit code of a process that is ended so
-_end_s = math.inf  # the CPU seconds of this process at which the system ends it
+OVERRUN = -int(getattr(signal, "SIGXCPU", 0)) or None  # exit code of a process ended at its CPU limit
+_end_s = math.inf  # the CPU time of this process at which the system ends it
 
 
 @contextmanager
 def ended_after(limit_s: float | None) -> Iterator[None]:
-    """A block in which the system ends this process (SIGXCPU) after `limit_s` more CPU seconds, whatever it does."""
+    """Let the system end this process (SIGXCPU) if a block takes more than `limit_s` CPU seconds."""
     global _end_s
     if limit_s is None or resource is None:
         yield
         return
     before = _end_s
     _end_s = time.process_time() + limit_s
-    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))  # no trace of it
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))  # no core dump
     _apply_end(_end_s)
     try:
         yield
@@ -188,13 +189,13 @@ def ended_after(limit_s: float | None) -> Iterator[None]:
 
 
 def suspend_end() -> None:
-    """Let the system not end this process for now."""
+    """Suspend the CPU limit of this process."""
     if _end_s < math.inf:
         _apply_end(math.inf)
 
 
 def resume_end(later_s: float) -> None:
-    """End it again, so many CPU seconds later than was said before."""
+    """Restore the CPU limit of this process, `later_s` CPU seconds later than before."""
     global _end_s
     if _end_s < math.inf:
         _end_s += later_s

@@ -1,8 +1,8 @@
-"""Compiled functions: numba's, whose code is kept from run to run wherever there is a place to keep it.
+"""Compile functions with numba, and cache their code between runs if there is a writable folder.
 
-numba itself looks for changes in the file of a function alone, and gives up where it finds no folder. Here what is kept
-is of the function with all that it calls and all constants that it reads, from whatever file, and a folder that is
-missing, full or read-only costs time and never a run.
+numba only detects changes in the file of a function, and fails without a folder. Here the cache key covers the
+function, all functions that it calls and all constants that it reads, in any file. If the folder is missing, full or
+read-only, the function is compiled in every run.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def compiled(function: F) -> F:
-    """The function, compiled at its first call with arguments of these types, or loaded where that was done before."""
+    """Return the function, compiled or loaded from the cache at its first call with arguments of given types."""
     made: Any = numba.njit(function)
-    if hasattr(made, "py_func"):  # not where NUMBA_DISABLE_JIT says so
+    if hasattr(made, "py_func"):  # false if NUMBA_DISABLE_JIT is set
         made._cache = _Kept(made.py_func)
     return made
 
 
 def not_kept(function: Any, types: Any) -> bool:
-    """Whether a function would be compiled now for arguments of these types, and then kept for others."""
+    """Return whether a call with these types would compile the function and add it to the cache."""
     return hasattr(function, "py_func") and function._cache.lacks(tuple(types), function.targetctx.codegen())
 
 
 class _Kept(caching.NullCache):
-    """numba's cache of a function, looked for at the first call, which may never come. It fails no run."""
+    """numba's cache of a function, opened at the first call. Errors of the cache never stop a run."""
 
     def __init__(self, function: FunctionType) -> None:
         self._function = function
@@ -54,7 +54,7 @@ class _Kept(caching.NullCache):
     def _cache(self) -> caching._Cache:
         try:
             return _Cache(self._function)
-        except (RuntimeError, OSError):  # there is no folder that can be written
+        except (RuntimeError, OSError):  # no writable folder
             return caching.NullCache()
 
     @property
@@ -62,13 +62,13 @@ class _Kept(caching.NullCache):
         return self._cache.cache_path
 
     def lacks(self, sig: Any, codegen: Any) -> bool:
-        """Whether a signature is not there, but could be."""
+        """Return whether the cache works and lacks a signature."""
         cache = self._cache
         return isinstance(cache, _Cache) and not cache.has(sig, codegen)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         found = None
-        with suppress(Exception):  # whatever a damaged file makes of itself
+        with suppress(Exception):  # a damaged file can raise any exception
             found = self._cache.load_overload(sig, target_context)
         if found is None and os.environ.pop(ANNOUNCE, ""):  # once per process
             print("compiling more functions for this instance, once", file=sys.stderr, flush=True)
@@ -84,12 +84,12 @@ class _Kept(caching.NullCache):
 
 
 def _of_numba(name: str) -> Any:
-    """A way of numba's to a folder, whose name began with an underscore before numba 0.62."""
+    """Return a cache locator of numba; its name starts with an underscore before numba 0.62."""
     return getattr(caching, name, None) or getattr(caching, f"_{name}")
 
 
 class _Somewhere(caching._CacheLocator):
-    """A folder that is made where it can be, but never one called `~` for want of a home."""
+    """A cache folder, created if possible; a folder `~` is never created if there is no home."""
 
     def ensure_cache_path(self) -> None:
         if self.get_cache_path().startswith("~"):
@@ -106,7 +106,7 @@ class _Home(_Somewhere, _of_numba("UserWideCacheLocator")):  # type: ignore[misc
 
 
 class _Private(_of_numba("InTreeCacheLocator")):  # type: ignore[misc]
-    """A folder of this user's alone, where neither that of the source nor a home can be written."""
+    """A private folder of this user, for the case that neither the source folder nor the home is writable."""
 
     def __init__(self, py_func: FunctionType, py_file: str) -> None:
         super().__init__(py_func, py_file)
@@ -136,24 +136,25 @@ class _Cache(caching.FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load the code of a signature without numba's declarations, which take longer to load than most runs take.
 
-        Code that is kept needs only the runtime. The compiler loads the declarations by itself.
+        Cached code needs only the runtime. The compiler loads the declarations itself.
         """
         rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
 
     def has(self, sig: Any, codegen: Any) -> bool:
-        """Whether the code of a signature is there."""
+        """Return whether the cache contains the code of a signature."""
         try:
             return self._index_key(sig, codegen) in self._cache_file._load_index()
-        except Exception:  # whatever a damaged file makes of itself
+        except Exception:  # a damaged file can raise any exception
             return False
 
 
 class _Files(caching.IndexDataCacheFile):
-    """The index of a function and the code of each signature, which says itself what it is of.
+    """The index of a function and the code of each signature; each code file contains its own key.
 
-    Two processes may give one number to two signatures, and one that dies leaves an index whose code is another's.
+    Two processes may give the same number to two signatures. A process that dies may leave an index that points to the
+    code of another signature.
     """
 
     def save(self, key: Any, data: Any) -> None:
@@ -162,7 +163,7 @@ class _Files(caching.IndexDataCacheFile):
     def _load_index(self) -> dict[Any, Any]:
         try:
             return super()._load_index()
-        except (AttributeError, ImportError):  # it names a type that has another name or place by now
+        except (AttributeError, ImportError):  # the index names a type that was renamed or moved
             return {}
 
     def load(self, key: Any) -> Any:
@@ -171,7 +172,7 @@ class _Files(caching.IndexDataCacheFile):
 
 
 def _digest(function: FunctionType) -> str:
-    """A digest of a function with all that it depends on, from whatever file."""
+    """Return a digest of a function and of all its dependencies, in any file."""
     return hashlib.sha256("\n".join(_said(function, set())).encode()).hexdigest()
 
 
@@ -189,7 +190,7 @@ def _said(function: FunctionType, seen: set[FunctionType]) -> Iterator[str]:
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
-    """A function's code, and that of the functions within it."""
+    """Yield the code of a function and of the functions nested in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -210,7 +211,7 @@ def _value(name: str, value: Any, seen: set[FunctionType]) -> Iterator[str]:
 
 
 class _Uncounted(event.Listener):
-    """Stops all clocks while numba compiles a function or loads it."""
+    """Stop all clocks while numba compiles or loads a function."""
 
     def __init__(self) -> None:
         self._depth, self._block = 0, ExitStack()

@@ -1,4 +1,4 @@
-"""The envelope of an instance file: what the problem is, where it comes from and what is known of its optimum."""
+"""The envelope of an instance file: the problem, the source of the instance, and the known bounds on its optimum."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VERSION: Literal[1] = 1
 
 
 def _version(value: Any) -> Any:
-    """The number 1 itself: to Python, `true` and 1.0 are the same."""
+    """Accept only the integer 1, because `True` and 1.0 are equal to it in Python."""
     if type(value) is not int:
         refuse("", f"must be {VERSION}", value)
     return value
@@ -52,5 +52,5 @@ class Instance(Frozen, Generic[D]):
 
     @classmethod
     def of(cls, data: D, name: str, source: str = "", reference: Reference | None = None) -> Instance[D]:
-        """An instance round `data`; the problem's name is the data's own."""
+        """Build an instance from `data`, which gives the name of the problem."""
         return cls(problem=data.problem, name=name, source=source, reference=reference, data=data)

@@ -1,4 +1,4 @@
-"""Errors that are the user's to mend: one line each, no traceback on the command line."""
+"""Errors that the user can correct: one line each, without a traceback on the command line."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 class InputError(ValueError):
     """Bad input: the message is one line that names the file, the path inside it and the offending value."""
 
-    of_record: Any = None  # what pydantic found of a record, which does not know what file it is of
+    of_record: Any = None  # pydantic's error of a record, to which the loader adds the name of the file
 
 
 class MalformedSolution(ValueError):
-    """A solution that is not of the documented form: an unknown name, a missing job, a number that is not one."""
+    """A solution without the documented form: an unknown name, a missing job, or a value that is not a number."""
 
 
 class CheckFailed(RuntimeError):
-    """A method's claim that the independent checker refutes. It is an error of the program, never of the user."""
+    """The independent checker contradicts a claim of a method. This is an error of the program, never of the user."""
 
 
 class OutputError(InputError):
-    """What was found cannot be written: no such folder, no space left, no permission."""
+    """An output file cannot be written: the folder is missing, the disk is full, or permission is denied."""

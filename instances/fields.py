@@ -1,8 +1,8 @@
-"""Field types shared by every problem: names, counts and finite numbers, none of them coerced from another type.
+"""Define the field types of all problems: names, counts and finite numbers, without coercion from other types.
 
-Amounts, prices, rates, sizes and budgets lie on a grid of 1e-9 of their unit. They are put on it here, once, when a
-file is read or an object is built; every layer sees those numbers, and compares them exactly. Beside them the ranges
-of what a generator may be asked for, and what a checker says of a solution.
+Amounts, prices, rates, sizes and budgets are on a grid of 1e-9 of their unit. They are rounded to it once, when a file
+is read or an object is built. Every layer uses these numbers and compares them exactly. This module also checks the
+arguments of generators and defines the verdict of a checker.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pydantic_core import PydanticCustomError
 from instances.errors import InputError
 from instances.validation import input_errors
 
-LARGEST = 1e9  # numbers beyond this are a unit mistake, and would leave the range of exact 64-bit integers
+LARGEST = 1e9  # larger numbers indicate a wrong unit, and would leave the range of 64-bit integers
 STEPS = 10**9  # steps of the grid in one unit
 DIGITS = 9  # the same as decimal places
 
@@ -36,9 +36,9 @@ def refuse(path: str, message: str, value: Any = None) -> NoReturn:
 
 
 def on_grid(number: float) -> float:
-    """The number of the grid nearest to `number`.
+    """Return the number of the grid nearest to `number`.
 
-    Raises a validation error where a number that is not 0 would become 0.
+    Raises a validation error if a number other than 0 would become 0.
     """
     nearest = round(number, DIGITS)
     if nearest == 0 and number != 0:
@@ -47,8 +47,8 @@ def on_grid(number: float) -> float:
 
 
 def not_tiny(ratio: float) -> float:
-    """`ratio`, which is on no grid. Raises a validation error where it is smaller than a step: its inverse is no number
-    that anything is measured in."""
+    """Return `ratio`, which is not on the grid. Raises a validation error if it is below a step of the grid, because
+    its inverse would be too large."""
     if ratio * STEPS < 1:
         refuse("", f"must be at least 1e-{DIGITS}", ratio)
     return ratio
@@ -56,17 +56,17 @@ def not_tiny(ratio: float) -> float:
 
 @lru_cache(maxsize=4096)
 def steps(number: float) -> int:
-    """A number of the grid as a whole number of its steps."""
+    """Return a number of the grid as an integer number of steps."""
     return round(Fraction(repr(number)) * STEPS)
 
 
 def plain_scalar(value: Any) -> Any:
-    """A scalar of numpy, or of pandas, which are numpy's, as the number or the text of Python that it is."""
+    """Convert a scalar of numpy or pandas to a number or text of Python."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def plain_mapping(value: Any) -> Any:
-    """A column or a row of a table as a mapping from its names; anything else as it is."""
+    """Convert a column or a row of a table to a mapping from its names; return any other value unchanged."""
     return value.to_dict() if hasattr(value, "to_dict") else value
 
 
@@ -96,7 +96,7 @@ class Frozen(BaseModel):
         with input_errors():
             super().__init__(**values)
 
-    # Without the mark pydantic would call the constructor for each part of a record, and lose the path to it.
+    # Without this mark pydantic calls the constructor for each nested record and loses the path to it.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     @classmethod
@@ -110,9 +110,9 @@ class Frozen(BaseModel):
             return super().model_validate_json(json_data, **how)
 
     def with_(self, **changes: Any) -> Self:
-        """A copy with other fields, validated as a whole. Raises InputError.
+        """Return a copy with changed fields and validate all of it. Raises InputError.
 
-        `model_copy` of pydantic validates nothing.
+        `model_copy` of pydantic does not validate.
         """
         kept = {name: getattr(self, name) for name in self.model_fields_set}
         return type(self).model_validate(kept | changes)
@@ -135,12 +135,12 @@ class ProblemData(Frozen):
 
     @property
     def measure(self) -> Measure | None:
-        """A measure in which gaps are reported before those of the objective; `None`: the objective is what is read."""
+        """The measure in which gaps are reported first; `None` if only the objective is of interest."""
         return None
 
 
 def refuse_duplicates(path: str, names: Iterable[str]) -> None:
-    """Raise where a name of `names`, the entries of the list at `path`, occurs twice."""
+    """Raise a validation error if a name of `names`, the entries of the list at `path`, occurs twice."""
     for name, times in Counter(names).items():
         if times > 1:
             refuse(path, f"must be unique, occurs {times} times", name)
@@ -148,10 +148,11 @@ def refuse_duplicates(path: str, names: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class Measure:
-    """The measure `name`, which is `scale` times the objective and of what `fixed`, which no solution can change.
+    """The measure `name`: `scale` times the sum of the objective and of a constant `fixed`.
 
-    `part` names `scale` times the objective alone: mean completion time has the mean delay for a part, and running
-    times for what is fixed. Where an optimum is near 0, a relative gap of the part says nothing, one of all does.
+    `part` is the name of `scale` times the objective alone. For the mean completion time, the part is the mean delay,
+    and the constant contains the running times. If the optimum is near 0, the relative gap of the part is meaningless,
+    but that of the measure is not.
     """
 
     name: str
@@ -160,48 +161,48 @@ class Measure:
     fixed: float
 
     def of(self, objective: float) -> float:
-        """The measure of a solution with this objective, or of a bound on objectives."""
+        """Return the measure of an objective or of a bound on it."""
         return self.scale * (objective + self.fixed)
 
     def part_of(self, objective: float) -> float:
-        """The part of the measure that the objective is."""
+        """Return the contribution of the objective to the measure."""
         return self.scale * objective
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """`objective` recomputed from the data alone, and the constraints the solution breaks (none: it is feasible)."""
+    """The `objective`, recomputed from the data alone, and the `violations` of constraints (empty if feasible)."""
 
     objective: float | None
     violations: tuple[str, ...] = ()
 
 
 SEEDS = 2**31
-LONGEST_DAYS = 3660.0  # ten years: what lies beyond is a unit mistake, and takes longer to draw than anyone waits
+LONGEST_DAYS = 3660.0  # ten years: more indicates a wrong unit, and would take too long to generate
 MOST_DRAWN = 1_000_000  # jobs
 
 
 def refuse_seed(seed: int, name: str = "seed") -> None:
-    """Raise InputError for what is no seed."""
+    """Raise InputError if `seed` is out of range."""
     if not 0 <= seed < SEEDS:
         raise InputError(f"{name}: must be in [0, 2^31), got {seed}")
 
 
 def refuse_outside(name: str, value: float, least: float, most: float = LARGEST) -> None:
-    """Raise InputError for a number that is not from `least` to `most`, and for what is none."""
+    """Raise InputError if `value` is not between `least` and `most`, or is NaN."""
     if not least <= value <= most:
         wanted = f"<= {most:g}" if value > most else f">= {least:g}"
         raise InputError(f"{name}: must be a number {wanted}, got {value}")
 
 
 def refuse_unless_positive(name: str, value: float, most: float = LARGEST) -> None:
-    """Raise InputError for a number that is not above 0 and at most `most`, and for what is none."""
+    """Raise InputError if `value` is not positive and at most `most`, or is NaN."""
     if not 0 < value <= most:
         wanted = f"<= {most:g}" if value > most else "> 0"
         raise InputError(f"{name}: must be a number {wanted}, got {value}")
 
 
 def refuse_too_many(name: str, expected: float) -> None:
-    """Raise InputError where more jobs are to be expected than are drawn; before anything is."""
+    """Raise InputError if the expected number of jobs exceeds `MOST_DRAWN`, before any job is generated."""
     if not expected <= MOST_DRAWN:
         raise InputError(f"{name}: some {expected:.3g} jobs would be drawn, and {MOST_DRAWN:,} are the most")

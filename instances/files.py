@@ -1,4 +1,4 @@
-"""Instance and workload files: load, save and the JSON Schema."""
+"""Load and save instance and workload files, and return their JSON Schema."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from instances.text import meant
 from instances.validation import show, validated
 
 ENVELOPE = ("gapwise", "problem", "name", "data")
-HALF_WRITTEN = ".gapwise-"  # how the names of files begin while they are being written
+HALF_WRITTEN = ".gapwise-"  # prefix of the temporary file during a write
 
 
 def load(path: str | Path) -> Instance[Any]:
@@ -35,7 +35,7 @@ def load(path: str | Path) -> Instance[Any]:
 
 
 def read_json(path: str | Path) -> Any:
-    """The parsed JSON of the file `path`, as `load` reads it. Raises InputError."""
+    """Return the parsed JSON of the file `path`, as `load` reads it. Raises InputError."""
     raw = read_bytes(path)
     try:
         return parsed(raw.decode("utf-8"))
@@ -46,7 +46,7 @@ def read_json(path: str | Path) -> Any:
 
 
 def parse(content: Any) -> Instance[Any]:
-    """The instance that `content`, the parsed JSON of an instance file, describes. Raises InputError."""
+    """Build the instance from `content`, the parsed JSON of an instance file. Raises InputError."""
     if not isinstance(content, Mapping):
         raise InputError(f"must be an object with the fields {', '.join(ENVELOPE)}, got {show(content)}")
     if content.get("gapwise", VERSION) != VERSION:  # before anything else: another version may have other fields
@@ -64,17 +64,17 @@ def parse(content: Any) -> Instance[Any]:
 
 
 def parse_data(problem: str, content: Any) -> ProblemData:
-    """The data of `problem` that the parsed JSON `content` describes. Raises InputError with paths from `data` on."""
+    """Build the data of `problem` from the parsed JSON `content`. Raises InputError with paths from `data` on."""
     return validated(FORMATS[problem], content)
 
 
 def dump(instance: Instance) -> dict[str, Any]:
-    """The JSON content of an instance file; fields that were not given are left out."""
+    """Return the JSON content of an instance file without the fields that have their defaults."""
     return instance.model_dump(mode="json", exclude_defaults=True) | {"gapwise": 1}
 
 
 def save(instance: Instance, path: str | Path) -> None:
-    """Write `instance` to `path` (.json or .json.gz), whole or not at all. Raises InputError where it cannot."""
+    """Write `instance` to `path` (.json or .json.gz) atomically. Raises InputError if this fails."""
     path = Path(path)
     text = json.dumps(_envelope_first(dump(instance)), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     raw = text.encode("utf-8")
@@ -82,7 +82,7 @@ def save(instance: Instance, path: str | Path) -> None:
 
 
 def write_whole(path: Path, raw: bytes) -> None:
-    """Write a file in one step: it appears whole, or the old one stays. Raises OutputError where it cannot."""
+    """Write a file atomically: on failure, the old file is unchanged. Raises OutputError if it cannot be written."""
     try:
         handle, name = tempfile.mkstemp(prefix=HALF_WRITTEN, dir=path.parent)
     except OSError as error:
@@ -98,7 +98,7 @@ def write_whole(path: Path, raw: bytes) -> None:
 
 
 def json_schema(problem: str) -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of the files of `problem`. Raises InputError for an unknown problem."""
+    """Return the JSON Schema (draft 2020-12) of the files of `problem`. Raises InputError for an unknown problem."""
     if problem not in FORMATS:
         raise InputError(
             f"problem: must be one of {', '.join(FORMATS)}, got {show(problem)}{meant(FORMATS, str(problem))}"

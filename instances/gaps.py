@@ -1,42 +1,42 @@
-"""The one definition of a gap, and the one tolerance by which objectives and bounds are compared."""
+"""Define the relative gap, and the tolerance for comparing objectives and bounds."""
 
 from __future__ import annotations
 
 from instances.fields import Sense
 
-TOLERANCE = 1e-6  # relative: how far a solver's own tolerances may carry an objective past a bound, which is then met
-FLOOR = 1e-9  # what the absolute value of an objective is at least, where a gap is a share of it
+TOLERANCE = 1e-6  # relative: a solver's tolerances may carry an objective this far past a bound
+FLOOR = 1e-9  # minimum absolute objective in the denominator of a gap
 NOISE = 1e-12  # absolute, for objectives next to 0: a thousandth of the grid that all amounts and prices lie on
 
 
 def agree(value: float, other: float) -> bool:
-    """Whether two objectives, or an objective and a bound, are one number but for a solver's tolerances."""
+    """Return whether two objectives, or an objective and a bound, are equal within a solver's tolerances."""
     return abs(value - other) <= max(TOLERANCE * max(abs(value), abs(other)), NOISE)
 
 
 def better(value: float, other: float, sense: Sense) -> bool:
-    """Whether the objective `value` is better than `other` by more than a solver's tolerances."""
+    """Return whether the objective `value` is better than `other` by more than a solver's tolerances."""
     ahead = other - value if sense == "minimize" else value - other
     return ahead > 0 and not agree(value, other)
 
 
 def ahead(objective: float, other: float | None, sense: Sense) -> bool:
-    """Whether `objective` is better than `other`, by however little; anything is better than nothing."""
+    """Return whether `objective` is strictly better than `other`; any objective is better than `None`."""
     if other is None:
         return True
     return objective < other if sense == "minimize" else objective > other
 
 
 def of_nothing(objective: float | None, bound: float | None) -> bool:
-    """Whether their gap is a share of nothing: a number without a meaning, which no reader should be shown."""
+    """Return whether the relative gap is meaningless, because the objective is 0; such a gap should not be shown."""
     return objective is not None and bound is not None and abs(objective) < FLOOR and not agree(objective, bound)
 
 
 def gap(objective: float | None, bound: float | None, sense: Sense) -> float | None:
-    """Relative gap |objective - bound| / max(|objective|, 1e-9), or `None` where either is unknown.
+    """Return the relative gap |objective - bound| / max(|objective|, 1e-9), or `None` if either is unknown.
 
-    `bound` bounds `objective` from below in a minimisation and from above in a maximisation.
-    Raises ValueError where it lies on the wrong side by more than a solver's tolerances.
+    `bound` is a lower bound of a minimisation and an upper bound of a maximisation. Raises ValueError if it is on the
+    wrong side of `objective` by more than a solver's tolerances.
     """
     if objective is None or bound is None:
         return None
@@ -47,5 +47,5 @@ def gap(objective: float | None, bound: float | None, sense: Sense) -> float | N
 
 
 def reached(closed: float, asked: float) -> bool:
-    """Whether a gap is the one that was asked for, or less."""
+    """Return whether the gap `closed` is at most the requested gap `asked`."""
     return closed <= asked * (1 + 1e-9)

@@ -1,7 +1,8 @@
-"""A method: a function from data to an answer, which this module times, checks and names for everybody who calls it.
+"""Turn a function from data to an answer into a method with a name; time it and check its answer.
 
-The function is the mathematics alone: `(data)`, and after it whichever of `options`, `report` and `start` it uses, by
-these names. What a caller gets is one protocol for all methods and one Result, with the options that were in effect.
+The function contains only the mathematics. Its parameters are `data` and those of `options`, `report` and `start` that
+it uses, by these names. All methods have the same protocol for callers and return a Result, which contains the options
+in effect.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ D_contra = TypeVar("D_contra", bound=ProblemData, contravariant=True)
 
 PARAMETERS = ("options", "report", "start")
 PLAIN = Options()
-ANY = frozenset({"time_limit"})  # every method is ended at the time limit
+ANY = frozenset({"time_limit"})  # every method stops at the time limit
 SEEDED = ANY | {"seed"}
-OVERRUN = 1.1  # a heuristic that watches the clock may end so many times the limit later; any other is broken off then
+OVERRUN = 1.1  # a heuristic is interrupted at this multiple of the time limit
 
 
 class Solve(Protocol[D_contra]):
-    """What a method is to its caller."""
+    """The protocol by which callers use a method."""
 
     method: Method[Any]
 
@@ -51,10 +52,12 @@ class Solve(Protocol[D_contra]):
 
 @dataclass(frozen=True)
 class Method(Generic[D]):
-    """What is known of a method.
+    """The description of a method.
 
-    `takes`: which of PARAMETERS its function uses. `honours`: names of the options that make a difference to it; the
-    others it keeps trivially, and a result's `options` does not list them.
+    - `name`, `kind`: as a result states them.
+    - `function`: the mathematics.
+    - `takes`: the parameters of PARAMETERS that the function uses.
+    - `honours`: the names of the options that affect the method; a result lists only these in its `options`.
     """
 
     name: str
@@ -75,8 +78,8 @@ class Method(Generic[D]):
         - `report`: receives each new incumbent and each better bound.
         - `start`: a feasible solution. It is checked and reported first. The answer is never worse.
 
-        Raises InputError if `start` is not a feasible solution, CheckFailed if `start` refutes the answer, and
-        TypeError if the function returns neither an Answer nor a solution.
+        Raises InputError if `start` is not a feasible solution, and CheckFailed if `start` contradicts the answer.
+        Raises TypeError if the function returns neither an Answer nor a solution.
         """
         listen = ignore if report is None else report
         known = None if start is None else _objective(data, start)
@@ -124,12 +127,12 @@ class Method(Generic[D]):
         return replace(found, solution=start) if ahead(known, objective, data.sense) else found
 
     def result(self, data: D, answer: Answer, options: Options) -> Result:
-        """The result of an answer that the independent checker has passed. Raises CheckFailed as `conclude` does."""
+        """Check an answer independently and return its result. Raises CheckFailed as `conclude` does."""
         return conclude(data, self.name, answer, options, kind=self.kind, honours=self.honours)
 
 
 def _objective(data: ProblemData, start: Solution) -> float:
-    """The objective of a start. Raises InputError where it is no feasible solution."""
+    """Return the objective of a start. Raises InputError if it is not a feasible solution."""
     try:
         verdict = check(data, start)
     except MalformedSolution as error:
@@ -142,10 +145,14 @@ def _objective(data: ProblemData, start: Solution) -> float:
 def method(
     kind: Kind, honours: frozenset[str] = OPTION_NAMES, name: str | None = None
 ) -> Callable[[Callable[..., Answer | Solution | None]], Solve[Any]]:
-    """Decorator that makes a method of a function.
+    """Return a decorator that makes a method of a function.
 
-    Its name is the function's, with hyphens, unless `name` is given. Parameters of its own are keyword-only: a caller
-    in Python may give them. Raises TypeError for any other that is not one of PARAMETERS.
+    - `kind`: whether the method is exact or a heuristic.
+    - `honours`: the names of the options that affect the method.
+    - `name`: by default the name of the function, with hyphens.
+
+    The function may have keyword-only parameters, which a caller in Python can pass. The decorator raises TypeError for
+    any other parameter that is not one of PARAMETERS.
     """
 
     def decorate(function: Callable[..., Answer | Solution | None]) -> Solve[Any]:

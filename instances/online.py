@@ -1,8 +1,8 @@
-"""The online face of every problem: what a policy is, what it answers, and the rule that it may break.
+"""Define online problems: the policy, its decision, and the error for a broken rule.
 
-A world of the simulator shows a policy a *view* at every moment at which something happened, and lets the *decision*
-take effect. Views and decisions are the papers' own: `instances/<paper>/online.py` has them, with `snapshot(view)`,
-the exact problem of this moment, and `decision(view, solution)`, what a solution of it says to do now.
+A world of the simulator shows a policy a *view* (its observation) after every event, and applies the *decision*. Each
+paper has its own views and decisions in `instances/<paper>/online.py`. There, `snapshot(view)` returns the exact
+problem of this moment, and `decision(view, solution)` converts a solution of it to a decision.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from instances.fields import ProblemData, refuse
 
 View = TypeVar("View", contravariant=True)
-MOST_ROUNDS = 1_000_000  # of a run: what takes more is a unit mistake, and nobody waits for its end
+MOST_ROUNDS = 1_000_000  # of a run: more rounds indicate a wrong unit and would take too long
 Decided = TypeVar("Decided", covariant=True)
 
 
@@ -26,7 +26,7 @@ class Workload(ProblemData):
 
 
 def refuse_short_period(field: str, period: float, seconds: float, what: str) -> None:
-    """Raise where there would be more than MOST_ROUNDS periods in the `seconds` that a run may well take: `what`."""
+    """Raise a validation error if a run of `seconds` has more than MOST_ROUNDS periods; `what` names the run."""
     if period * MOST_ROUNDS < seconds:
         least = f"must be >= {seconds / MOST_ROUNDS:g}, for there are at most {MOST_ROUNDS:,} rounds"
         refuse(field, f"{least} in the {seconds:g} s of {what}", period)
@@ -38,15 +38,18 @@ class RuleBroken(RuntimeError):
 
 @dataclass(frozen=True)
 class Decision:
-    """A policy's answer. `wake_at`: the time to ask again even if nothing happens before; a paper adds the rest."""
+    """The answer of a policy; each paper adds its own fields.
+
+    `wake_at`: the time of the next decision if no event comes first.
+    """
 
     wake_at: float | None = None
 
 
 class Policy(Protocol[View, Decided]):
-    """A policy decides at every moment at which something happened, and whenever it asked to be woken.
+    """A policy decides after every event and at each `wake_at` that it requested.
 
-    It may keep a state. The view belongs to the world, and holds until the policy has answered.
+    It may keep a state. The view belongs to the world and is valid until the policy has answered.
     """
 
     def decide(self, view: View) -> Decided: ...

@@ -1,4 +1,4 @@
-"""What a caller may ask of a method, and how a method reports its progress."""
+"""The options of a solve, and the callback by which a method reports its progress."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from instances.errors import InputError
 
 Solution = Mapping[str, Any]
 Report = Callable[[Solution | None, float | None], None]
-"""`report(solution, bound)`: called with each new incumbent and each better bound, either `None` where it is unchanged.
+"""`report(solution, bound)`: called with each new incumbent and each better bound; an unchanged one is `None`.
 
-A process that is ended from outside leaves behind what it reported last.
+If a process is killed, its last report is kept.
 """
 
 
 def ignore(solution: Solution | None, bound: float | None) -> None:
-    """A report that nobody listens to."""
+    """Ignore a report: a no-op callback."""
 
 
-UNLIMITED = ("time_limit", "effort")  # `None` means that there is no limit
+UNLIMITED = ("time_limit", "effort")  # `None` means no limit
 
 
 @dataclass(frozen=True)
 class Options:
     """Options of a solve.
 
-    `time_limit`: CPU seconds of the process, of all its threads together and without compilation; `None` for no limit.
-    `gap`: relative gap at which a solve counts as optimal. `threads`: solver threads. `seed`: seed of whatever is
-    random.
+    - `time_limit`: CPU seconds of all threads of the process, without compilation; `None` for no limit.
+    - `gap`: relative gap at which a solve counts as optimal.
+    - `threads`: number of solver threads.
+    - `seed`: random seed.
+    - `effort`: limit on the branch-and-bound nodes of each integer program and on the iterations of each search of this
+      project; `None` for no limit. In contrast to a time limit, it gives the same answer on every machine.
 
-    `effort`: how many branch-and-bound nodes each integer program, and how many rounds each own search, may take;
-    `None` for no limit. Unlike seconds it makes the same answer on every machine.
-
-    Raises InputError where a value is out of range.
+    Raises InputError if a value is out of range.
     """
 
     time_limit: float | None = None
@@ -74,7 +74,7 @@ class Options:
         return replace(options, **{name: keywords.pop(name) for name in OPTION_NAMES.intersection(keywords)})
 
     def only(self, names: frozenset[str]) -> dict[str, Any]:
-        """The options of these names, as a plain dictionary: what was in effect for a method that honours them."""
+        """Return the options with these names as a dictionary: those in effect for a method that supports them."""
         return {name: value for name, value in asdict(self).items() if name in names}
 
 

@@ -1,4 +1,4 @@
-"""The folder for what a program of this user needs for a while: nobody else can enter it or has put anything there."""
+"""Return a private folder for temporary files: no other user can read it or write to it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 
 def private_folder() -> Path | None:
-    """`gapwise-<user>` in the temporary folder, made where there is none.
+    """Return `gapwise-<user>` in the temporary folder, and create it if it is missing.
 
-    `None` where it cannot be made, or where what has that name is a link, no folder, another user's, or open to others.
+    Return `None` if it cannot be created, if its name belongs to a link or a file, or if other users have access to it.
     """
     folder = Path(tempfile.gettempdir()) / f"gapwise-{_user()}"
     try:

@@ -1,4 +1,4 @@
-"""What a file that the user names holds: the one way in, for JSON, tables, results and certificates."""
+"""Read files that the user names: JSON, tables, results and certificates are all read here."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from typing import Any
 
 from instances.errors import InputError
 
-LARGEST_FILE = 1 << 28  # bytes, of a file and of what it unpacks to
+LARGEST_FILE = 1 << 28  # bytes, also after decompression
 STDIN = "-"
 GZIP = b"\x1f\x8b"
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """The content of a regular file, or of a stream: the standard input (`-`), or a pipe that the shell has opened.
+    """Return the content of a regular file, of the standard input (`-`), or of a pipe that the shell has opened.
 
-    What is packed (.gz, or a stream that begins so) is unpacked. Raises InputError for a file that cannot be read, for
-    a device, for a named pipe, which may never end, and for one that is, or unpacks to, too much.
+    A file .gz, or a stream with the gzip signature, is decompressed. Raises InputError for a file that cannot be read
+    and for content of more than `LARGEST_FILE` bytes. A device or a named pipe is rejected, because it may never end.
     """
     path = Path(path)
     try:
@@ -48,7 +48,7 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def refuse_irregular(path: Path) -> None:
-    """Raise InputError for what is there and no regular file, or is not there; without opening it."""
+    """Raise InputError if `path` does not exist or is not a regular file, without opening it."""
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
@@ -58,7 +58,7 @@ def refuse_irregular(path: Path) -> None:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is a folder at `path`; where that is unknown, reading it as a file says why."""
+    """Return whether `path` is a folder; on an error return False, because reading the file then gives the reason."""
     try:
         return path.is_dir()
     except OSError:
@@ -84,7 +84,7 @@ def _refuse_large(path: Path, raw: bytes) -> None:
 
 
 def parsed(text: str) -> Any:
-    """The content of a JSON text. Raises InputError, one line, for what is none and for a field named twice."""
+    """Parse a JSON text. Raises InputError of one line for invalid JSON and for duplicate fields."""
     try:
         return json.loads(text, object_pairs_hook=_without_duplicates)
     except InputError:

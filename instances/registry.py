@@ -1,4 +1,4 @@
-"""What files there are: problems, each with the type of its data and its independent checker, and workloads."""
+"""Register the file formats: problems, each with its data type and its independent checker, and workloads."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ T = TypeVar("T")
 
 @cache
 def _loaded(target: str) -> Any:
-    """What `module:name` names; a paper is loaded when one of its problems is asked for."""
+    """Import the object `module:name`, so that a paper is loaded only when one of its problems is used."""
     module, _, name = target.partition(":")
     return getattr(importlib.import_module(module), name)
 
 
 class Loaded(Mapping[str, T]):
-    """What `module:name` names, for each name; of a table, what it has under the name. Imported when looked up."""
+    """Map names to the objects `module:name`, imported at lookup.
+
+    If the object is itself a mapping, the value is its entry under the name.
+    """
 
     def __init__(self, targets: Mapping[str, str]) -> None:
         self.targets = targets
@@ -48,10 +51,13 @@ class Loaded(Mapping[str, T]):
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem by the `module:name` of its data type, of its checker, and of what a certificate proves.
+    """A problem; each string has the form `module:name`.
 
-    `proof` is `None` where no certificates are written; `fronts` names what certificates of a front prove together.
-    `proves_empty`: whether a certificate may say that there is no solution.
+    - `of`: the data type.
+    - `checker`: the independent checker.
+    - `proof`: the verifier of certificates, `None` if the problem has no certificates.
+    - `proves_empty`: whether a certificate may prove infeasibility.
+    - `fronts`: the verifier of the certificates of a Pareto front.
     """
 
     of: str
@@ -62,25 +68,25 @@ class Problem:
 
     @property
     def data(self) -> type[ProblemData]:
-        """The type of its data."""
+        """The data type of the problem."""
         found: type[ProblemData] = _loaded(self.of)
         return found
 
     @property
     def check(self) -> Callable[[Any, Solution], Verdict]:
-        """Its checker `check(data, solution)`, which raises MalformedSolution."""
+        """The checker `check(data, solution)`, which raises MalformedSolution."""
         found: Callable[[Any, Solution], Verdict] = _loaded(self.checker)
         return found
 
     @property
     def prove(self) -> Callable[[Any, str], Proven] | None:
-        """`prove(data, text)`: what a certificate proves of a bound."""
+        """The verifier `prove(data, text)`, which returns the bound that a certificate proves."""
         found: Callable[[Any, str], Proven] | None = None if self.proof is None else _loaded(self.proof)
         return found
 
     @property
     def front(self) -> Callable[[Any], FrontProved] | None:
-        """`front(instance)`: what certificates prove of a front, none as yet."""
+        """The constructor `front(instance)` of a verifier of a Pareto front, without certificates at first."""
         found: Callable[[Any], FrontProved] | None = None if self.fronts is None else _loaded(self.fronts)
         return found
 
@@ -132,16 +138,16 @@ WORKLOADS: Loaded[type[ProblemData]] = Loaded(
         "aryl-loaning": "instances.aryl:ArylLoaning",
     }
 )
-"""What the simulator runs and no method solves; an instance of `sia-oracle` is a workload too."""
+"""The data types that the simulator runs and no method solves; an instance of `sia-oracle` is a workload, too."""
 FORMATS: Loaded[type[ProblemData]] = Loaded(
     {name: problem.of for name, problem in PROBLEMS.items()} | dict(WORKLOADS.targets)
 )
-"""The type of the data of every file."""
+"""The data type of every file, by problem or workload."""
 
 
 def check(data: ProblemData, solution: Solution) -> Verdict:
     """Check `solution`, in the form of the file formats page, against `data` alone.
 
-    Raises MalformedSolution where it is not of that form.
+    Raises MalformedSolution if it does not have that form.
     """
     return PROBLEMS[data.problem].check(data, solution)

@@ -1,4 +1,4 @@
-"""The one result of exact methods and heuristics."""
+"""The result type that exact methods and heuristics share."""
 
 from __future__ import annotations
 
@@ -30,18 +30,22 @@ Termination = Literal["finished", "time_limit", "effort_limit", "killed", "inter
 Kind = Literal["exact", "heuristic"]
 TracePoint = tuple[float, float | None, float | None]
 
-SHOWN = 20  # rows of a solution that are shown at most
+SHOWN = 20  # maximum rows of a solution in a printed result
 UNMET = "the search ended by itself and its bound is not met: what is left may be rounding"
 UNSOLVED: dict[Termination, Status] = {"infeasible": "infeasible", "error": "error"}
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What an algorithm hands over, not yet checked by anybody.
+    """The unchecked answer of an algorithm.
 
-    `bound` holds for every feasible solution; `termination` says why the algorithm stopped, `reason` why there is
-    no more to show; `build_s` and `solve_s` are CPU seconds, `None` where nobody measured them; `trace` holds (wall
-    seconds, incumbent, bound).
+    - `solution`: in the form of the file formats page, `None` if there is none.
+    - `bound`: on the objective of every feasible solution.
+    - `termination`: why the algorithm stopped.
+    - `reason`: an explanation, such as why there is no solution.
+    - `build_s`, `solve_s`: CPU seconds, `None` if they were not measured.
+    - `trace`: points (wall-clock seconds, incumbent, bound).
+    - `info`: further figures of the method.
     """
 
     solution: Solution | None
@@ -83,16 +87,16 @@ class Result(Frozen):
 
     @property
     def solved(self) -> bool:
-        """Whether there is a solution that keeps every constraint."""
+        """Whether there is a solution that satisfies every constraint."""
         return self.status in ("optimal", "feasible")
 
     @property
     def cpu_s(self) -> float | None:
-        """CPU seconds of building and solving, `None` where they are unknown."""
+        """CPU seconds of building and solving, `None` if they are unknown."""
         return None if self.solve_s is None else (self.build_s or 0.0) + self.solve_s
 
     def to_frame(self) -> pd.DataFrame:
-        """The solution as a table: one row for each thing that is decided; empty without a solution."""
+        """Return the solution as a table with one row per decision, empty without a solution."""
         return solution_table(self.solution)
 
     def plot(self) -> Axes:
@@ -112,7 +116,7 @@ class Result(Frozen):
 
     @property
     def summary(self) -> str:
-        """The result in one line: what was found, in its unit, and what is proven of it."""
+        """The result in one line: the objective in its unit, and the bound or gap."""
         what = f"{self.method} on {shown(self.instance)}" if self.instance else self.method
         parts = [self.status.replace("_", " ")]
         if self.objective is not None:
@@ -137,14 +141,14 @@ class Result(Frozen):
         return f"{self.summary}\n{table.head(SHOWN).to_string(index=False)}{more}"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return the result as HTML for a notebook."""
         table = self.to_frame()
         more = f"<p>{len(table) - SHOWN} more rows</p>" if len(table) > SHOWN else ""
         shown_rows = table.head(SHOWN).to_html(index=False, border=0) if len(table) else ""
         return f"<p>{escape(self.summary)}</p>{shown_rows}{more}"
 
     def unchecked(self) -> Answer:
-        """What the method returned, to be checked again against data that are known to be the instance's own."""
+        """Return the answer of the method, to check it again against trusted data of the instance."""
         return Answer(
             self.solution,
             self.bound,
@@ -159,7 +163,7 @@ class Result(Frozen):
 
 @lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
-    """Versions of this project, of Python and of the solvers."""
+    """Return the versions of this project, of Python and of the solvers."""
     found = {"python": platform.python_version()}
     for name in ("gapwise", "highspy", "pyomo", "cvxpy", "clarabel", "numpy"):
         try:
@@ -178,11 +182,17 @@ def conclude(
     kind: Kind,
     honours: frozenset[str] = OPTION_NAMES,
 ) -> Result:
-    """Check `answer` with the independent checker of its problem and make the result of it.
+    """Check `answer` with the independent checker of its problem and return its result.
 
-    Raises CheckFailed where an exact method's solution breaks a constraint, where its bound lies on the wrong side
-    of the objective by more than a relative 1e-6, and for CPU seconds that are none; a heuristic's broken constraint
-    is the status `violates`.
+    - `data`: the instance.
+    - `method`: the name of the method.
+    - `answer`: its answer.
+    - `options`: the options in effect; the result lists those in `honours`.
+    - `kind`: whether the method is exact or a heuristic.
+
+    Raises CheckFailed if the solution of an exact method violates a constraint, or if CPU seconds are invalid. Raises
+    it also if the bound is on the wrong side of the objective by more than a relative 1e-6. If the solution of a
+    heuristic violates a constraint, the status is `violates`.
     """
     for name, seconds in (("build_s", answer.build_s), ("solve_s", answer.solve_s)):
         if seconds is not None and not 0 <= seconds < math.inf:
@@ -235,7 +245,7 @@ def conclude(
 
 
 def _met(objective: float | None, bound: float | None, sense: Sense) -> float | None:
-    """`bound`, or `objective` where a solver's tolerances have carried the bound just past it."""
+    """Return `bound`, or `objective` if the bound exceeds it only by the tolerances of a solver."""
     if objective is None or bound is None:
         return bound
     past = bound > objective if sense == "minimize" else bound < objective

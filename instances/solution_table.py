@@ -1,4 +1,4 @@
-"""A solution as a table: one row for each thing that is decided, whatever the problem."""
+"""Convert a solution of any problem to a table with one row per decision."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ Row = dict[str, Any]
 
 
 def solution_table(solution: Mapping[str, Any] | None) -> pd.DataFrame:
-    """The rows of a solution as a frame; none of no solution."""
-    import pandas as pd  # as long to load as all else, where few commands need it
+    """Return the rows of a solution as a frame, which is empty without a solution."""
+    import pandas as pd  # slow to import, and few commands need it
 
     rows = solution_rows(solution)
     return pd.DataFrame(rows, columns=None if rows else ["path", "value"])
 
 
 def solution_rows(solution: Mapping[str, Any] | None) -> list[Row]:
-    """The rows of a solution; none of no solution. A form that is not known here has a row for each of its values."""
+    """Return the rows of a solution, none without a solution. An unknown form gives one row per value."""
     for form, rows in WHOLE.items():
         if solution and form in solution:
             return list(rows(solution))
@@ -32,7 +32,7 @@ def solution_rows(solution: Mapping[str, Any] | None) -> list[Row]:
 
 
 def _instances(instances: list[dict[str, Any]]) -> Iterator[Row]:
-    """One row for each kind of task on each rented instance; a group of `count` alike is one instance."""
+    """Yield one row per kind of task on each rented instance; a group of `count` identical ones is one instance."""
     for i, rented in enumerate(instances):
         said = {name: value for name, value in rented.items() if name not in ("type", "count", "tasks")}
         for task, tasks in rented.get("tasks", {}).items() or [(None, 0)]:
@@ -43,7 +43,7 @@ def _instances(instances: list[dict[str, Any]]) -> Iterator[Row]:
 
 
 def _round(solution: Mapping[str, Any]) -> Iterator[Row]:
-    """Existing instances or nodes by their names, then new ones by their places, as in a packing."""
+    """Yield existing instances or nodes by name, then new instances by index, as in a packing."""
     for name, tasks in (solution.get("existing") or solution.get("nodes") or {}).items():
         for task, number in tasks.items() or [(None, 0)]:
             yield {"instance": name, "type": "existing", "count": 1, "task": task, "tasks": number}
@@ -58,7 +58,7 @@ def _placed(solution: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _schedule(solution: Mapping[str, Any]) -> Iterator[Row]:
-    """The start of each job, and its server where it has one."""
+    """Yield the start of each job, and its server if it has one."""
     servers = solution.get("servers", {})
     for job, start in solution["starts"].items():
         yield {"job": job, "start": start} | ({"server": servers[job]} if job in servers else {})
@@ -120,7 +120,7 @@ WHOLE: dict[str, Callable[[Any], Iterator[Row]]] = {
     "flexible": _placed,
     "starts": _schedule,
 }
-"""Forms of which one field does not say all."""
+"""Forms that need more than one field."""
 FORMS: dict[str, Callable[[Any], Iterator[Row]]] = {
     "instances": _instances,
     "widths": _widths,

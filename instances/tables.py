@@ -1,6 +1,6 @@
-"""CSV tables: those that come with the project, and those at a path the user gives.
+"""Read CSV tables: those of the project, and those at a path that the user gives.
 
-The latter are read, or refused in one line that names file, line, column and value.
+An invalid table of a user is rejected with one line that names the file, the line, the column and the value.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from instances.reading import read_bytes
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST = 1e15  # up to which whole numbers are exact in floating point
+MOST = 1e15  # integers up to this are exact in floating point
 
 
 @cache
 def packaged(package: str, name: str) -> pd.DataFrame:
-    """The table `data/<name>.csv` of a package of the project, whose columns its `data/README.md` describes."""
-    import pandas as pd  # as long to load as all else, where few commands need it
+    """Return the table `data/<name>.csv` of a package of the project; its `data/README.md` describes the columns."""
+    import pandas as pd  # slow to import, and few commands need it
 
     with (files(package) / "data" / f"{name}.csv").open(encoding="utf-8") as file:
         return pd.read_csv(file)
 
 
 def read_rows(path: str | Path, columns: Iterable[str], text: Iterable[str] = ()) -> pd.DataFrame:
-    """The table at `path`, which must have `columns`; those of `text` are read as text.
+    """Read the table at `path`, which must have `columns`; those in `text` are read as text.
 
-    Raises InputError for a file that cannot be read (see `read_bytes`), that is no CSV table, that lacks a column or
-    has a row with more cells than there are columns.
+    Raises InputError for a file that cannot be read (see `read_bytes`) or is not a CSV table. Raises it also if a
+    column is missing, or if a row has more cells than the header.
     """
     import pandas as pd
 
@@ -58,7 +58,7 @@ def read_rows(path: str | Path, columns: Iterable[str], text: Iterable[str] = ()
 
 
 def _refuse_cells_too_many(path: str | Path, raw: bytes) -> None:
-    """Raise InputError where a row has more cells than the header: pandas would drop them, or shift the columns."""
+    """Raise InputError if a row has more cells than the header: pandas would drop them, or shift the columns."""
     reader = csv.reader(io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8", newline=""))
     columns = len(next(reader, []))
     for row in reader:
@@ -69,9 +69,9 @@ def _refuse_cells_too_many(path: str | Path, raw: bytes) -> None:
 def read_numbers(
     path: str | Path, numbers: Iterable[str], text: Iterable[str] = (), least: float | None = None
 ) -> pd.DataFrame:
-    """The table at `path` with finite numbers, at least `least`, in the columns `numbers`, and the columns `text`.
+    """Read the table at `path` with finite numbers, at least `least`, in the columns `numbers`, and the columns `text`.
 
-    Raises InputError as `read_rows` does, and for a value that is no such number.
+    Raises InputError as `read_rows` does, and if a value is not such a number.
     """
     numbers, text = tuple(numbers), tuple(text)
     rows = read_rows(path, (*numbers, *text), text)
@@ -87,12 +87,12 @@ def read_numbers(
 
 
 def as_numbers(column: pd.Series) -> FloatArray:
-    """The numbers that the cells of a column hold, whatever they were read as; NaN for what is none."""
+    """Convert the cells of a column to numbers, NaN for a cell that is not a number."""
     return np.array([_number(value) for value in column.tolist()], dtype=float)
 
 
 def one_line(value: object) -> str:
-    """A cell as an error shows it."""
+    """Return a cell in one short line, for an error message."""
     return " ".join(str(value).split())[:60]
 
 

@@ -1,4 +1,4 @@
-"""Names as they are shown in a line: a user chooses them, and they must not steer a terminal."""
+"""Print names in one line: users choose them, so they must not contain control sequences for a terminal."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ import unicodedata
 from collections.abc import Iterable
 
 STEERING = {"Cc", "Cs", "Zl", "Zp"}  # control characters, halves of a pair, separators of lines and paragraphs
-TURNING = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # the direction of writing
+TURNING = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # direction of writing
 
 
 def shown(text: str) -> str:
-    """`text` in one line, its control characters written as escapes."""
+    """Return `text` in one line, with control characters as escapes."""
     return "".join(c if not _steers(c) else c.encode("unicode_escape").decode() for c in text)
 
 
 def said_by(error: BaseException) -> str:
-    """The text of an exception, which may be one that a user has made up."""
+    """Return the text of an exception; the exception class may be defined by a user and may fail."""
     try:
         return str(error)
-    except BaseException:  # SystemExit, say
+    except BaseException:  # such as SystemExit
         return "whose text cannot be had"
 
 
 def meant(known: Iterable[str], given: str) -> str:
-    """What ends a line about a name that nothing has: `, did you mean 'sia-vc'?`, or nothing where no name is near."""
-    from difflib import get_close_matches  # for a line that ends a command, of which most have none
+    """Return the end of a message about an unknown name: `, did you mean 'sia-vc'?`, or "" if no name is similar."""
+    from difflib import get_close_matches  # slow to import, and only errors need it
 
     near = get_close_matches(given, list(known), 1)
     return f", did you mean {near[0]!r}?" if near else ""
 
 
 def brief(text: str, most: int) -> str:
-    """`text`, of which no more than `most` characters are shown: its beginning and its end."""
+    """Shorten `text` to at most `most` characters: its beginning and its end."""
     if len(text) <= most:
         return text
     return f"{text[: most // 2 - 3]} ... {text[len(text) - most // 2 + 2 :]}"

@@ -1,4 +1,4 @@
-"""Validation errors as the user sees them: one line with the path inside the data and the offending value."""
+"""Convert validation errors for the user: one line with the path inside the data and the invalid value."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ LONGEST_NAME = 200  # characters of a field that an error shows, as of the names
 
 
 def validated(model: type[M], content: Any, root: str = "data") -> M:
-    """The `model` that `content` describes. Raises InputError with the path from `root` on."""
+    """Build the `model` from `content`. Raises InputError with the path from `root` on."""
     with input_errors(root=root):
         return model.__pydantic_validator__.validate_python(content)
 
 
 @contextmanager
 def input_errors(where: str = "", root: str = "") -> Iterator[None]:
-    """A block whose validation errors become an InputError, of the file `where` and with paths from `root` on."""
+    """Convert validation errors of a block to an InputError for the file `where`, with paths from `root` on."""
     try:
         yield
     except ValidationError as error:
@@ -64,7 +64,7 @@ PLAIN = {
 
 
 def _first_line(error: ValidationError, root: str) -> str:
-    """The first of pydantic's errors as one line: path, what must hold, what was found."""
+    """Return the first error of pydantic in one line: the path, the condition, and the value."""
     first = error.errors(include_url=False)[0]
     kind, context, location = first["type"], first.get("ctx", {}), first["loc"]
     value = first.get("input")
@@ -96,7 +96,7 @@ def _path(root: str, location: tuple[int | str, ...]) -> str:
 
 
 def show(value: Any) -> str:
-    """A value as an error shows it: in one line, and not too long. Fractions are shown as numbers near them."""
+    """Return a value in one short line for an error message; a fraction is shown as the nearest float."""
     try:
         value = float(value) if isinstance(value, Fraction) else value
         said = value if isinstance(value, float) else repr(value) if not isinstance(value, str) else json.dumps(value)
