@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def table(name: str) -> pd.DataFrame:
-    """The table `data/<name>.csv`, whose columns `data/README.md` describes."""
+    """Return the table `data/<name>.csv`; `data/README.md` describes its columns."""
     return packaged("instances.boa", name)
 
 
@@ -67,7 +67,7 @@ def from_trace(
 
 
 def jobs_of(trace: str | Path, applications: Collection[str]) -> pd.DataFrame:
-    """The rows of a job trace, whose applications must be among those given. Raises InputError."""
+    """Return the rows of a job trace, whose applications must be among those given. Raises InputError."""
     jobs = read_numbers(trace, ("time",), text=("name", "application"))
     if jobs.empty:
         raise InputError(f"{trace}: has no jobs")
@@ -112,7 +112,7 @@ def allocation_of(
 
 
 def rescale_times(applications: Collection[str], said: Seconds) -> dict[str, float]:
-    """The time of a rescaling of each application: what is said, or what was measured. Raises InputError."""
+    """Return the rescaling time of each application: the given one, or the measured one. Raises InputError."""
     measured = table("applications").set_index("app")["rescale_seconds_sia"].to_dict()
     found = by_application("rescale_seconds", applications, said)
     for name in applications:
@@ -122,7 +122,7 @@ def rescale_times(applications: Collection[str], said: Seconds) -> dict[str, flo
 
 
 def by_application(what: str, applications: Collection[str], said: Seconds) -> dict[str, float | None]:
-    """What is said for all applications, or by name. Raises InputError for an unknown one."""
+    """Return a value for all applications, or values by name. Raises InputError for an unknown application."""
     if said is None or isinstance(said, int | float):
         return {} if said is None else dict.fromkeys(applications, said)
     for name in said:
@@ -132,7 +132,7 @@ def by_application(what: str, applications: Collection[str], said: Seconds) -> d
 
 
 def epochs_of(path: str | Path | None = None, column: str = "speedup") -> dict[str, tuple[Epoch, ...]]:
-    """The epochs of each application of a speedup table; default: the table of the package.
+    """Return the epochs of each application of a speedup table; default: the table of the package.
 
     `column`: where the speedups are. Raises InputError.
     """
@@ -158,7 +158,7 @@ def epochs_of(path: str | Path | None = None, column: str = "speedup") -> dict[s
 
 
 def _points(at: str, group: pd.DataFrame, column: str) -> Points:
-    """The speedups of an epoch, in rows by width. Raises InputError for a width or a speedup out of place."""
+    """Return the speedups of an epoch, in rows by width. Raises InputError for an invalid width or speedup."""
     k, speedup = group["k"].to_numpy(), group[column].to_numpy(dtype=float)
     lines = group.index.to_numpy() + 2
     for i, line in enumerate(lines):

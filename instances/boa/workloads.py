@@ -140,7 +140,7 @@ def _class(
     true: tuple[Epoch, ...],
     belief: dict[str, tuple[Epoch, ...]] | None,
 ) -> RentingClass:
-    """An application, what is true of it and what policies believe."""
+    """Return the class of an application with its true values and those that policies estimate."""
     epochs = tuple(
         RentingEpoch(
             size_hours=epoch.size_hours,
@@ -155,7 +155,7 @@ def _class(
 
 
 def _requested(trace: str | Path, rows: pd.DataFrame) -> list[int | None]:
-    """What users ask for, where the trace says so."""
+    """Return the requests of users, if the trace contains them."""
     if "num_replicas" not in rows:
         return [None] * len(rows)
     found = as_numbers(rows["num_replicas"])

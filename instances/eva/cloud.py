@@ -1,4 +1,4 @@
-"""The data of `eva-cloud`: jobs that arrive at a cloud of instance types with delays (Eva, sections 2.2 and 6.1)."""
+"""Define the data of `eva-cloud`: jobs arrive at a cloud of instance types with delays (Eva, sections 2.2 and 6.1)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CloudType(PricedType):
 
     @property
     def plain(self) -> InstanceType:
-        """The type as `eva-packing` has it, without delays."""
+        """The type without delays, as in `eva-packing`."""
         return InstanceType(name=self.name, family=self.family, capacity=self.capacity, usd_per_hour=self.usd_per_hour)
 
 
@@ -124,7 +124,7 @@ class EvaCloud(Workload):
 
     @property
     def unit(self) -> str:
-        """Unit of the bill, which is to be small."""
+        """The unit of the cost, which is minimised."""
         return "USD"
 
     @model_validator(mode="after")

@@ -122,7 +122,7 @@ def synthetic_cloud(
 
 
 def _task_class(row: Mapping[Any, Any], delay_factor: float) -> TaskClass:
-    """The class of a row of Table 7 with the delays of the artifact's simulation."""
+    """Return the class of a row of Table 7 with the delays of the artifact's simulation."""
     delays = {"fetch": "fetch", "build": "build_image", "init": "init", "kill": "kill", "upload": "upload"}
     return TaskClass(
         name=row["name"],
@@ -276,7 +276,7 @@ def random_round(
 def _existing(
     draw: random.Random, kinds: tuple[InstanceType, ...], running: list[Task], job_of: list[str], named: bool
 ) -> tuple[ExistingInstance, ...]:
-    """Instances on which tasks were put in order: beside others where they fitted, or on a type that holds them."""
+    """Place tasks in order, next to others if they fit or on a new instance, and return the instances."""
     found: list[tuple[InstanceType, list[int], Counter[str]]] = []
     for task, job in zip(running, job_of, strict=False):
         needs = {kind.family: [steps(amount) for amount in task.demand_on(kind.family).values()] for kind in kinds}

@@ -1,8 +1,8 @@
 """Pods to be hosted on a cloud's price list, each from a seed: families of multiples, and the room nodes keep back.
 
 A family has so much memory for each CPU, its sizes are multiples of one another, and prices are linear in them or
-nearly so. What is left of a node for pods is the provider's own published formula. Amounts are thousandths of a CPU,
-MiB and pods, all of them whole. `data/README.md` has the sources of formulas and prices; `drawn` is synthetic.
+nearly so. The provider's published formula gives the capacity of a node for pods. Amounts are thousandths of a CPU, MiB
+and pods, all of them integers. `data/README.md` has the sources of formulas and prices; `drawn` is synthetic.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MEMORY_MIB = (100, 256, 512, 1024, 2048, 4096)
 MEMORY_FACTORS = (1, 2, 4)  # of one instance all pods' memory is multiplied with one of these
 
 Room = Callable[[int, int], tuple[int, int, int]]
-"""What is left for pods of so many CPUs and GiB: thousandths of a CPU, MiB and pods."""
+"""A function from CPUs and GiB of a node to its capacity for pods: thousandths of a CPU, MiB and pods."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from instances.validation import input_errors
 
 POD_COLUMNS = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 JOB_COLUMNS = ("arrival_s", "duration_s", "gpus", "vcpus", "ram_gb")
-PERTURBED = 10  # Perturbed demands are rounded up to so many fractions of a CPU.
+PERTURBED = 10  # Perturbed demands are rounded up to multiples of 1 / PERTURBED CPU.
 Demand = tuple[float, ...]
 
 
@@ -111,7 +111,7 @@ def _fits(demand: Demand, kind: InstanceType) -> bool:
 
 
 def _tasks(count: Mapping[Demand, int]) -> tuple[Task, ...]:
-    """A task entry for each distinct demand, the largest demands first."""
+    """Return a task entry for each distinct demand, the largest demands first."""
     return tuple(
         Task(
             workload="-".join(f"{d:g}{unit}" for d, unit in zip(demand, ("gpu", "cpu", "gib"), strict=True)),
@@ -122,8 +122,8 @@ def _tasks(count: Mapping[Demand, int]) -> tuple[Task, ...]:
     )
 
 
-# What pods of the production list of cluster-trace-gpu-v2023 ask for, with rounded frequencies in percent (Weng et al.,
-# "Beware of Fragmentation", USENIX ATC'23): GPUs, least and most CPUs, GiB per CPU.
+# Requests of pods in the production list of cluster-trace-gpu-v2023, with rounded frequencies in percent (Weng et al.,
+# "Beware of Fragmentation", USENIX ATC'23): GPUs, minimum and maximum CPUs, GiB per CPU.
 SHAPES = (
     (17, 0, 8.0, 32.0, 1.5, 4.5),
     (76, 1, 4.0, 16.0, 1.7, 4.5),

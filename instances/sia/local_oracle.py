@@ -33,7 +33,7 @@ SIZES = (1, 2, 4, 8)
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """The GPUs `first` to `first + size - 1` of a server."""
+    """A cell of a server: the GPUs `first` to `first + size - 1`."""
 
     server: int
     first: int
@@ -52,7 +52,7 @@ class Cell:
 
 @dataclass
 class Buddies:
-    """Free cells of `servers` servers: the smallest that will do is split, and halves that are both free are merged."""
+    """The free cells of `servers` servers: the smallest sufficient one is split, and two free halves are merged."""
 
     servers: int
     free: dict[int, set[Cell]] = field(init=False)
@@ -62,9 +62,9 @@ class Buddies:
         self.free[SERVER_GPUS] = {Cell(server, 0, SERVER_GPUS) for server in range(self.servers)}
 
     def take(self, size: int, *, last: bool = False) -> Cell | None:
-        """A free cell of `size` GPUs, no longer free; `None` where there is none.
+        """Allocate a free cell of `size` GPUs and return it, `None` if there is no such cell.
 
-        Of the free cells of the smallest size that will do the first is taken, or the `last`.
+        Among the free cells of the smallest sufficient size, the first one is used, or the `last` one.
         """
         for larger in SIZES[SIZES.index(size) :]:
             if self.free[larger]:
@@ -78,7 +78,7 @@ class Buddies:
         return None
 
     def give_back(self, cell: Cell) -> None:
-        """A cell is free again."""
+        """Release a cell and merge it with free buddies."""
         while cell.size < SERVER_GPUS and cell.buddy in self.free[cell.size]:
             self.free[cell.size].remove(cell.buddy)
             cell = cell.parent
@@ -90,7 +90,7 @@ class Buddies:
         return len(self.free[SERVER_GPUS])
 
     def largest(self) -> int:
-        """The size of the largest free cell, 0 where nothing is free."""
+        """The size of the largest free cell, 0 if there is no free cell."""
         return max((size for size in SIZES if self.free[size]), default=0)
 
 

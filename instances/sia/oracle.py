@@ -27,7 +27,7 @@ from instances.validation import input_errors, validated
 
 
 def mean_jct(slot_minutes: float, durations: Sequence[int]) -> Measure:
-    """Mean JCT in minutes of an objective that is the delay of all jobs in slots."""
+    """Return the mean JCT in minutes for an objective that is the delay of all jobs in slots."""
     return Measure(name="mean JCT", part="delay a job, min", scale=slot_minutes / len(durations), fixed=sum(durations))
 
 
@@ -171,7 +171,7 @@ BEYOND = 1e18  # More slots than validation takes stand for a division that runs
 
 
 def whole_slots(time: float, slot: float) -> int:
-    """The least number of slots of length `slot` that `time`, of the same unit, fits into."""
+    """Return the minimum number of slots of length `slot` that contain `time`, in the same unit."""
     return math.ceil(min(time / slot, BEYOND))
 
 
