@@ -132,7 +132,6 @@ def within(limit_s: float | None, work: Callable[[], T]) -> T:
     may see a tenth of the CPU time. A call into compiled code is interrupted only when it returns. Outside the main
     thread, and on systems without SIGALRM, no signal arrives and the work is never interrupted.
 
-
     Raises BrokenOff if the limit ended the work.
     """
     main = threading.current_thread() is threading.main_thread()

@@ -139,7 +139,6 @@ class Segments:
 def merged_segments(time: FloatArray, cost: FloatArray) -> Segments:
     """Return the segments of the curves `time` over `cost`, both (n, points), infinite if a curve has no point.
 
-
     Taken in this order, the segments solve the linear multiple-choice knapsack problem for every budget at once (Sinha
     and Zoltners, "The multiple-choice knapsack problem", 1979).
     """
