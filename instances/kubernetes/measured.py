@@ -134,7 +134,7 @@ class MeasuredDump:
     def _daemons_on(self, kind: Offering) -> list[DumpedDaemon]:
         """Return the DaemonSets on a new node: for a plan those that may run there, for a bound those that must.
 
-        For a bound a new node may have the taints of any node, because the bound ignores taints for pods.
+        For a bound a new node may have the taints of any node, because the bound ignores the taints of new nodes.
         """
         if kind not in self._running:
             taints = kind.pool.taints if self.sure else self._all_taints

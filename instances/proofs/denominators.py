@@ -1,8 +1,8 @@
 """Reject VIPR files whose numbers have a common denominator that is too long.
 
 The sum of n numbers with coprime denominators takes n^2 times as long as one number. A derived constraint is compared
-with its statement only after the sum is known, so an untrusted file could keep the verifier busy. In the files of this
-project the common denominator has about a hundred bits.
+with its statement only after the sum is known. In the files of this project the common denominator has some hundred
+bits.
 """
 
 from __future__ import annotations
