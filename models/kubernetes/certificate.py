@@ -14,7 +14,7 @@ from instances.kubernetes import NodePlacement, PlacementArrays
 from instances.proofs import Certificate, digest
 from instances.proofs.certificate import VERSION, NoCertificate
 from instances.proofs.kubernetes.certificate import DualsOfPods, PlacedPods, PlacementProof, prove_placement
-from models.eva.totals import TypeTotals
+from models.eva.type_totals import TypeTotals
 from models.highs import SolveFailed
 from models.kubernetes.node_patterns import NodePatterns
 
