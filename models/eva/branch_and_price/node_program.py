@@ -346,10 +346,11 @@ def prove(
         else:
             rough_price += y  # a generous estimate of the size of the target
             rough_price += y * arrays.price.max() if d.kind == "spend" else 0.0
-    factor = pricer.scale(rough_value, rough_price)
-    unit = max(1, int(factor))
-    if not float(relaxed.cover.max(initial=0.0)) * factor < 2.0**62:  # billions of tasks, or NaN
+    finite = np.isfinite(rough_value).all() and np.isfinite(rough_price).all()
+    factor = pricer.scale(rough_value, rough_price) if finite else np.inf
+    if not float(relaxed.cover.max(initial=0.0)) * factor < 2.0**62:  # billions of tasks, or no number
         raise SolveFailed("the duals are too large for whole numbers")
+    unit = max(1, int(factor))
     cover = np.floor(relaxed.cover * factor).astype(np.int64)
     duals = [int(y * factor) for y in floats]
     value: IntArray = np.repeat(cover[None], types, axis=0)

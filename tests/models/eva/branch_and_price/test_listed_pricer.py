@@ -91,3 +91,12 @@ def test_duals_beyond_64_bits_are_refused_and_not_cast(dual: float):
     relaxed = Relaxed(0.0, np.full(arrays.classes, dual), np.zeros(0))
     with pytest.raises(SolveFailed, match="too large for whole numbers"):
         prove(arrays, SimpleNamespace(), pricer, (), relaxed, 1)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dual", [np.inf, np.nan])
+def test_a_listed_pricer_is_given_no_duals_that_are_not_finite(dual: float):
+    arrays = random_packing(0)
+    relaxed = Relaxed(0.0, np.full(arrays.classes, dual), np.zeros(0))
+    with pytest.raises(SolveFailed, match="too large for whole numbers"):
+        prove(arrays, SimpleNamespace(), list_patterns(arrays, BranchAndPriceParameters()), (), relaxed, 1)
