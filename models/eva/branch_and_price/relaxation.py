@@ -55,8 +55,6 @@ class NodeRelaxation:
     - `round_up`: returns the smallest possible cost of a packing at or above a bound.
     - `lifts`: whether exact pricing searches only for patterns that keep the bound below the goal. This saves time, but
       the proved bound exceeds the goal only slightly. A certificate may lose the excess when it rounds the duals.
-    - `drops_rounding`: whether columns that save less than the rounding stay out. This saves time on lists of thousands
-      of distinct tasks; otherwise integer programs over the columns find packings with them.
     """
 
     def __init__(
@@ -69,12 +67,11 @@ class NodeRelaxation:
         pool: ColumnPool | None = None,
         round_up: Callable[[int], int] = lambda bound: bound,
         lifts: bool = True,
-        drops_rounding: bool = False,
     ) -> None:
         self.program, self.pricer, self.arrays = program, pricer, program.arrays
         self.pricings, self.cuts, self.lifts = 0, list[TypeCut](), lifts
         self.each_type, self.each_round, self.round_up = each_type, each_round, round_up
-        self.most, self.pool, self.drops_rounding = most, pool, drops_rounding
+        self.most, self.pool = most, pool
 
     def run(
         self,
@@ -197,16 +194,13 @@ class Bounded:
         bound = to.round_up(self._spent + proven.bound)
         if self.proven is None or bound >= self.bound:
             self.bound, self.proven = bound, proven
-        plain = all(d.kind in ("instances", "spend") for d in self._decisions)
-        if plain and not self._taken:
+        if all(d.kind in ("instances", "spend") for d in self._decisions) and not self._taken:
             worth = sum(map(mul, proven.prices.value[0].tolist(), to.arrays.count.tolist()))
             to.cuts.append(TypeCut(proven.priced.bound, worth))
-        columns, own = proven.priced.columns, duals is relaxed.cover and not self._taken
-        if (plain and to.drops_rounding) or not own:
-            # Columns that save less than the rounding only delay the next step, but the final bound may need them.
-            paying, close = self._paying(relaxed, columns), bound * (1 + PAYS) >= self._needed(relaxed)
-            if paying or not own or (close and self._goal.bound is None):
-                columns = paying
+        columns = proven.priced.columns
+        # A dive proves no bound: columns that save almost nothing only delay its next step.
+        if duals is not relaxed.cover or self._taken:
+            columns = self._paying(relaxed, columns)
         return proven, to.program.add(columns[: to.each_round])
 
     def _needed(self, relaxed: Relaxed) -> int:

@@ -124,8 +124,7 @@ class ColumnSearch:
         program.add([*single_class_columns(self.arrays), *(self.incumbent.solution or ())])
         each = self.parameters.columns_each_type, self.parameters.columns_each_round
         most = inf if self.options.effort is None else self.options.effort
-        at_least, many = self.sums.at_least, self.spread.many
-        return NodeRelaxation(program, self.pricer, *each, most, self.pool, at_least, drops_rounding=many)
+        return NodeRelaxation(program, self.pricer, *each, most, self.pool, self.sums.at_least)
 
     @cached_property
     def sums(self) -> SumsOfPrices:
@@ -194,8 +193,6 @@ class ColumnSearch:
         # Few columns are missing after the pool; exact tables find them at the duals of the linear program.
         near = self.pool.columns and self.exact
         tries = EXACT if near else ((self.parameters.smoothing, True), *EXACT)
-        if self.spread.many:  # the linear program began from single tasks, and the pool adds only improving columns
-            self.relaxation.program.add(self.incumbent.solution or ())
         found = self.relaxation.run((), Goal(), clock, tries, self.prices.duals)
         self.lp_value = None if found.relaxed is None else found.relaxed.value
         self.lp_converged = found.settled
