@@ -31,7 +31,7 @@ ENDLESS = "no finite number"
 class Value(Frozen):
     """A figure: a number over `n` seeds or instances, with its 95% interval and range, or words, `text`.
 
-    Of a claim also what it is held against: all fields of `Claim` that are no measurement.
+    Claims also have the values to compare with: all fields of `Claim` that are no measurement.
     """
 
     n: int | None = None
@@ -82,7 +82,7 @@ class Value(Frozen):
 
 
 class Probe(Frozen):
-    """What `command` gave, a record's command on a small part of its inputs: values, or tables if it names no values.
+    """The result of `command`, a record's command on a small part of its inputs: values, or tables if it names no values.
 
     The times in it are those of runs in which every measured time is a second.
     """
@@ -137,7 +137,7 @@ class Evidence(Frozen):
     """A record: `command` has measured `values` and `tables` from `inputs`.
 
     `cpu_s`: CPU seconds of its runs. `commit`: that was checked out, with a + where files had been changed since.
-    `probe`: what tells that the record is stale. `kept`: why the values hold although the probe is newer than they are.
+    `probe`: the comparison that detects a stale record. `kept`: why the values hold although the probe is newer.
     """
 
     id: str

@@ -194,7 +194,7 @@ def _place_in_user_code(error: BaseException) -> str:
 
 
 class Whole(Frozen):
-    """The outcome of such a task; what it is about is in the fields of a subclass, which are empty where it failed."""
+    """The outcome of such a task. A subclass has fields for its results, which are empty if the task failed."""
 
     workload: str
     status: Literal["finished", "error"]

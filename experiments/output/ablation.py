@@ -32,7 +32,7 @@ WIDER, LEAST_GAP = 1.1, 1e-6
 LEAST_S = 0.02
 """Runs that take fewer CPU seconds count as if they took these."""
 SETS, SEEDS, FIRST_SEED = 3, 3, 101
-"""A part is left out on at most so many sets, those in which most runs enter it. A set has so many seeds."""
+"""A part is left out on at most SETS sets, those in which most runs enter it. A set has SEEDS seeds."""
 LIMIT_S = 10.0
 """CPU seconds of a run, if no limit is asked for."""
 

@@ -26,8 +26,10 @@ SAMPLED = 20  # cases of a part of an enumeration that are evaluated even if the
 
 
 class Part(Frozen):
-    """A part of a search: the instances of `size` from the place `first` to before `last`, in order; or where there is
-    a `seed`, a walk of so many `steps`."""
+    """A part of a search: the instances of `size` from the index `first` to before `last`, in order.
+
+    With a `seed`, the part is a walk of `steps` steps instead.
+    """
 
     size: int
     first: int = 0
@@ -39,7 +41,7 @@ class Part(Frozen):
 
 
 class Found(Whole):
-    """What a part has found: the worst cases first, how often the heuristic was called and optima were looked for, and
+    """The result of a part: the worst cases first, the numbers of calls of the heuristic and of the exact method, and
     whether the part is done.
 
     `others`: cases that are no worst ones, drawn evenly. `dominated`: how many instances cannot be worse than the worst
