@@ -82,7 +82,7 @@ class Value(Frozen):
 
 
 class Probe(Frozen):
-    """The result of `command`, a record's command on a small part of its inputs: values, or tables if it names no values.
+    """The result of `command` on a small part of a record's inputs: values, or tables if it names no values.
 
     The times in it are those of runs in which every measured time is a second.
     """
