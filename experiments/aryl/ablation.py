@@ -14,7 +14,6 @@ from instances import Instance, Options
 from instances.aryl import elastic_jobs, loaned_servers, spread_jobs
 
 EXACT = "models.aryl:exact"
-LIMIT_S = 6.0
 SEARCH = "models.aryl.reclaim:_ReclaimSearch"
 ANNEALING = "models.aryl.annealing"
 EVENTS = "models.aryl.event_intervals:EventIntervals"

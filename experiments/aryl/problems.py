@@ -69,7 +69,7 @@ PAPER = PaperSpec(
         StudySpec("aryl-worst", "experiments.aryl.worst:worst_cases", [Recording("worst")]),
         StudySpec("aryl-peers", "experiments.aryl.peers:peers", [Recording("peers")]),
         StudySpec("aryl-growth", "experiments.aryl.growth:growth", [Recording("growth")]),
-        StudySpec("aryl-ablation", "experiments.aryl.ablation:ablation"),
+        StudySpec("aryl-ablation", "experiments.aryl.ablation:ablation", [Recording("ablation")]),
     ],
     judged=dict.fromkeys(("aryl-reclaim", "aryl-elastic"), "experiments.aryl.judged:TASKS"),
     overview="experiments.aryl.reference:OVERVIEW_ROW",

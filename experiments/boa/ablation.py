@@ -16,7 +16,6 @@ from models.boa.real_widths.branching import RunBranching
 from models.boa.real_widths.run_dual import RunDual
 from models.boa.real_widths.runs import evaluate_runs
 
-LIMIT_S = 6.0
 GAP = "models.boa.rescaling.gap_closing"
 CLOSE = (f"{GAP}:GapClosing.run",)
 PATHS = "models.boa.rescaling.path_dual"

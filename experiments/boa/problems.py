@@ -29,7 +29,7 @@ PAPER = PaperSpec(
         StudySpec("boa-worst", "experiments.boa.worst:worst_cases", [Recording("worst")]),
         StudySpec("boa-peers", "experiments.boa.peers:peers", [Recording("peers")]),
         StudySpec("boa-growth", "experiments.boa.growth:growth", [Recording("growth")]),
-        StudySpec("boa-ablation", "experiments.boa.ablation:ablation"),
+        StudySpec("boa-ablation", "experiments.boa.ablation:ablation", [Recording("ablation")]),
     ],
     judged={"boa-widths": "experiments.boa.judged:TASKS"},
     overview="experiments.boa.reference:OVERVIEW_ROW",

@@ -20,7 +20,6 @@ EXACT = {
     "node-placement": "models.kubernetes:exact",
     "node-consolidation": "models.kubernetes:exact_consolidation",
 }
-LIMIT_S = 6.0
 PLACEMENT = "models.kubernetes.exact:_PlacementSearch"
 PATTERNS = "models.kubernetes.node_patterns"
 NODE_PATTERNS = f"{PATTERNS}:NodePatterns"

@@ -44,7 +44,7 @@ PAPER = PaperSpec(
         StudySpec("kubernetes-worst", "experiments.kubernetes.worst:worst_cases", [Recording("worst")]),
         StudySpec("kubernetes-peers", "experiments.kubernetes.peers:peers", [Recording("peers")]),
         StudySpec("kubernetes-growth", "experiments.kubernetes.growth:growth", [Recording("growth")]),
-        StudySpec("kubernetes-ablation", "experiments.kubernetes.ablation:ablation"),
+        StudySpec("kubernetes-ablation", "experiments.kubernetes.ablation:ablation", [Recording("ablation")]),
     ],
     judged={"node-placement": "experiments.kubernetes.judged:TASKS"},
 )

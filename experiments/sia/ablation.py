@@ -147,7 +147,7 @@ DRAWS: dict[str, Callable[..., Instance[SiaOracle]]] = {
 
 
 LOCAL_DRAWS: dict[str, Callable[..., Instance[SiaLocalOracle]]] = {
-    "a quarter of a day on servers": partial(on_servers, days=0.25),
+    "0.35 days on servers": partial(on_servers, days=0.35),
     "half a day on servers": partial(on_servers, days=0.5),
 }
 
