@@ -149,7 +149,7 @@ def _next_best(rival: Any, best: Result, instance: Instance, session: Session, s
 
 def export(instances: list[Instance], path: Path) -> Path:
     """Write the literal model of the one instance to `path`, and its names to a file next to it. Raises InputError."""
-    from models.literal import write_model  # with Pyomo, only when a model is written
+    from models.core.pyomo_model import write_model  # with Pyomo, only when a model is written
 
     if len(instances) != 1:
         raise InputError(f"--write-model: takes one instance file, got {len(instances)}")

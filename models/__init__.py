@@ -1,4 +1,4 @@
 """Exact methods: each returns a solution, a bound and a proof of optimality.
 
-`models.highs` passes arrays to HiGHS, and `models.literal` passes Pyomo models.
+`models.core.highs` passes arrays to HiGHS, and `models.core.pyomo_model` passes Pyomo models.
 """

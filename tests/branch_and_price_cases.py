@@ -9,9 +9,9 @@ from math import floor
 import numpy as np
 
 from instances.eva.arrays import PackingArrays
-from models.eva.branch_and_price import list_patterns
-from models.eva.branch_and_price.pricer import DEFAULTS
 from models.eva.covering import Patterns, feasible_patterns
+from models.eva.parameters import DEFAULTS
+from models.eva.pricers import list_patterns
 from tests.eva_cases import packing_by_numbers
 
 ALL = 10**7
@@ -49,7 +49,7 @@ def maximal(patterns: np.ndarray, capacity: np.ndarray, demand: np.ndarray, most
 
 def listed(arrays: PackingArrays) -> Patterns:
     """The maximal patterns of all types, as columns of an integer program."""
-    pricer = list_patterns(arrays, DEFAULTS)
+    pricer = list_patterns(arrays, DEFAULTS.branch_and_price)
     return Patterns(pricer.kind, pricer.on_it.astype(np.int64))
 
 

@@ -22,7 +22,8 @@ from experiments.harness import host
 from experiments.papers import PAPERS
 
 ROOT = Path(__file__).parents[1]
-READY = ["pytest", "tests.warm", "experiments.harness.run", "experiments.simulator.simulation", "models.literal"]
+READY = ["pytest", "tests.warm", "experiments.harness.run", "experiments.simulator.simulation"]
+READY += ["models.core.pyomo_model"]
 READY += [f"{layer}.{paper}" for layer in ("models", "heuristics") for paper in PAPERS]
 """Modules that most methods load. The workers of a called command are copies of one process that has loaded them."""
 

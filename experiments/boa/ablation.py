@@ -12,16 +12,16 @@ from experiments.harness.experiment import Quick, Study
 from experiments.output.ablation import MethodPart, ablate, copy_function
 from instances import Instance, Options
 from instances.boa import BoaAllocation, Epoch, JobClass, Speedup, least_budget, newtrace, random_allocation
-from models.boa.real_widths.branching import RunBranching
-from models.boa.real_widths.run_dual import RunDual
-from models.boa.real_widths.runs import evaluate_runs
+from models.boa.run_branching import RunBranching
+from models.boa.run_dual import RunDual
+from models.boa.runs import evaluate_runs
 
-GAP = "models.boa.rescaling.gap_closing"
+GAP = "models.boa.gap_closing"
 CLOSE = (f"{GAP}:GapClosing.run",)
-PATHS = "models.boa.rescaling.path_dual"
-BRANCHING = "models.boa.real_widths.branching"
-RUNS = "models.boa.real_widths.runs"
-DUAL = "models.boa.real_widths.run_dual:RunDual"
+PATHS = "models.boa.path_dual"
+BRANCHING = "models.boa.run_branching"
+RUNS = "models.boa.runs"
+DUAL = "models.boa.run_dual:RunDual"
 maximise_node, maximise = copy_function(RunBranching.maximise), copy_function(RunDual.maximise)
 find_lengths = copy_function(evaluate_runs)
 

@@ -18,10 +18,10 @@ from instances import Answer, Instance, Options, Result, Stopwatch
 from instances.boa import BoaAllocation, Epoch, GpuType, JobClass, Speedup, figure_1, granted, least_budget, newtrace
 from instances.boa import random_allocation as random_instance
 from instances.method import ANY, method
-from models.boa.convex.convex_dual import ConvexDual, solve_convex
-from models.boa.convex.curves import curves
-from models.boa.convex.linear_program import literal_lp
+from models.boa.convex_dual import ConvexDual, solve_convex
+from models.boa.curves import curves
 from models.boa.frontier import frontier
+from models.boa.share_program import literal_lp
 
 WIDTHS = 64
 EQUAL = 1e-9  # A value within this distance equals its closed form.
@@ -134,7 +134,7 @@ def convex(epochs: int, tables: bool, types: int = 1, seed: int = 0) -> Instance
 @method("exact", honours=ANY)
 def cone(data: BoaAllocation, options: Options) -> Answer:
     """Solve the convex problem as a cone program, by cvxpy."""
-    from models.boa.convex.cone_program import literal_cone  # with cvxpy, which takes a second to load
+    from models.boa.cone_program import literal_cone  # with cvxpy, which takes a second to load
 
     return literal_cone(data, options)
 

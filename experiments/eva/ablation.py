@@ -14,12 +14,13 @@ from instances.eva import EvaPacking, caprara_toth, distinct_tasks, pod_requests
 
 HARD = (8, 21, 37)
 """Seeds of draws of 200 tasks of Table 7 whose tree has more than 200 nodes."""
-SEARCH = "models.eva.column_generation.search"
+SEARCH = "models.eva.column_generation"
 COLUMNS = f"{SEARCH}:ColumnSearch"
-TREE = "models.eva.branch_and_price.tree"
-ITEMS = "models.eva.item_packing.search"
+TREE = "models.eva.branch_and_price"
+ITEMS = "models.eva.item_packing"
 TOTALS = "models.eva.totals"
-DEFAULTS = "models.eva.parameters:DEFAULTS"
+PARAMETERS = "models.eva.parameters"
+DEFAULTS = f"{PARAMETERS}:DEFAULTS"
 
 
 def _as_found(search: Any, found: Any) -> Any:
@@ -35,7 +36,9 @@ PARTS = (
     MethodPart("proposals of HiGHS", (f"{TOTALS}:_MultisetSearch._proposed",), _as_found),
     MethodPart("listed patterns", ("models.eva.trees:solve_tree",)),
     MethodPart("tree that prices by search", ("models.eva.trees:solve_unlisted",)),
-    MethodPart("packing task by task", ("models.eva.exact:suits",), say_no, entered=(f"{ITEMS}:pack_items",)),
+    MethodPart(
+        "packing task by task", (f"{PARAMETERS}:ItemParameters.suits",), say_no, entered=(f"{ITEMS}:pack_items",)
+    ),
     MethodPart("tree of pairs", (f"{ITEMS}:branch",)),
     MethodPart("resource bound", (f"{COLUMNS}.bound_by_resources",)),
     MethodPart("bound by family", (f"{COLUMNS}.bound_by_family",)),
@@ -58,7 +61,7 @@ PARTS = (
     MethodPart(
         "strong branching",
         constants={f"{DEFAULTS}.branch_and_price.reliable": 0},
-        entered=("models.eva.branch_and_price.branching:strong_branching",),
+        entered=("models.eva.branching:strong_branching",),
     ),
     MethodPart("patterns ruled out by the root", (f"{TREE}:BranchAndPrice._shrink",)),
     MethodPart(

@@ -30,7 +30,7 @@ PAPER = PaperSpec(
             methods="experiments.eva.methods:METHODS",
             literal="models.eva.reconfiguration:build_literal_reconfiguration",
             literal_names="models.eva.reconfiguration:literal_names_reconfiguration",
-            certifier="models.eva.reconfiguration.certificate:certificate",
+            certifier="models.eva.round_certificate:certificate",
             plot="experiments.eva.plot:reconfiguration",
             drawing="experiments.eva.draw:rounds",
         ),

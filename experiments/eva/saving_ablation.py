@@ -19,16 +19,16 @@ from instances.eva.reconfiguration import EvaReconfiguration
 EXACT_ROUND = "models.eva.reconfiguration:exact_reconfiguration"
 DEFAULTS = "models.eva.parameters:DEFAULTS"
 NET_SAVING = "models.eva.net_saving"
-SEARCH = "models.eva.saving.search"
+SEARCH = "models.eva.saving_search"
 SAVING = f"{SEARCH}:SavingSearch"
-ROUND = "models.eva.reconfiguration.search:RoundSearch"
+ROUND = "models.eva.round_search:RoundSearch"
 COUNTS = "models.eva.counts:CountBranching"
 
 
 def _at_once(partition: Any, start: Any, options: Any, clock: Any, watch: Any, parameters: Any) -> Any:
     """Stand in for sifting: the integer program over all columns."""
+    from models.core.highs import Solved
     from models.eva.net_saving import _integer
-    from models.highs import Solved
 
     first = Solved("time_limit", start, partition.value(start), reason="time limit")
     return _integer(partition, np.arange(len(partition.net)), options, clock, watch, first)
@@ -36,7 +36,7 @@ def _at_once(partition: Any, start: Any, options: Any, clock: Any, watch: Any, p
 
 def _nothing_solved(*_: Any, **__: Any) -> Any:
     """Stand in for an integer program."""
-    from models.highs import Solved
+    from models.core.highs import Solved
 
     return Solved("time_limit")
 
@@ -57,7 +57,10 @@ PARTS = (
     ),
     MethodPart("sifting of all patterns", (f"{NET_SAVING}:_solve",), _at_once),
     MethodPart(
-        "column generation", ("models.eva.saving.parameters:suits",), say_no, entered=(f"{NET_SAVING}:_generated",)
+        "column generation",
+        ("models.eva.parameters:SavingParameters.suits",),
+        say_no,
+        entered=(f"{NET_SAVING}:_generated",),
     ),
     MethodPart("numbers of instances", (f"{SAVING}._count",)),
     MethodPart(
@@ -67,7 +70,7 @@ PARTS = (
     ),
     MethodPart("integer programs over lists", (f"{SAVING}._list",)),
     MethodPart("least cost as a bound", (f"{SAVING}._lower_otherwise",)),
-    MethodPart("derivation of a small optimum", ("models.derivation:settle_small",), _as_it_is),
+    MethodPart("derivation of a small optimum", ("models.core.derivation:settle_small",), _as_it_is),
 )
 JOINT = {
     "numbers of instances and integer programs": ("numbers of instances", "integer programs over lists"),
@@ -79,10 +82,10 @@ ROUND_PARTS = (
     MethodPart("longer lists", (f"{ROUND}._longer",)),
     MethodPart(
         "short list before a long one",
-        constants={"models.eva.saving.parameters:ROUND.counts.probed": 1 << 60},
+        constants={"models.eva.parameters:ROUND.counts.probed": 1 << 60},
         entered=(f"{COUNTS}._leaf",),
     ),
-    MethodPart("derivation of a small optimum", ("models.derivation:settle_small",), _as_it_is),
+    MethodPart("derivation of a small optimum", ("models.core.derivation:settle_small",), _as_it_is),
 )
 
 

@@ -21,7 +21,7 @@ from experiments.harness.experiment import Quick, Study, TextTable
 from experiments.harness.sample import Sample
 from experiments.harness.task import Measured, Measurement
 from instances import Options
-from models.highs import LinearModel, solve_arrays
+from models.core.highs import LinearModel, solve_arrays
 
 
 def path_bound(workload: TransactionWorkload) -> int:

@@ -13,7 +13,7 @@ from experiments.output.ablation import MethodPart, ablate, copy_function, say_n
 from instances import Instance, Options
 from instances.kubernetes import NodeConsolidation, random_cluster, shrunk_cluster
 from instances.kubernetes.consolidation_generators import Source
-from models.highs import Solved
+from models.core.highs import Solved
 from models.kubernetes.consolidation import _ConsolidationSearch
 
 EXACT = {

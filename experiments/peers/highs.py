@@ -13,8 +13,8 @@ import numpy as np
 from instances import Answer, Options, ProblemData, Report, Solution, Stopwatch, check
 from instances.arrays import FloatArray
 from instances.clock import within
-from models.bounds import real_bound, whole_bound
-from models.highs import TIGHT, LinearModel, solve_arrays
+from models.core.highs import TIGHT, LinearModel, solve_arrays
+from models.core.safe_bounds import real_bound, whole_bound
 
 Build = Callable[[Any], tuple[LinearModel, Callable[[FloatArray], Solution]]]
 """The model of some data, and what makes a solution of its values."""

@@ -12,7 +12,7 @@ from instances.proofs import Certificate, NoCertificate
 from instances.proofs.aryl.certificate import knapsack_point, knapsack_program, reclaim_point, reclaim_program
 from instances.proofs.aryl.event_intervals import EventProgram
 from instances.proofs.aryl.filling_program import FillingProgram
-from models.derivation import certified
+from models.core.derivation import certified
 
 
 def certificate(

@@ -41,9 +41,9 @@ from instances.arrays import FloatArray
 from instances.aryl.arrays import ElasticArrays, Workers
 from instances.aryl.schedule import Schedule
 from models.aryl.list_schedules import replay_allocations
-from models.bounds import real_bound
-from models.highs import LinearModel
-from models.scaling import SLACK, rescale_model
+from models.core.highs import LinearModel
+from models.core.safe_bounds import real_bound
+from models.core.scaling import SLACK, rescale_model
 
 TOGETHER = 10 * SLACK  # times the longest job: a shorter interval counts as length 0
 GRID = 128  # limits are multiples of 1/128 of the power of two above them, so they have few binary digits

@@ -11,7 +11,7 @@ from instances.proofs.aryl.certificate import reclaim_point
 from instances.proofs.aryl.front import FrontProgram, by_jobs, exact_loss
 from models.aryl.certificate import certificate
 from models.aryl.front import Front
-from models.derivation import certified
+from models.core.derivation import certified
 
 
 def front_certificates(data: ArylReclaim, front: Front, options: Options) -> tuple[Certificate, ...]:

@@ -17,9 +17,9 @@ from instances import Options, Stopwatch
 from instances.arrays import FloatArray
 from models.aryl.event_intervals import MIN_LIMIT, EventIntervals, IntervalLimits
 from models.aryl.parameters import DEFAULTS, LimitsParameters
-from models.bounds import DIGITS
+from models.core.highs import LinearModel, SolveFailed
 from models.core.linear_program import LinearProgram, Optimum
-from models.highs import LinearModel, SolveFailed
+from models.core.safe_bounds import DIGITS
 
 SHORTER = 0.99  # a limit of a length counts as new if it falls below this share of the old one
 

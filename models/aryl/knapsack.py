@@ -20,8 +20,8 @@ from instances import Answer, InputError, Options, Report, Solution, Stopwatch
 from instances.arrays import FloatArray, IntArray
 from instances.aryl import ArylElastic
 from models.aryl.parameters import DEFAULTS, KnapsackParameters
-from models.bounds import real_bound
-from models.highs import TIGHT, LinearModel, solve_arrays
+from models.core.highs import TIGHT, LinearModel, solve_arrays
+from models.core.safe_bounds import real_bound
 
 CANCELLING = 1e-6  # relative: speeds that differ by less are subtracted as rationals, because floats lose digits
 

@@ -24,14 +24,14 @@ from instances.aryl.schedule import Schedule
 from instances.method import method
 from instances.options import ignore
 from models.aryl.list_schedules import convert_schedule, replay_allocations
-from models.bounds import real_bound, whole_bound
-from models.highs import TIGHT, solve_arrays
-from models.scaling import rescale_model
+from models.core.highs import TIGHT, solve_arrays
+from models.core.safe_bounds import real_bound, whole_bound
+from models.core.scaling import rescale_model
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
 
-    from models.literal import Values
+    from models.core.pyomo_model import Values
 
 
 def build_knapsack(data: ArylElastic) -> ConcreteModel:
@@ -172,7 +172,7 @@ def literal_elastic(data: ArylElastic, options: Options, report: Report = ignore
 
     The objective is scaled by its largest coefficient, because HiGHS may treat small numbers of seconds as 0.
     """
-    from models.literal import compile_model
+    from models.core.pyomo_model import compile_model
 
     clock = Stopwatch(options.time_limit)
     with Stopwatch() as building:
@@ -268,7 +268,7 @@ def build_reclaim(data: ArylReclaim) -> ConcreteModel:
 
 def literal_reclaim(data: ArylReclaim, options: Options, report: Report = ignore) -> Answer:
     """Solve the compact formulation with HiGHS."""
-    from models.literal import solve_literal
+    from models.core.pyomo_model import solve_literal
 
     is_integral = data.objective == "preempted-jobs"
 
@@ -363,7 +363,7 @@ def build_placement(data: ArylPlacement) -> ConcreteModel:
 
 def literal_placement(data: ArylPlacement, options: Options, report: Report = ignore) -> Answer:
     """Solve the compact formulation with HiGHS."""
-    from models.literal import solve_literal
+    from models.core.pyomo_model import solve_literal
 
     return solve_literal(
         data, build_placement, _read_placement, options, report, lambda bound: float(max(0, whole_bound(bound)))
@@ -390,7 +390,7 @@ def read_literal(data: Data, model: ConcreteModel) -> Result:
     `model`: the solved model, perhaps with additional constraints. The checker verifies the solution; the status of an
     infeasible one is `violates`. Raises InputError if variables have no values or the values are no solution.
     """
-    from models.literal import read_model
+    from models.core.pyomo_model import read_model
 
     if isinstance(data, ArylReclaim):
         return read_model(data, model, _read_reclaim)

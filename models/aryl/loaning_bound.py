@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 from instances.arrays import BoolArray, FloatArray
 from instances.aryl import ArylLoaning
 from instances.compiled import compiled
-from models.bounds import real_bound
+from models.core.safe_bounds import real_bound
 
 
 @compiled

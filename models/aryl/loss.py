@@ -20,9 +20,9 @@ from scipy import sparse
 from instances import Answer, Options, Report, Stopwatch
 from instances.arrays import BoolArray, FloatArray
 from instances.aryl import ArylReclaim
-from models.bounds import WHOLE, real_bound, whole_bound
-from models.highs import LinearModel, Solved, solve_arrays
-from models.incumbent import Incumbent
+from models.core.highs import LinearModel, Solved, solve_arrays
+from models.core.incumbent import Incumbent
+from models.core.safe_bounds import WHOLE, real_bound, whole_bound
 
 MAX_INTEGER_LOSS = 10**8  # of all jobs, in units: up to this, losses are integers, and so are bounds
 MAX_REAL_LOSS = 1000  # of a job, for HiGHS, if losses are not integers: the unit keeps coefficients in its range

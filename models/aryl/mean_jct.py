@@ -22,9 +22,9 @@ from models.aryl.event_intervals import EventIntervals
 from models.aryl.interval_limits import tighten_program
 from models.aryl.list_schedules import ListSearch, convert_schedule, replay_solution, schedule_sequentially
 from models.aryl.parameters import DEFAULTS, MeanJctParameters
-from models.bounds import real_bound
-from models.highs import solve_arrays
-from models.incumbent import Incumbent
+from models.core.highs import solve_arrays
+from models.core.incumbent import Incumbent
+from models.core.safe_bounds import real_bound
 
 SETTINGS = {
     "mip_feasibility_tolerance": 1e-7,  # at 1e-9 HiGHS 1.15 has cut off optima; at 1e-6 the proof misses the gap

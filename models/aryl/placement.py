@@ -21,8 +21,8 @@ from instances.arrays import FloatArray
 from instances.aryl import ArylPlacement, PlacedJob
 from instances.aryl.online import Kind, Part
 from instances.aryl.placement import KINDS, PARTS, HostServer
-from models.bounds import WHOLE, whole_bound
-from models.highs import LinearModel, solve_arrays
+from models.core.highs import LinearModel, solve_arrays
+from models.core.safe_bounds import WHOLE, whole_bound
 
 MAX_PATTERNS = 50_000  # of all classes of servers: HiGHS is too slow for more columns
 Slot = tuple[Kind, Part, int]

@@ -17,8 +17,8 @@ from scipy import sparse
 from instances import Options
 from instances.arrays import FloatArray, IntArray
 from instances.aryl import ArylLoaning, LoaningJob
-from models.bounds import whole_bound
-from models.highs import LinearModel, solve_arrays
+from models.core.highs import LinearModel, solve_arrays
+from models.core.safe_bounds import whole_bound
 
 ROUNDING = 1e-6  # of times in seconds, relative for long ones: a stay that ends at a step must not count at this step
 

@@ -20,9 +20,9 @@ from models.aryl.closure_tree import ClosureTree
 from models.aryl.parameters import DEFAULTS, AnnealingParameters, ReclaimParameters
 from models.aryl.server_groups import ServerGroups
 from models.aryl.spectral import FINE, FINE_STEPS, SMOOTHING, SpectralBound
-from models.bounds import whole_bound
-from models.highs import LinearModel, solve_arrays
-from models.incumbent import Incumbent
+from models.core.highs import LinearModel, solve_arrays
+from models.core.incumbent import Incumbent
+from models.core.safe_bounds import whole_bound
 
 
 def solve_reclaim(

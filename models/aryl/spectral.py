@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from instances.arrays import FloatArray
 from instances.clock import uncounted
-from models.bounds import real_bound
+from models.core.safe_bounds import real_bound
 
 SMOOTHING = (
     0.1,

@@ -15,10 +15,10 @@ from instances.proofs.boa.certificate import lagrangian
 from instances.proofs.boa.run_proof import RunProof
 from instances.proofs.boa.unit_network import UnitNetwork, Units, fastest, shortest, unit_network
 from instances.proofs.certificate import VERSION
-from models.boa.convex.convex_dual import ConvexDual, solve_convex
-from models.boa.convex.curves import curves
-from models.boa.real_widths.branching import RunTree
-from models.boa.rescaling.micp import prepare
+from models.boa.convex_dual import ConvexDual, solve_convex
+from models.boa.curves import curves
+from models.boa.micp import prepare
+from models.boa.run_branching import RunTree
 
 BITS = 46  # bits of the objective and of the budget in units, at most, so that sums fit into 64 bits
 SCALE_BITS = 10  # bits of the weight of a unit of time, which keep the rounding of the multiplier small

@@ -7,10 +7,10 @@ from dataclasses import replace
 from instances import Answer, Options, Report, Solution, Stopwatch, check
 from instances.boa import BoaAllocation, hull_deviation
 from instances.method import method
-from models.boa.convex.convex_dual import exact_convex
-from models.boa.real_widths.branching import solve_real
-from models.boa.real_widths.run_dual import RunDual
-from models.boa.rescaling.micp import prepare, solve_micp
+from models.boa.convex_dual import exact_convex
+from models.boa.micp import prepare, solve_micp
+from models.boa.run_branching import solve_real
+from models.boa.run_dual import RunDual
 
 
 @method("exact", honours=frozenset({"time_limit", "gap"}))

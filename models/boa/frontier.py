@@ -13,11 +13,11 @@ from functools import cached_property
 from instances import Answer, InputError, Options, Result, conclude
 from instances.boa import BoaAllocation, affords, least_budget, on_grid_from
 from instances.fields import on_grid
-from models.boa.convex.convex_dual import ConvexDual, convex_answer
-from models.boa.convex.curves import curves
-from models.boa.real_widths.branching import solve_real
-from models.boa.real_widths.run_dual import RunDual
-from models.boa.rescaling.micp import prepare, solve_micp
+from models.boa.convex_dual import ConvexDual, convex_answer
+from models.boa.curves import curves
+from models.boa.micp import prepare, solve_micp
+from models.boa.run_branching import solve_real
+from models.boa.run_dual import RunDual
 
 ACCURACY = 1e-6  # relative accuracy of the minimum budget for a given time
 MAX_BUDGET = 1e9  # the limit of the file format

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from instances import Answer, InputError, Options, Report, Result, Solution
 from instances.boa import BoaAllocation, width_arrays
 from instances.method import method
-from models.boa.convex.curves import TABLE, curves
+from models.boa.curves import TABLE, curves
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
@@ -30,17 +30,17 @@ def literal(data: BoaAllocation, options: Options, report: Report, start: Soluti
     if data.only_exact:
         raise InputError(f"data.widths: {data.only_exact}")
     if not data.convex:
-        from models.boa.rescaling.milp import solve_milp as solve
+        from models.boa.milp import solve_milp as solve
     elif data.widths == "integer" or (curves(data).kind == TABLE).all():
-        from models.boa.convex.linear_program import literal_lp as solve
+        from models.boa.share_program import literal_lp as solve
     else:
-        from models.boa.convex.cone_program import literal_cone as solve
+        from models.boa.cone_program import literal_cone as solve
     return solve(data, options, report)
 
 
 def build_literal(data: BoaAllocation) -> ConcreteModel:
     """Build the Pyomo model of Lemma 4.8; raises InputError if the instance asks for another problem."""
-    from models.boa.rescaling.milp import build_milp
+    from models.boa.milp import build_milp
 
     return build_milp(data)
 
@@ -51,8 +51,8 @@ def read_literal(data: BoaAllocation, model: ConcreteModel) -> Result:
     The model may have additional constraints. The checker judges the solution; if it is infeasible, the status is
     `violates`. Raises InputError if the model has no values, or they do not form a solution.
     """
-    from models.boa.rescaling.milp import read_policy
-    from models.literal import read_model
+    from models.boa.milp import read_policy
+    from models.core.pyomo_model import read_model
 
     return read_model(data, model, read_policy)
 

@@ -27,10 +27,10 @@ from instances.boa import (
 )
 from instances.fields import LARGEST, STEPS
 from instances.validation import validated
-from models.boa.convex.convex_dual import ConvexDual, solve_convex
-from models.boa.convex.curves import curves
-from models.boa.real_widths.run_dual import RunDual
-from models.boa.rescaling.micp import prepare_mixed
+from models.boa.convex_dual import ConvexDual, solve_convex
+from models.boa.curves import curves
+from models.boa.micp import prepare_mixed
+from models.boa.run_dual import RunDual
 
 SECONDS = 3600.0
 MAX_TABLE = 4096  # GPUs up to which tables are continued, which limits memory

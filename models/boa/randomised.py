@@ -13,9 +13,9 @@ from instances import Answer, InputError
 from instances.boa import BoaAllocation, planned
 from instances.method import ANY, method
 from instances.options import Options
-from models.boa.convex.convex_dual import exact_convex
-from models.boa.rescaling.micp import Prepared, prepare_mixed
-from models.boa.rescaling.path_dual import find_affordable_paths, find_unaffordable_paths
+from models.boa.convex_dual import exact_convex
+from models.boa.micp import Prepared, prepare_mixed
+from models.boa.path_dual import find_affordable_paths, find_unaffordable_paths
 
 
 @method("heuristic", ANY)

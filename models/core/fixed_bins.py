@@ -18,7 +18,7 @@ from scipy import sparse
 from instances import Options, Stopwatch
 from instances.arrays import BoolArray, FloatArray, IntArray
 from instances.compiled import compiled
-from models.highs import LinearModel, Solved, solve_arrays
+from models.core.highs import LinearModel, Solved, solve_arrays
 
 MAX_VARIABLES = 60_000  # HiGHS rarely ends a larger integer program within the time of a stage
 SCARCITY_EXPONENTS = (0.0, 1.0, 3.0)  # larger exponents emphasise scarce resources

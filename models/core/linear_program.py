@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from instances import Options
 from instances.arrays import BoolArray, FloatArray
-from models.highs import LinearModel, load_model, reoptimize, set_options, solver
+from models.core.highs import LinearModel, load_model, reoptimize, set_options, solver
 
 Basis = highspy.HighsBasis
 Bounds = tuple[float, float]

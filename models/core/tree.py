@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 from typing import Any, Generic, Protocol, TypeVar
 
 from instances.result import Termination
-from models.highs import OutOfTime, SolveFailed
+from models.core.highs import OutOfTime, SolveFailed
 
 B = TypeVar("B", int, float, Fraction)
 D = TypeVar("D")

@@ -21,9 +21,9 @@ from instances import Options, Stopwatch
 from instances.arrays import FloatArray, IntArray
 from instances.eva.arrays import PackingArrays
 from instances.result import Termination
+from models.core.highs import LinearModel, SolveFailed, solve_arrays
 from models.core.linear_program import LinearProgram
 from models.core.tree import Node, Tree
-from models.highs import LinearModel, SolveFailed, solve_arrays
 
 
 @dataclass(frozen=True)

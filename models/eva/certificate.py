@@ -30,21 +30,20 @@ from instances.proofs.certificate import VERSION
 from instances.proofs.eva.certificate import Branch, Leaf, Packing, PackingDecision, WrittenNode, how_proven
 from instances.proofs.eva.saving_program import LimitedSavingProgram, saving_program
 from models.core.column_generation import cheap_first
-from models.derivation import certified
-from models.eva.branch_and_price import BranchAndPriceParameters, list_patterns
-from models.eva.branch_and_price import pricer as solved
-from models.eva.branch_and_price.node_program import NodeProgram, spent_on
-from models.eva.branch_and_price.pricer import Pricer
-from models.eva.branch_and_price.pricers import BITS, MANY_STEPS, SearchPricer
-from models.eva.branch_and_price.relaxation import Goal, NodeRelaxation, most_pricings
-from models.eva.branch_and_price.tree import BranchAndPrice
-from models.eva.column_generation.greedy import start_duals
+from models.core.derivation import certified
+from models.core.highs import SolveFailed
+from models.core.incumbent import Incumbent
+from models.eva import pricer as solved
+from models.eva.branch_and_price import BranchAndPrice
 from models.eva.columns import LARGEST as LARGEST_AMOUNT
 from models.eva.configuration import Column, Configuration, configuration
-from models.eva.item_packing import ItemParameters, suits
+from models.eva.greedy import start_duals
+from models.eva.node_program import NodeProgram, spent_on
+from models.eva.parameters import BranchAndPriceParameters, ItemParameters
+from models.eva.pricer import Pricer
+from models.eva.pricers import BITS, MANY_STEPS, SearchPricer, list_patterns
+from models.eva.relaxation import Goal, NodeRelaxation, most_pricings
 from models.eva.totals import proof_by_totals
-from models.highs import SolveFailed
-from models.incumbent import Incumbent
 
 LARGEST = 1 << 60  # limit on the dual value of all tasks, in units of the exact search, and on each dual
 FINE = 1 << 20  # raising a scale up to this by one may prove far less, so lowered duals are tried as well
@@ -156,7 +155,7 @@ def grown_by_method(arrays: PackingArrays, known: Configuration, goal: int, opti
 
     Return `None` if the patterns cannot be listed, or the root is not solved.
     """
-    if not arrays.limited and suits(arrays, ITEMS):
+    if not arrays.limited and ITEMS.suits(arrays):
         return _of_items(arrays, known, goal, options)
     pricer = list_patterns(arrays, PROVING)
     return None if pricer is None else _of_tree(arrays, pricer, (), goal, options, Stopwatch(options.time_limit))
@@ -181,8 +180,8 @@ def _of_tree(
 
 
 def _of_items(arrays: PackingArrays, known: Configuration, target: int, options: Options) -> Grown | None:
-    from models.eva.item_packing.pricing import ItemPricer
-    from models.eva.item_packing.single_tasks import (
+    from models.eva.item_pricer import ItemPricer
+    from models.eva.single_tasks import (
         SingleTasks,
         best_fit,  # compiled at first use, which takes seconds
     )

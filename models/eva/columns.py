@@ -13,11 +13,10 @@ from instances.eva import PackingArrays
 from instances.eva.arrays import Group
 from instances.options import ignore
 from models.core.outcome import APART, Outcome
-from models.eva.column_generation import ColumnGenerationParameters, column_generation
-from models.eva.column_generation.parameters import DEFAULTS
+from models.eva.column_generation import column_generation
 from models.eva.configuration import Configuration, configuration, groups
 from models.eva.covering import in_usd
-from models.eva.item_packing import ItemParameters
+from models.eva.parameters import DEFAULTS, ColumnGenerationParameters, ItemParameters
 
 LARGEST = 2**50  # largest amount, because column generation computes sums in 64-bit integers
 
@@ -27,7 +26,7 @@ def solve_columns(
     options: Options,
     report: Report = ignore,
     start: Sequence[Group] | None = None,
-    parameters: ColumnGenerationParameters | ItemParameters = DEFAULTS,
+    parameters: ColumnGenerationParameters | ItemParameters = DEFAULTS.column_generation,
 ) -> Answer:
     """Solve by column generation (Gilmore and Gomory, 1961), or by branch-and-price over single tasks.
 
@@ -61,7 +60,7 @@ def solve_columns(
     with Stopwatch(options.time_limit) as clock:
         first, listen = configuration(known) if known else None, None if report is ignore else told
         if isinstance(parameters, ItemParameters):
-            from models.eva.item_packing.search import pack_items  # imports compiled kernels, which takes a while
+            from models.eva.item_packing import pack_items  # imports compiled kernels, which takes a while
 
             method = "branch-and-price over tasks"
             outcome: Outcome[Configuration, Any] = pack_items(rounded, options, listen, first, parameters)

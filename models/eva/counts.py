@@ -20,31 +20,16 @@ from scipy import sparse
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray, IntArray
 from instances.result import Termination
-from models.bounds import real_bound
+from models.core.fine_units import FineUnits, coarse_unit
+from models.core.highs import LinearModel, SolveFailed, solve_arrays
 from models.core.linear_program import LinearProgram
+from models.core.safe_bounds import real_bound
 from models.core.tree import Node, Tree
-from models.fine_units import FineUnits, coarse_unit
-from models.highs import LinearModel, SolveFailed, solve_arrays
+from models.eva.parameters import CountParameters
 
 LEAST_S = 0.05  # smallest time limit of an integer program in seconds
 WHOLE = 1e-6  # a number this close to an integer is integral
 ROUNDING = 2.0**-40  # a sum of floats errs by less than this share of its terms; see `SavingPricer.noise`
-
-
-@dataclass(frozen=True)
-class CountParameters:
-    """The constants of the search over a list; they do not change the validity of a proof.
-
-    - `nodes`: most linear programs.
-    - `probed`: if there are more columns, an integer program over a part of them first finds a good solution.
-    - `first_list`: columns of this program, those of the largest reduced net.
-    - `probe_nodes`: its node limit.
-    """
-
-    nodes: int = 10_000
-    probed: int = 250
-    first_list: int = 200
-    probe_nodes: int = 300
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from instances.arrays import BoolArray, FloatArray, IntArray
 from instances.eva.arrays import Group, PackingArrays
 from instances.options import ignore
 from instances.result import TracePoint
+from models.core.fine_units import CoarseUnits
+from models.core.highs import LinearModel, Solved, solve_arrays
 from models.eva.configuration import configuration, dearest, groups, missing, trim, within_limits
-from models.fine_units import CoarseUnits
-from models.highs import LinearModel, Solved, solve_arrays
 
 CELLS = 4_000_000  # most numbers in a block of a comparison, which bounds the memory
 

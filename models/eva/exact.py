@@ -14,14 +14,13 @@ from instances.eva import EvaPacking, PackingArrays, packing_arrays
 from instances.eva.arrays import Group
 from instances.method import method
 from instances.options import ignore
-from models.derivation import SMALL_TASKS, settle_small
-from models.eva.column_generation.pricing import TablePricer
-from models.eva.column_generation.search import ClassSpread
+from models.core.derivation import SMALL_TASKS, settle_small
+from models.eva.column_generation import ClassSpread
 from models.eva.columns import solve_columns
-from models.eva.item_packing import suits
+from models.eva.knapsack_pricer import TablePricer
 from models.eva.net_saving import solve_limited_saving, solve_net_saving
 from models.eva.parameters import DEFAULTS, EvaExactParameters
-from models.eva.saving.nets import pack_greedily
+from models.eva.saving_nets import pack_greedily
 from models.eva.stages import LIMITS, Stages
 from models.eva.trees import solve_tree, solve_unlisted
 
@@ -111,7 +110,7 @@ def _solve_cost(
 def _run_stages(stages: Stages, parameters: EvaExactParameters) -> None:
     """Run the stages that the instance needs."""
     arrays = stages.arrays
-    if not arrays.limited and suits(arrays, parameters.item_packing):
+    if not arrays.limited and parameters.item_packing.suits(arrays):
         stages.run(solve_columns, parameters.item_packing, parameters.first_share)
         if stages.has_only_time_limit and stages.is_open:
             _generate_columns(stages, parameters)

@@ -18,10 +18,10 @@ from scipy import sparse
 from instances import Options, Stopwatch
 from instances.eva.arrays import PackingArrays
 from instances.result import Termination
+from models.core.highs import LinearModel, OutOfTime, SolveFailed
 from models.core.linear_program import LinearProgram
 from models.core.tree import Node, Tree
-from models.eva.branch_and_price.pricer import SumsOfPrices
-from models.highs import LinearModel, OutOfTime, SolveFailed
+from models.eva.pricer import SumsOfPrices
 
 FINE = 2**30  # duals are integer multiples of a price unit divided by this
 WHOLE = 1e-6  # an amount of a linear program this close to an integer counts as the integer

@@ -34,14 +34,14 @@ from instances.fields import STEPS, steps
 from instances.method import method
 from instances.options import ignore
 from instances.result import TracePoint
-from models.fine_units import CoarseUnits
-from models.highs import LinearModel, Solved, solve_arrays
-from models.scaling import short_rows
+from models.core.fine_units import CoarseUnits
+from models.core.highs import LinearModel, Solved, solve_arrays
+from models.core.scaling import short_rows
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
 
-    from models.literal import Values
+    from models.core.pyomo_model import Values
 
 FINEST = 1e-10  # the finest integrality tolerance that HiGHS accepts
 USUAL = 1e-6  # the default tolerance of HiGHS, used if a solve with the finest one ends in an error
@@ -222,7 +222,7 @@ def read_literal(data: EvaPacking, model: ConcreteModel) -> Result:
     The result has passed the checker, or its status is `violates`, with the violations. Raises InputError for a model
     without values, and for values that do not form a solution.
     """
-    from models.literal import read_model  # slow to import, for Pyomo
+    from models.core.pyomo_model import read_model  # slow to import, for Pyomo
 
     return read_model(data, model, _read)
 
@@ -259,7 +259,7 @@ def literal(data: EvaPacking, options: Options, report: Report) -> Answer:
     HiGHS gets prices in whole multiples of their greatest common unit, so that its bound can be rounded up, and is
     spared types that cost more than every task alone, where there is no limit to instances.
     """
-    from models.literal import BY_TOLERANCES, compile_model, solve_beyond_digits  # slow to import, for Pyomo
+    from models.core.pyomo_model import BY_TOLERANCES, compile_model, solve_beyond_digits  # slow to import, for Pyomo
 
     with Stopwatch() as building:
         standard = compile_model(build_literal(data))

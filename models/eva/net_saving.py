@@ -29,14 +29,13 @@ from instances.errors import InputError
 from instances.eva.arrays import Group, PackingArrays
 from instances.eva.reconfiguration_arrays import NEW, Placed
 from instances.options import ignore
-from models.bounds import real_bound
+from models.core.fine_units import FineUnits, coarse_unit
+from models.core.highs import LinearModel, OutOfTime, Solved, SolveFailed, Watch, solve_arrays
 from models.core.linear_program import LinearProgram
+from models.core.safe_bounds import real_bound
 from models.eva.covering import CELLS, Patterns, feasible_patterns, in_usd
 from models.eva.parameters import DEFAULTS, EvaExactParameters
-from models.eva.saving.nets import COUNTED_TASKS, NOISE, exact_signs, pack_greedily
-from models.eva.saving.parameters import suits
-from models.fine_units import FineUnits, coarse_unit
-from models.highs import LinearModel, OutOfTime, Solved, SolveFailed, Watch, solve_arrays
+from models.eva.saving_nets import COUNTED_TASKS, NOISE, exact_signs, pack_greedily
 
 ROUNDING = 1e-9  # columns enter the linear program if their reduced net exceeds this share of the largest net
 
@@ -234,7 +233,7 @@ def solve_net_saving(
     listing = Stopwatch(None if options.time_limit is None else LISTING * options.time_limit)
     with Stopwatch(options.time_limit) as building:
         listed = _listed(arrays, min(parameters.first_saving_patterns, parameters.saving_patterns), None, listing)
-        if listed is None and suits(arrays, parameters.saving):
+        if listed is None and parameters.saving.suits(arrays):
             answer = _generated(arrays, least_cost, options, report, start, building, parameters)
             if answer.reason is None or answer.termination == "time_limit" or building.expired:
                 return answer
@@ -327,8 +326,8 @@ def _generated(
     parameters: EvaExactParameters,
 ) -> Answer:
     """Solve by column generation, for `solve_net_saving`; `building` measures the time since the start."""
-    from models.eva.saving.columns import PackingMaster  # slow to load, for numba
-    from models.eva.saving.search import SavingSearch
+    from models.eva.saving_columns import PackingMaster  # slow to load, for numba
+    from models.eva.saving_search import SavingSearch
 
     unit = float(arrays.price_unit)
 

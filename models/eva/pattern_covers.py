@@ -17,7 +17,7 @@ from instances.arrays import FloatArray, IntArray
 from instances.eva.arrays import PackingArrays
 from instances.proofs.eva.certificate import STEPS_OF_PATTERN, Packing, WrittenCover
 from instances.proofs.eva.multisets import LARGEST_TOTAL
-from models.highs import LinearModel, solve_arrays
+from models.core.highs import LinearModel, solve_arrays
 
 SCALE = 1 << 20  # largest value of a task, before a finer scale for the weights of types
 ROUNDS = 150

@@ -24,14 +24,14 @@ from instances.proofs.eva.certificate import Packing, TotalsLeaf, WrittenCover
 from instances.proofs.eva.multisets import MOST_ENTRIES, MOST_FOUND, Covers, Multisets
 from instances.proofs.eva.totals import Cover
 from models.core.fixed_bins import FixedBins, PartialPacking
+from models.core.incumbent import Incumbent
 from models.core.outcome import APART
 from models.eva.aggregate_bound import AggregateBound, PriceGroups, TypeCut
 from models.eva.covering import in_usd
-from models.eva.parameters import TotalsParameters
+from models.eva.parameters import DEFAULTS, TotalsParameters
 from models.eva.pattern_covers import pattern_cover
-from models.eva.saving.nets import pack_greedily
+from models.eva.saving_nets import pack_greedily
 from models.eva.type_totals import TypeTotals
-from models.incumbent import Incumbent
 
 BY_TOTALS, BY_PROGRAM = "totals", "totals and HiGHS"
 COARSE, FINE = 1 << 15, 1 << 19  # entries of a table, for a first look and for the search
@@ -42,15 +42,12 @@ EFFORT, MOST_TURNS = 4, 12  # factor on the limits of each round, and the rounds
 SLICE = 0.25  # share of the remaining time that one integer program may take
 
 
-DEFAULTS = TotalsParameters()
-
-
 def solve_totals(
     arrays: PackingArrays,
     options: Options,
     report: Report = ignore,
     start: Sequence[Group] | None = None,
-    parameters: TotalsParameters = DEFAULTS,
+    parameters: TotalsParameters = DEFAULTS.totals,
 ) -> Answer | None:
     """Solve by the surrogate relaxation; return `None` if no table is short enough, or no packing is near the bound.
 
@@ -96,7 +93,7 @@ def solve_totals(
     )
 
 
-def many_on_each(arrays: PackingArrays, parameters: TotalsParameters = DEFAULTS) -> bool:
+def many_on_each(arrays: PackingArrays, parameters: TotalsParameters = DEFAULTS.totals) -> bool:
     """Return whether there are several types and instances hold many tasks, so that totals decide the cost."""
     with suppress(NoCertificate):
         return len(arrays.price) > 1 and TypeTotals(arrays).holds_many(arrays.most, parameters)
@@ -119,11 +116,11 @@ def proof_by_totals(
     with suppress(NoCertificate):
         start = None if solution is None else arrays.groups(solution)
         gap = (most - target) / most if most > 0 else 0.0
-        search = _MultisetSearch(arrays, replace(options, gap=gap), ignore, start, DEFAULTS, clock, FINE)
+        search = _MultisetSearch(arrays, replace(options, gap=gap), ignore, start, DEFAULTS.totals, clock, FINE)
         best = _leaf(packing, search.written, most)
-        if best.bound < target and search.kinds.holds_many(arrays.most, DEFAULTS):
+        if best.bound < target and search.kinds.holds_many(arrays.most, DEFAULTS.totals):
             if options.time_limit is not None:
-                search.clock = Stopwatch(DEFAULTS.share * clock.remaining_s)
+                search.clock = Stopwatch(DEFAULTS.totals.share * clock.remaining_s)
             search.run()  # this finds further inequalities
             search.clock = clock
             best = _leaf(packing, [*search.written, *search.refuting(packing)], most)

@@ -9,12 +9,12 @@ from instances import Answer, Options, Report, Stopwatch
 from instances.eva import PackingArrays
 from instances.eva.arrays import Group
 from instances.options import ignore
-from models.eva.branch_and_price import BranchAndPriceParameters, branch_and_price, list_patterns
-from models.eva.branch_and_price.pricer import Pricer
-from models.eva.branch_and_price.pricers import SearchPricer
+from models.eva.branch_and_price import branch_and_price
 from models.eva.configuration import Configuration, configuration, groups
 from models.eva.covering import in_usd
-from models.eva.parameters import DEFAULTS, EvaExactParameters
+from models.eva.parameters import DEFAULTS, BranchAndPriceParameters, EvaExactParameters
+from models.eva.pricer import Pricer
+from models.eva.pricers import SearchPricer, list_patterns
 
 LISTED, SEARCHED = "branch-and-price", "tree with whole-number duals"
 PROGRAM_NODES = 2  # nodes before the first integer program over the patterns, if a search prices these

@@ -21,9 +21,9 @@ from instances.errors import InputError
 from instances.eva import EvaPacking, Throughput, constraints_of
 from instances.eva.packing import demand_on, fits
 from instances.fields import steps
-from models.bounds import real_bound
-from models.fine_units import FineUnits
-from models.highs import LinearModel, solve_arrays
+from models.core.fine_units import FineUnits
+from models.core.highs import LinearModel, solve_arrays
+from models.core.safe_bounds import real_bound
 
 MOST_PATTERNS = 20_000
 On = tuple[int, ...]

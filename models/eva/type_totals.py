@@ -16,8 +16,8 @@ from instances.eva.arrays import PackingArrays
 from instances.proofs.certificate import NoCertificate
 from instances.proofs.eva.multisets import LARGEST_TOTAL
 from instances.proofs.eva.totals import Cover, Totals
+from models.core.highs import LinearModel, solve_arrays
 from models.eva.parameters import TotalsParameters
-from models.highs import LinearModel, solve_arrays
 
 LARGEST = 2.0**62  # sums of demands are 64-bit integers
 WEIGHT = 1 << 40  # weights are scaled so that the weighted demand of all tasks is about this

@@ -25,10 +25,10 @@ from instances.arrays import FloatArray, IntArray
 from instances.eva import EvaCloud
 from instances.eva.cloud_arrays import SECONDS, CloudArrays, cloud_arrays, pairs_of_classes, work_seconds
 from models.core.column_generation import ColumnGeneration, Relaxed
+from models.core.highs import LinearModel
 from models.core.linear_program import LinearProgram
-from models.eva.saving.kernels import Tasks, search
-from models.eva.saving.pricing import MOST_DECAY, ROUNDING
-from models.highs import LinearModel
+from models.eva.saving_kernels import Tasks, search
+from models.eva.saving_pricing import MOST_DECAY, ROUNDING
 
 GIVEN_UP = Fraction(1, 10**8)  # margin as a share: a run ends a job at 1e-9 of its work, and sums floats
 

@@ -12,8 +12,8 @@ from scipy import sparse
 from instances.arrays import BoolArray, FloatArray, IntArray
 from instances.kubernetes.consolidation_arrays import New
 from instances.proofs.kubernetes.totals_program import TotalsProgram
-from models.bounds import DIGITS, whole_bound
-from models.highs import LinearModel
+from models.core.highs import LinearModel
+from models.core.safe_bounds import DIGITS, whole_bound
 
 MAX_INTEGER = 100_000  # pods: larger counts are continuous, because HiGHS loses digits of integers by the million
 

@@ -14,8 +14,8 @@ from instances.kubernetes import NodePlacement, PlacementArrays
 from instances.proofs import Certificate, digest
 from instances.proofs.certificate import VERSION, NoCertificate
 from instances.proofs.kubernetes.certificate import DualsOfPods, PlacedPods, PlacementProof, prove_placement
+from models.core.highs import SolveFailed
 from models.eva.type_totals import TypeTotals
-from models.highs import SolveFailed
 from models.kubernetes.node_patterns import NodePatterns
 
 DENOMINATOR = 55_440  # duals become multiples of 1/55440 move: all denominators up to 12 divide it

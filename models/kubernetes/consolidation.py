@@ -20,9 +20,9 @@ from instances.method import method
 from instances.proofs import NoCertificate
 from instances.proofs.kubernetes.totals_program import TotalsProgram
 from models.core.fixed_bins import FixedBins, PartialPacking
+from models.core.highs import Solved, solve_arrays
+from models.core.incumbent import Incumbent
 from models.core.outcome import APART
-from models.highs import Solved, solve_arrays
-from models.incumbent import Incumbent
 from models.kubernetes.aggregated_model import AggregatedModel
 from models.kubernetes.drain_sets import DrainSet, enumerate_drain_sets
 from models.kubernetes.neighbourhood import Neighbourhood, NodeSet

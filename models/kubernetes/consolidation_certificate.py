@@ -11,7 +11,7 @@ from instances.fields import STEPS
 from instances.kubernetes import NodeConsolidation
 from instances.proofs import Certificate, NoCertificate
 from instances.proofs.kubernetes.totals_program import TotalsProgram
-from models.derivation import certified
+from models.core.derivation import certified
 
 MAX_COEFFICIENT = 10**15  # HiGHS rejects larger coefficients
 AGGREGATED_SHARE = 0.5  # of the time for the aggregated relaxation, the rest for the disaggregated one

@@ -12,7 +12,7 @@ from instances.method import method
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
 
-    from models.literal import Values
+    from models.core.pyomo_model import Values
 
 
 def list_new_nodes(data: NodeConsolidation) -> list[tuple[int, int]]:
@@ -132,7 +132,7 @@ def _read(data: NodeConsolidation, values: Values) -> Solution:
 @method("exact", name="literal")
 def literal_consolidation(data: NodeConsolidation, options: Options, report: Report) -> Answer:
     """Solve the compact formulation with HiGHS."""
-    from models.literal import solve_literal  # imports Pyomo, which takes long
+    from models.core.pyomo_model import solve_literal  # imports Pyomo, which takes long
 
     return solve_literal(data, build_consolidation, _read, options, report)
 
@@ -143,7 +143,7 @@ def read_consolidation(data: NodeConsolidation, model: ConcreteModel) -> Result:
     `model`: the solved model, perhaps with additional constraints. The checker verifies the solution; the status of an
     infeasible one is `violates`. Raises InputError if variables have no values or the values are no solution.
     """
-    from models.literal import read_model
+    from models.core.pyomo_model import read_model
 
     return read_model(data, model, _read)
 

@@ -18,12 +18,12 @@ from instances.kubernetes import NodePlacement, PlacementArrays
 from instances.method import method
 from instances.proofs.certificate import NoCertificate
 from instances.proofs.kubernetes.certificate import PlacedPods
-from models.bounds import whole_bound
 from models.core.column_generation import Relaxed
 from models.core.fixed_bins import FixedBins, PartialPacking
+from models.core.highs import MAX_NODES, OutOfTime, SolveFailed
+from models.core.incumbent import Incumbent
 from models.core.outcome import ending
-from models.highs import MAX_NODES, OutOfTime, SolveFailed
-from models.incumbent import Incumbent
+from models.core.safe_bounds import whole_bound
 from models.kubernetes.certificate import find_surrogate_weights, round_duals
 from models.kubernetes.moves import MovesProgram
 from models.kubernetes.node_patterns import TOLERANCE, NodePatterns

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from instances import Answer, Options, Report, Result, Solution
 from instances.kubernetes import NodePlacement
 from instances.method import method
-from models.bounds import whole_bound
+from models.core.safe_bounds import whole_bound
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
 
-    from models.literal import Values
+    from models.core.pyomo_model import Values
 
 
 def build_literal(data: NodePlacement) -> ConcreteModel:
@@ -78,7 +78,7 @@ def _read(data: NodePlacement, values: Values) -> Solution:
 @method("exact")
 def literal(data: NodePlacement, options: Options, report: Report) -> Answer:
     """Solve the compact formulation with HiGHS."""
-    from models.literal import solve_literal  # imports Pyomo, which takes long
+    from models.core.pyomo_model import solve_literal  # imports Pyomo, which takes long
 
     return solve_literal(data, build_literal, _read, options, report, lambda bound: float(max(0, whole_bound(bound))))
 
@@ -89,7 +89,7 @@ def read_literal(data: NodePlacement, model: ConcreteModel) -> Result:
     `model`: the solved model, perhaps with additional constraints. The checker verifies the solution; the status of an
     infeasible one is `violates`. Raises InputError if variables have no values or the values are no solution.
     """
-    from models.literal import read_model
+    from models.core.pyomo_model import read_model
 
     return read_model(data, model, _read)
 

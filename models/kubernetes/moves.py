@@ -15,7 +15,7 @@ from scipy import sparse
 
 from instances import Options
 from instances.arrays import FloatArray, IntArray
-from models.highs import LinearModel, Solved, Watch, solve_arrays
+from models.core.highs import LinearModel, Solved, Watch, solve_arrays
 
 SLACK = 1e-9  # of capacity rows, which are scaled to 1: covers the rounding of the scaled demands
 

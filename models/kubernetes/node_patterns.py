@@ -19,8 +19,8 @@ from instances.arrays import FloatArray, IntArray
 from instances.compiled import compiled
 from instances.kubernetes import PlacementArrays
 from models.core.column_generation import ColumnGeneration, Relaxed, cheap_first
+from models.core.highs import LinearModel, OutOfTime
 from models.core.linear_program import LinearProgram
-from models.highs import LinearModel, OutOfTime
 
 MIX_PARTS = 4  # resource weights are multiples of 1/4: 15 mixes of three resources
 QUICK_STEPS, THOROUGH_STEPS = 2_000, 100_000  # of the pattern search of one node: heuristic and exact pricing

@@ -17,7 +17,7 @@ from instances.arrays import IntArray
 from instances.eva import EvaPacking, InstanceType, Running, Task
 from instances.eva.packing import DEFAULT
 from instances.kubernetes import ClusterArrays
-from models.bounds import real_bound
+from models.core.safe_bounds import real_bound
 from models.eva import exact as solve_packing
 
 

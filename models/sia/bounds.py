@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from instances import InputError, Options, Solution, check
 from instances.sia import SiaOracle
-from models.bounds import REAL, real_bound, whole_bound
+from models.core.safe_bounds import REAL, real_bound, whole_bound
 
 
 def find_initial_solution(data: SiaOracle, start: Solution | None = None) -> Solution | None:

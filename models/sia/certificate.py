@@ -23,7 +23,7 @@ from instances.proofs.sia import Charges, Delays, Shape, proof_of
 from instances.proofs.sia.start_program import StartProgram
 from instances.sia import SiaLocalOracle, SiaOracle
 from instances.sia.arrays import OracleArrays, oracle_arrays
-from models.derivation import certified
+from models.core.derivation import certified
 from models.sia.parameters import DEFAULTS, OracleParameters
 from models.sia.relaxation import StartRelaxation
 from models.sia.rows import NO_JOB, SCALE, IntervalRow, Multipliers, StartColumns, round_up

@@ -15,13 +15,13 @@ from instances.method import method
 from instances.options import OPTION_NAMES, ignore
 from instances.sia import SiaLocalOracle, SiaOracle
 from instances.sia.local_oracle import SERVER_GPUS
-from models.bounds import whole_bound
+from models.core.safe_bounds import whole_bound
 from models.sia.bounds import compute_trivial_bound, reduce_gap, round_bound
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
 
-    from models.literal import Values
+    from models.core.pyomo_model import Values
 
 
 def build_literal(data: SiaOracle, *, windows: int | None = None) -> ConcreteModel:
@@ -132,7 +132,7 @@ def read_literal(data: SiaOracle | SiaLocalOracle, model: ConcreteModel) -> Resu
     The result has passed the checker, or its status is `violates`, with the violated constraints. Raises InputError if
     the model has no values, or if they do not form a solution.
     """
-    from models.literal import read_model
+    from models.core.pyomo_model import read_model
 
     return read_model(data, model, _read_local_starts if isinstance(data, SiaLocalOracle) else _read_starts)
 
@@ -169,7 +169,7 @@ def _read_local_starts(data: SiaLocalOracle, values: Values) -> dict[str, Any]:
 @method("exact")
 def literal(data: SiaOracle, options: Options, report: Report) -> Answer:
     """Solve the model of Figure 19 as printed, with HiGHS."""
-    from models.literal import solve_literal
+    from models.core.pyomo_model import solve_literal
 
     trivial = compute_trivial_bound(data)
 
@@ -182,7 +182,7 @@ def literal(data: SiaOracle, options: Options, report: Report) -> Answer:
 @method("heuristic", OPTION_NAMES)
 def literal_windows(data: SiaOracle, options: Options, report: Report, *, windows: int = 12) -> Answer:
     """Solve Figure 19 with windows of job-dependent size, a restriction; its bound is not a bound for the problem."""
-    from models.literal import solve_literal
+    from models.core.pyomo_model import solve_literal
 
     def build(data: SiaOracle) -> ConcreteModel:
         return build_literal(data, windows=windows)
@@ -205,7 +205,7 @@ def literal_windows(data: SiaOracle, options: Options, report: Report, *, window
 @method("exact", name="literal")
 def local_literal(data: SiaLocalOracle, options: Options, report: Report) -> Answer:
     """Solve the model of Figure 19 with servers, with HiGHS."""
-    from models.literal import solve_literal
+    from models.core.pyomo_model import solve_literal
 
     return solve_literal(
         data, build_local_literal, _read_local_starts, options, report, lambda bound: float(max(0, whole_bound(bound)))

@@ -23,9 +23,9 @@ from instances.sia import SiaLocalOracle
 from instances.sia.arrays import OracleArrays, oracle_arrays
 from instances.sia.local_oracle import SERVER_GPUS
 from instances.sia.reservations import Placed, ServerJobs, backfill_servers
-from models.bounds import whole_bound
-from models.highs import LinearModel, solve_arrays
-from models.incumbent import Incumbent
+from models.core.highs import LinearModel, solve_arrays
+from models.core.incumbent import Incumbent
+from models.core.safe_bounds import whole_bound
 from models.sia.exact import exact
 from models.sia.parameters import DEFAULTS
 from models.sia.relaxation import StartRelaxation

@@ -11,7 +11,7 @@ from instances import Options, Stopwatch
 from instances.arrays import IntArray
 from instances.result import Termination
 from instances.sia.arrays import OracleArrays, coarse
-from models.incumbent import Incumbent
+from models.core.incumbent import Incumbent
 from models.sia.parameters import OracleParameters
 from models.sia.rows import StartColumns
 

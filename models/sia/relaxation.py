@@ -14,8 +14,8 @@ import numpy as np
 
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray, IntArray
+from models.core.highs import LinearModel, SolveFailed
 from models.core.linear_program import LinearProgram, Optimum
-from models.highs import LinearModel, SolveFailed
 from models.sia.cuts import separate
 from models.sia.parameters import DEFAULTS, OracleParameters
 from models.sia.rows import (

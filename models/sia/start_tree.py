@@ -15,8 +15,8 @@ import numpy as np
 from instances import Stopwatch
 from instances.arrays import IntArray
 from instances.result import Termination
+from models.core.highs import OutOfTime
 from models.core.tree import Node, Tree
-from models.highs import OutOfTime
 from models.sia.parameters import DEFAULTS, OracleParameters
 from models.sia.proof import OracleProof
 from models.sia.relaxation import StartRelaxation

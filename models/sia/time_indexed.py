@@ -22,8 +22,8 @@ from instances.method import method
 from instances.sia import SiaOracle
 from instances.sia.arrays import coarse, oracle_arrays, solution_of
 from instances.sia.reservations import backfill
-from models.highs import TIGHT, LinearModel, Solved, solve_arrays
-from models.incumbent import Incumbent
+from models.core.highs import TIGHT, LinearModel, Solved, solve_arrays
+from models.core.incumbent import Incumbent
 from models.sia.bounds import compute_trivial_bound, find_initial_solution, reduce_gap, round_bound
 from models.sia.fairness import Fairness, build_fairness, close_columns, find_multipliers
 from models.sia.parameters import DEFAULTS, OracleParameters

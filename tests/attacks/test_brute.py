@@ -13,9 +13,9 @@ import pytest
 from experiments.harness.run import apply
 from experiments.plan import methods_for
 from instances import Instance, Options
+from models.core.highs import SolveFailed
 from models.eva import exact
-from models.eva.branch_and_price.pricers import ListedPricer
-from models.highs import SolveFailed
+from models.eva.pricers import ListedPricer
 from tests.attacks.brute import FAMILIES
 from tests.attacks.families import PLAIN, attack, attack_as_commanded, faults
 from tests.sampling import sample

@@ -13,7 +13,7 @@ from experiments.harness.run import apply, load_method
 from experiments.harness.user_functions import resolve
 from experiments.papers import BUILDERS, METHODS
 from instances import InputError, Instance, Options, dump, load, parse, save
-from models.literal import write_model
+from models.core.pyomo_model import write_model
 from tests.attacks.small import CONVEX, NET_SAVING, READINGS, examples
 from tests.sampling import few, sample
 

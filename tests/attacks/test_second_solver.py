@@ -12,7 +12,7 @@ from experiments.harness.run import apply
 from experiments.harness.user_functions import resolve
 from experiments.papers import BUILDERS, METHODS
 from instances import InputError, Instance, Options
-from models.literal import write_model
+from models.core.pyomo_model import write_model
 from tests.attacks.small import CONVEX, NET_SAVING, READINGS, examples
 from tests.sampling import sample
 

@@ -20,8 +20,8 @@ import numpy as np
 from instances.eva.arrays import Group, PackingArrays
 from models.aryl.list_schedules import ListSearch
 from models.core.fixed_bins import FixedBins, PartialPacking
-from models.eva.branch_and_price.dive import ColumnDive
-from models.eva.item_packing.pattern_dive import PoolDive
+from models.eva.dive import ColumnDive
+from models.eva.item_dive import PoolDive
 from models.kubernetes.node_patterns import NodePatterns
 from tests.attacks.brute import FAMILIES
 from tests.attacks.families import Tally, attack

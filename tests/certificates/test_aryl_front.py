@@ -29,7 +29,7 @@ from instances.proofs.aryl.front import (
 )
 from models.aryl import pareto_front
 from models.aryl.front_certificate import front_certificates
-from models.derivation import certified
+from models.core.derivation import certified
 from tests.certificates.readings import HUGE
 from tests.certificates.tampering import tampered_vipr
 from tests.commands import call

@@ -15,7 +15,7 @@ from instances.proofs.aryl import prove_elastic
 from instances.proofs.aryl.event_intervals import EventProgram
 from models.aryl import exact
 from models.aryl.certificate import certificate
-from models.derivation import certified
+from models.core.derivation import certified
 from tests.aryl_cases import best_mean_jct, elastic
 from tests.certificates.tampering import tampered_vipr
 from tests.sampling import few

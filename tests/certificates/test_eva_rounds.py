@@ -15,9 +15,9 @@ from instances.proofs import NoCertificate
 from instances.proofs.eva import prove_reconfiguration
 from instances.proofs.eva.reconfiguration import read_duals, with_duals, written_duals
 from instances.proofs.eva.round_program import ClassedRound, RoundDuals, RoundProgram
-from models.derivation import certified
+from models.core.derivation import certified
 from models.eva.reconfiguration import exact_reconfiguration
-from models.eva.reconfiguration.certificate import certificate
+from models.eva.round_certificate import certificate
 from tests.certificates.tampering import tampered_vipr
 from tests.eva_rounds import best_by_brute_force, small_round
 from tests.sampling import few, sample

@@ -13,7 +13,7 @@ from instances.proofs import NoCertificate, digest
 from instances.proofs.sia import prove_local, prove_oracle
 from instances.proofs.sia.start_program import StartProgram
 from instances.sia import Job, LocalJob, Pool, SiaLocalOracle, SiaOracle, five_jobs, six_jobs, synthetic
-from models.derivation import certified
+from models.core.derivation import certified
 from models.sia import exact
 from models.sia.certificate import certificate, local_certificate
 from models.sia.local_exact import local_exact

@@ -26,8 +26,8 @@ from heuristics.boa.width_calculator import (
 from instances import Options, check
 from instances.boa import figure_1, least_budget, merged_segments, newtrace, random_allocation
 from models.boa import exact
-from models.boa.convex.convex_dual import ConvexDual, solve_convex
-from models.boa.convex.curves import curves
+from models.boa.convex_dual import ConvexDual, solve_convex
+from models.boa.curves import curves
 from tests.sampling import few
 
 

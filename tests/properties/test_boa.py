@@ -16,12 +16,12 @@ from instances.boa import BoaAllocation, concave_hull, least_budget, random_allo
 from instances.boa.checker import _hull, _read
 from instances.files import dump
 from models import boa as models
-from models.boa.convex.cone_program import literal_cone
-from models.boa.convex.convex_dual import exact_convex
-from models.boa.convex.linear_program import literal_lp
-from models.boa.rescaling.gap_closing import GapClosingParameters
-from models.boa.rescaling.micp import prepare, solve_micp
-from models.boa.rescaling.path_dual import build_network, compute_reduced_costs
+from models.boa.cone_program import literal_cone
+from models.boa.convex_dual import exact_convex
+from models.boa.gap_closing import GapClosingParameters
+from models.boa.micp import prepare, solve_micp
+from models.boa.path_dual import build_network, compute_reduced_costs
+from models.boa.share_program import literal_lp
 from tests.boa_cases import allocations, exact_mean_jct, policies
 from tests.boa_optima import best_paths
 from tests.sampling import sample
@@ -67,7 +67,7 @@ def test_exact_with_types_and_rescaling_is_the_optimum_by_enumeration(data: BoaA
 @few
 @given(allocations(most_epochs=4, most_widths=5))
 def test_the_literal_model_agrees(data: BoaAllocation) -> None:
-    result = models.literal(data)
+    result = models.core.pyomo_model(data)
     assert result.status == "optimal"
     assert result.objective == pytest.approx(models.exact(data).objective, rel=5e-6, abs=1e-9)
 

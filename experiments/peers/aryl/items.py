@@ -12,7 +12,7 @@ from instances import Answer, InputError, Options, Report, Solution
 from instances.arrays import FloatArray
 from instances.aryl import ArylElastic
 from instances.method import method
-from models.highs import LinearModel
+from models.core.highs import LinearModel
 
 
 def build_items(data: ArylElastic) -> tuple[LinearModel, Callable[[FloatArray], Solution]]:

@@ -12,7 +12,7 @@ from instances import Answer, Options, Report, Solution
 from instances.arrays import FloatArray
 from instances.aryl import ArylReclaim
 from instances.method import method
-from models.highs import LinearModel
+from models.core.highs import LinearModel
 
 
 def build_union(data: ArylReclaim) -> tuple[LinearModel, Callable[[FloatArray], Solution]]:

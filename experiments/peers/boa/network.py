@@ -13,7 +13,7 @@ from instances import Answer, InputError, Options, Report, Solution
 from instances.arrays import FloatArray, IntArray
 from instances.boa import BoaAllocation, WidthArrays, planned, width_arrays
 from instances.method import method
-from models.highs import LinearModel
+from models.core.highs import LinearModel
 
 IN_BUDGET = 1000.0  # scaled budget in its row, because the tolerance of HiGHS is absolute
 

@@ -12,8 +12,8 @@ from instances import Answer, Options, Report, Stopwatch
 from instances.arrays import FloatArray, IntArray
 from instances.eva import EvaPacking, PackingArrays, packing_arrays
 from instances.method import method
-from models.bounds import real_bound
-from models.highs import LinearModel, Solved, solve_arrays
+from models.core.highs import LinearModel, Solved, solve_arrays
+from models.core.safe_bounds import real_bound
 
 FOR_COLUMNS = 0.75  # of the time limit, the rest being for the integer program
 OVER_COLUMNS = "an integer program over the columns found"

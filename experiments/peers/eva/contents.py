@@ -13,7 +13,7 @@ from instances.arrays import FloatArray
 from instances.eva import EvaPacking, PackingArrays, packing_arrays
 from instances.eva.arrays import contents as contents_of
 from instances.method import method
-from models.highs import LinearModel
+from models.core.highs import LinearModel
 
 MOST = 1_000_000  # contents of a type that are listed
 

@@ -13,7 +13,7 @@ from instances.eva import EvaPacking, PackingArrays, constraints_of, packing_arr
 from instances.eva.arrays import Group
 from instances.eva.packing import Objective
 from instances.method import method
-from models.highs import LinearModel
+from models.core.highs import LinearModel
 
 Pattern = tuple[int, ...]
 """Tasks of each class on one instance."""

@@ -25,12 +25,14 @@ from instances.boa import newtrace
 from instances.eva import caprara_toth, random_round, random_workloads, table_3
 from instances.kubernetes import two_halves
 from instances.sia import synthetic
-from models.eva.exact import suits
-from models.eva.parameters import DEFAULTS
+from models.eva.parameters import DEFAULTS, ItemParameters
 from tests.commands import workers_copied
 
 ITEMS = MethodPart(
-    "task by task", ("models.eva.exact:suits",), say_no, entered=("models.eva.item_packing.search:pack_items",)
+    "task by task",
+    ("models.eva.parameters:ItemParameters.suits",),
+    say_no,
+    entered=("models.eva.item_packing:pack_items",),
 )
 TREE = "models.eva.parameters:DEFAULTS.branch_and_price"
 RESTARTS = MethodPart("restarts", constants={f"{TREE}.restarts": 0}, entered=("models.eva.exact:_solve_cost",))
@@ -69,7 +71,7 @@ def test_runs_without_a_part_differ_and_the_part_stays_in_this_process():
     ]
     assert said == "No run enters: never."
     assert study.values(found)["task by task, items: proven"] == "3 to 3"
-    assert suits.__code__.co_name == "suits"
+    assert ItemParameters.suits.__code__.co_name == "suits"
 
 
 def test_constants_that_are_ablate_together_all_change():

@@ -39,8 +39,8 @@ from models.aryl.mean_jct import bound_total
 from models.aryl.parameters import AnnealingParameters, ArylParameters, KnapsackParameters, MeanJctParameters
 from models.aryl.server_groups import ServerGroups
 from models.aryl.spectral import SpectralBound
-from models.highs import LinearModel, solve_arrays
-from models.literal import write_model
+from models.core.highs import LinearModel, solve_arrays
+from models.core.pyomo_model import write_model
 from tests.aryl_cases import best_mean_jct
 from tests.sampling import WHOLE, few
 

@@ -10,12 +10,12 @@ import pytest
 from instances import InputError, Options, check
 from instances.boa import BoaAllocation, Epoch, GpuType, JobClass, Speedup, figure_1, newtrace, random_allocation
 from models.boa import build_literal, exact, literal, randomised
-from models.boa.convex.cone_program import literal_cone
-from models.boa.convex.linear_program import literal_lp
+from models.boa.cone_program import literal_cone
 from models.boa.frontier import fastest_budget, frontier
-from models.boa.rescaling.gap_closing import GapClosingParameters
-from models.boa.rescaling.micp import prepare, solve_micp
-from models.boa.rescaling.path_dual import build_network, build_path
+from models.boa.gap_closing import GapClosingParameters
+from models.boa.micp import prepare, solve_micp
+from models.boa.path_dual import build_network, build_path
+from models.boa.share_program import literal_lp
 
 FIGURE_1 = {1: 0.6764705882, 1.5: 0.4322033898, 2: 0.3333333333, 3: 0.2462686567}
 

@@ -9,9 +9,9 @@ from instances import Options, Stopwatch
 from instances.boa import least_budget, random_allocation
 from models.boa import exact
 from models.boa.frontier import frontier, replace_budget
-from models.boa.rescaling.labels import ClassPaths, Limits, OutOfMemory, class_paths
-from models.boa.rescaling.micp import prepare
-from models.boa.rescaling.path_dual import ReducedCosts, compute_reduced_costs, find_affordable_paths
+from models.boa.labels import ClassPaths, Limits, OutOfMemory, class_paths
+from models.boa.micp import prepare
+from models.boa.path_dual import ReducedCosts, compute_reduced_costs, find_affordable_paths
 
 FREE = Limits(Stopwatch(), 10**9)
 ALL = 10**9

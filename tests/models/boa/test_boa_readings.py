@@ -13,7 +13,7 @@ from instances import InputError, Options, check, parse
 from instances.boa import BoaAllocation, Curve, least_budget, newtrace, width_arrays
 from instances.proofs.boa.rational import times
 from models.boa import exact, literal, randomised
-from models.boa.convex.linear_program import literal_lp
+from models.boa.share_program import literal_lp
 
 OPTIONS = Options()
 DIP = {"gpus": [1, 2, 3, 6], "speedup": [1.0, 1.2, 2.4, 2.1]}  # hull: corners at 1 and 3, level from there on

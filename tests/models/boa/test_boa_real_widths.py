@@ -11,7 +11,7 @@ from instances import InputError, Options, check
 from instances.boa import BoaAllocation, Epoch, JobClass, Speedup, newtrace
 from models.boa import exact
 from models.boa.frontier import fastest_budget, frontier
-from models.boa.real_widths.runs import enumerate_runs, evaluate_runs
+from models.boa.runs import enumerate_runs, evaluate_runs
 from tests.boa_cases import real_widths
 from tests.sampling import few
 

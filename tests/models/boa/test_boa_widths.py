@@ -11,7 +11,7 @@ import pytest
 from instances import Options, check
 from instances.boa import BoaAllocation, Curve, least_budget
 from models.boa import exact, literal, randomised
-from models.boa.convex.linear_program import literal_lp
+from models.boa.share_program import literal_lp
 from tests.sampling import sample
 
 WIDE = 400  # entries of the table

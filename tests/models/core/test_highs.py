@@ -11,8 +11,8 @@ from scipy import sparse
 
 from instances import InputError, Options
 from models.core import linear_program
+from models.core.highs import LinearModel, OutOfTime, SolveFailed, reoptimize, rerun, run, solve_arrays, solver
 from models.core.linear_program import LinearProgram
-from models.highs import LinearModel, OutOfTime, SolveFailed, reoptimize, rerun, run, solve_arrays, solver
 
 
 def market_split(seed: int = 0) -> LinearModel:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from instances import Stopwatch
-from models.incumbent import Incumbent
+from models.core.incumbent import Incumbent
 
 
 def noted(sense="minimize", **more):

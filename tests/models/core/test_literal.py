@@ -17,8 +17,8 @@ from instances.eva import table_3, table_3_round
 from instances.kubernetes import shrunk_cluster, two_halves
 from instances.sia import five_jobs, six_jobs
 from models import aryl, boa, eva, kubernetes, sia
+from models.core.pyomo_model import solve_literal, write_model
 from models.eva import reconfiguration
-from models.literal import solve_literal, write_model
 
 
 def never_built(data):

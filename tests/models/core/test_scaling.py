@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from models.highs import LinearModel
-from models.scaling import KEPT, SLACK, rescale_model, round_rows
+from models.core.highs import LinearModel
+from models.core.scaling import KEPT, SLACK, rescale_model, round_rows
 
 
 def random_model(seed: int, size: float) -> tuple[LinearModel, np.ndarray]:

@@ -9,20 +9,19 @@ import highspy
 import pytest
 
 import instances.clock
-import models.highs
+import models.core.highs
 from instances import Options, check
 from instances.eva import EvaPacking, PackingArrays, packing_arrays, random_workloads, table_7
 from instances.eva.vector_packing import caprara_toth
 from instances.proofs.eva import prove_packing
 from models.eva import exact
-from models.eva.branch_and_price import branch_and_price, list_patterns
-from models.eva.branch_and_price.pricer import DEFAULTS
+from models.eva.branch_and_price import branch_and_price
 from models.eva.certificate import certificate
 from models.eva.column_generation import column_generation
 from models.eva.configuration import price
-from models.eva.item_packing import ItemParameters
-from models.eva.item_packing.search import pack_items
-from models.eva.parameters import EvaExactParameters
+from models.eva.item_packing import pack_items
+from models.eva.parameters import DEFAULTS, EvaExactParameters, ItemParameters
+from models.eva.pricers import list_patterns
 from tests.models.eva.item_packing.test_packing import TREE_ONLY, odd_cycles
 from tests.sampling import few
 
@@ -38,7 +37,7 @@ class EndingTime:
 
     def __init__(self, last: int) -> None:
         self.last, self.runs, self.late, self.free, self.jump = last, 0, 0, 0, 0.0
-        self._rerun = models.highs.rerun
+        self._rerun = models.core.highs.rerun
 
     def cpu_seconds(self) -> float:
         """CPU seconds of this process, and the jump."""
@@ -64,7 +63,7 @@ def ending(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], EndingTime]:
     def begin(last: int) -> EndingTime:
         clock = EndingTime(last)
         monkeypatch.setattr(instances.clock, "cpu_seconds", clock.cpu_seconds)
-        monkeypatch.setattr(models.highs, "rerun", clock.rerun)
+        monkeypatch.setattr(models.core.highs, "rerun", clock.rerun)
         return clock
 
     return begin
@@ -95,9 +94,9 @@ def test_net_saving_keeps_its_bound(ending, parameters: EvaExactParameters, last
 @pytest.mark.parametrize("last", [1, 2, 3, 8, 30])
 def test_a_tree_over_listed_patterns_keeps_its_bound_and_all_its_leaves(ending, last: int):
     arrays = packing_arrays(table_7(60, 2).data)
-    best = branch_and_price(arrays, list_patterns(arrays, DEFAULTS)).cost
+    best = branch_and_price(arrays, list_patterns(arrays, DEFAULTS.branch_and_price)).cost
     clock = ending(last)
-    outcome = branch_and_price(arrays, list_patterns(arrays, DEFAULTS), LIMIT)
+    outcome = branch_and_price(arrays, list_patterns(arrays, DEFAULTS.branch_and_price), LIMIT)
     assert clock.late <= SHORT
     assert outcome.termination == "time_limit"
     assert clock.free == (last == 1)

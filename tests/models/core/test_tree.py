@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from models.core.highs import OutOfTime, SolveFailed
 from models.core.tree import Node, Tree
-from models.highs import OutOfTime, SolveFailed
 
 Bits = Node[int, int, str, int]
 

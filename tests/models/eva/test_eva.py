@@ -13,10 +13,9 @@ from heuristics.eva import full_reconfiguration, no_packing
 from instances import InputError, Options, Stopwatch
 from instances.eva import EvaPacking, Task, packing_arrays, table_3, table_7
 from models.eva import build_literal, exact, literal
-from models.eva.branch_and_price import BranchAndPriceParameters
 from models.eva.columns import solve_columns
 from models.eva.covering import feasible_patterns, solve_covering
-from models.eva.parameters import EvaExactParameters
+from models.eva.parameters import BranchAndPriceParameters, EvaExactParameters
 from models.eva.pattern_kernels import more_patterns_than
 from tests.branch_and_price_cases import listed, maximal
 from tests.sampling import few

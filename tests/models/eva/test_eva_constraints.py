@@ -14,15 +14,15 @@ from instances import InputError, Options, Result, check
 from instances.eva import EvaPacking, InstanceType, Task, packing_arrays, table_7
 from instances.options import ignore
 from instances.proofs.eva import prove_packing
+from models.core.highs import SolveFailed
+from models.eva import branch_and_price as tree
 from models.eva import exact, literal
-from models.eva.branch_and_price import tree
 from models.eva.certificate import certificate
 from models.eva.covering import solve_covering
 from models.eva.net_saving import saving_patterns
 from models.eva.parameters import DEFAULTS
 from models.eva.trees import solve_unlisted
 from models.eva.true_speed import most_true_saving
-from models.highs import SolveFailed
 from tests.branch_and_price_cases import listed
 from tests.eva_cases import kind, packing, task
 from tests.eva_constrained_cases import FIELDS, best_by_enumeration, random_constrained

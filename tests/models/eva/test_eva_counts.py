@@ -10,12 +10,12 @@ import pytest
 from instances import Options, Stopwatch
 from instances.eva import packing_arrays, random_round, table_7
 from instances.eva.reconfiguration_arrays import reconfiguration_arrays
-from models.eva.counts import CountBranching, CountParameters
-from models.eva.saving.columns import PackingMaster, SavingColumns, SavingMaster
-from models.eva.saving.parameters import DEFAULTS
-from models.eva.saving.pricing import SavingPricer
-from models.eva.saving.search import Generation
-from models.highs import solve_arrays
+from models.core.highs import solve_arrays
+from models.eva.counts import CountBranching
+from models.eva.parameters import DEFAULTS, CountParameters
+from models.eva.saving_columns import PackingMaster, SavingColumns, SavingMaster
+from models.eva.saving_pricing import SavingPricer
+from models.eva.saving_search import Generation
 from tests.eva_rounds import small_round
 
 TIGHT = Options(gap=1e-9)
@@ -25,7 +25,7 @@ def listed(data, share: float):
     """A program over columns that are good at the prices of tasks alone, and what the tasks alone are worth."""
     master = SavingMaster(reconfiguration_arrays(data))
     packing, groups = master.arrays.packing, master.arrays.groups
-    pricer = SavingPricer(master, DEFAULTS, Stopwatch(None))
+    pricer = SavingPricer(master, DEFAULTS.saving, Stopwatch(None))
     rows = len(packing.count) + len(groups) + len(master.rows)
     duals = master.duals(np.zeros(rows))
     duals = replace(duals, task=master.arrays.scale * packing.reservation_price.astype(float))
@@ -60,9 +60,9 @@ def test_few_nodes_leave_a_bound_that_holds():
 
 def test_a_number_of_instances_that_breaks_its_limits_is_not_branched_on():
     master = PackingMaster(packing_arrays(table_7(60, 0, objective="net-saving").data))
-    pricer = SavingPricer(master, DEFAULTS, Stopwatch())
+    pricer = SavingPricer(master, DEFAULTS.saving, Stopwatch())
     alone = SavingColumns.of(-1, np.eye(master.arrays.packing.classes, dtype=np.int64))
-    made = Generation(master, pricer, alone, Options(), Stopwatch(), DEFAULTS).run()
+    made = Generation(master, pricer, alone, Options(), Stopwatch(), DEFAULTS.saving).run()
     program = master.listed(made.columns, pricer.noise)
     best = CountBranching(program, 0.0, TIGHT, Stopwatch(None), CountParameters()).search()
     never = replace(program, bound=lambda duals, most: 2 * program.dear)  # no node is closed by its bound

@@ -12,9 +12,9 @@ from heuristics.eva import full_reconfiguration, full_reconfiguration_first, no_
 from instances import InputError, Options, check
 from instances.eva import EvaPacking, packing_arrays, pod_requests, table_7
 from instances.eva.arrays import WholeAmounts
+from models.core.pyomo_model import write_model
 from models.eva import build_literal, exact, literal
 from models.eva.columns import solve_columns
-from models.literal import write_model
 from tests.eva_cases import kind, packing, requests, task
 
 HEURISTICS = (full_reconfiguration, full_reconfiguration_first, no_packing)

@@ -11,10 +11,9 @@ from heuristics.eva.round import eva_choice, full, partial, stay
 from instances import InputError, Options, Solution, check
 from instances.eva import EvaReconfiguration, random_round, table_3_round
 from instances.eva.reconfiguration_arrays import NEW, reconfiguration_arrays
-from models.eva.counts import CountParameters
+from models.eva.parameters import CountParameters, SavingParameters
 from models.eva.reconfiguration import exact_reconfiguration, literal_reconfiguration, short_list
-from models.eva.saving.columns import SavingColumns, SavingMaster
-from models.eva.saving.parameters import SavingParameters
+from models.eva.saving_columns import SavingColumns, SavingMaster
 from tests.eva_rounds import best_by_brute_force, small_round
 from tests.sampling import sample
 

@@ -14,17 +14,16 @@ from instances.eva import EvaPacking, packing_arrays, random_workloads
 from instances.eva.arrays import FloatArray, IntArray, PackingArrays
 from instances.eva.reconfiguration_arrays import NEW
 from models.core import linear_program
+from models.core.highs import SolveFailed, reoptimize
 from models.eva import exact
+from models.eva import saving_search as search
 from models.eva.covering import feasible_patterns
 from models.eva.net_saving import few_patterns
-from models.eva.parameters import EvaExactParameters
-from models.eva.saving import search
-from models.eva.saving.columns import PackingMaster, SavingColumns, SavingDuals
-from models.eva.saving.kernels import knapsack, with_surrogate
-from models.eva.saving.parameters import SavingParameters
-from models.eva.saving.pricing import SavingPricer
-from models.eva.saving.search import Generation
-from models.highs import SolveFailed, reoptimize
+from models.eva.parameters import EvaExactParameters, SavingParameters
+from models.eva.saving_columns import PackingMaster, SavingColumns, SavingDuals
+from models.eva.saving_kernels import knapsack, with_surrogate
+from models.eva.saving_pricing import SavingPricer
+from models.eva.saving_search import Generation
 from tests.sampling import few
 
 GENERATED = EvaExactParameters(saving_patterns=0)

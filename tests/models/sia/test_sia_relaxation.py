@@ -97,8 +97,8 @@ def test_relaxation_equals_the_literal_models_own():
     """Column and row generation, and leaving Y out, change no value."""
     from pyomo.environ import TransformationFactory
 
-    from models.highs import solve_arrays
-    from models.literal import compile_model
+    from models.core.highs import solve_arrays
+    from models.core.pyomo_model import compile_model
 
     data = synthetic("base", 7, days=0.3).data
     model = build_literal(data)

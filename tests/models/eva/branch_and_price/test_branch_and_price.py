@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from instances import Options
-from models.eva.branch_and_price import BranchAndPriceParameters, ListedPricer, branch_and_price, list_patterns
-from models.eva.branch_and_price.pricer import Priced
-from models.eva.branch_and_price.tree import alone
+from models.eva.branch_and_price import alone, branch_and_price
 from models.eva.configuration import Column, holds, missing, price
 from models.eva.covering import Patterns, solve_covering
+from models.eva.parameters import BranchAndPriceParameters
+from models.eva.pricer import Priced
+from models.eva.pricers import ListedPricer, list_patterns
 from tests.branch_and_price_cases import check_proof, every_pattern, linear_prices
 from tests.eva_cases import literal_optimum, random_packing
 from tests.sampling import few

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from models.core.column_generation import Relaxed
-from models.eva.branch_and_price import BranchAndPriceParameters, list_patterns
-from models.eva.branch_and_price.node_program import prove
-from models.eva.branch_and_price.pricer import Holding, PatternPrices, SumsOfPrices
+from models.core.highs import SolveFailed
+from models.eva.node_program import prove
+from models.eva.parameters import BranchAndPriceParameters
 from models.eva.pattern_kernels import best_places
-from models.highs import SolveFailed
+from models.eva.pricer import Holding, PatternPrices, SumsOfPrices
+from models.eva.pricers import list_patterns
 from tests.branch_and_price_cases import every_pattern, linear_prices, maximal, stood_in_for, sums
 from tests.eva_cases import random_packing
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from models.eva.aggregate_bound import AggregateBound, PriceGroups, TypeCut
-from models.eva.branch_and_price.pricer import PatternPrices
-from models.eva.column_generation import ColumnGenerationParameters
-from models.eva.column_generation.greedy import resource_cut, resource_prices
-from models.eva.column_generation.pricing import TablePricer
+from models.eva.greedy import resource_cut, resource_prices
+from models.eva.knapsack_pricer import TablePricer
+from models.eva.parameters import ColumnGenerationParameters
+from models.eva.pricer import PatternPrices
 from tests.eva_cases import literal_optimum_of_seed, packing_by_numbers, random_packing
 from tests.sampling import few
 

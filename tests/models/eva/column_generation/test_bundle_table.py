@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from instances.eva import packing_arrays, pod_requests
-from models.eva.branch_and_price.pool import ColumnPool
-from models.eva.column_generation.knapsack import BundleTable
-from models.eva.column_generation.parameters import ColumnGenerationParameters
-from models.eva.column_generation.pricing import KnapsackTable, TablePricer
 from models.eva.configuration import Column
+from models.eva.knapsack_pricer import KnapsackTable, TablePricer
+from models.eva.knapsack_table import BundleTable
+from models.eva.parameters import ColumnGenerationParameters
+from models.eva.pattern_pool import ColumnPool
 from tests.eva_cases import packing_by_numbers
 
 

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from instances import Options
-from models.eva.column_generation import ColumnGenerationParameters, column_generation, search
+from models.core.highs import SolveFailed
+from models.eva import column_generation as search
+from models.eva.column_generation import column_generation
 from models.eva.configuration import Column, holds, missing, price
-from models.highs import SolveFailed
+from models.eva.parameters import ColumnGenerationParameters
 from tests.eva_cases import literal_optimum_of_seed, packing_by_numbers, random_packing
 from tests.sampling import few
 

@@ -7,14 +7,15 @@ import pytest
 
 from instances import Options, Stopwatch
 from instances.eva import EvaPacking, packing_arrays, table_7
-from models.eva.branch_and_price.dive import ColumnDive, at_most
-from models.eva.branch_and_price.node_program import NodeProgram
-from models.eva.branch_and_price.pricer import PatternPrices
-from models.eva.branch_and_price.relaxation import Goal, NodeRelaxation
-from models.eva.column_generation import ColumnGenerationParameters, column_generation
-from models.eva.column_generation.pricing import TablePricer
+from models.core.highs import LinearModel, solve_arrays
+from models.eva.column_generation import column_generation
 from models.eva.configuration import missing, price, single_class_columns
-from models.highs import LinearModel, solve_arrays
+from models.eva.dive import ColumnDive, at_most
+from models.eva.knapsack_pricer import TablePricer
+from models.eva.node_program import NodeProgram
+from models.eva.parameters import ColumnGenerationParameters
+from models.eva.pricer import PatternPrices
+from models.eva.relaxation import Goal, NodeRelaxation
 from tests.eva_cases import random_packing
 from tests.sampling import few
 

@@ -11,9 +11,10 @@ from instances import Options, Stopwatch
 from instances.eva import packing_arrays, pod_requests
 from instances.eva.arrays import PackingArrays
 from models.core.tree import Node, Tree
-from models.eva.branch_and_price import branch_and_price, list_patterns
-from models.eva.branch_and_price.pricer import DEFAULTS
+from models.eva.branch_and_price import branch_and_price
 from models.eva.family_shares import FINE, FamilyShares, ShareSearch, families
+from models.eva.parameters import DEFAULTS
+from models.eva.pricers import list_patterns
 from tests.eva_cases import packing_by_numbers
 from tests.sampling import few
 
@@ -43,7 +44,7 @@ def bound_by_shares(arrays: PackingArrays, ceiling: int, nodes: int) -> int:
 
 def best_of(arrays: PackingArrays) -> int:
     """The cost of the best packing, as far as so many nodes find it."""
-    cost = branch_and_price(arrays, list_patterns(arrays, DEFAULTS), Options(effort=2_000)).cost
+    cost = branch_and_price(arrays, list_patterns(arrays, DEFAULTS.branch_and_price), Options(effort=2_000)).cost
     assert cost is not None
     return cost
 

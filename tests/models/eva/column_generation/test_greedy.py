@@ -4,10 +4,6 @@ import numpy as np
 import pytest
 
 from instances import Stopwatch
-from models.eva.branch_and_price.pricer import PatternPrices
-from models.eva.column_generation import ColumnGenerationParameters
-from models.eva.column_generation.greedy import pack_greedily, start_duals
-from models.eva.column_generation.pricing import TablePricer
 from models.eva.configuration import (
     Column,
     alone,
@@ -18,6 +14,10 @@ from models.eva.configuration import (
     single_class_columns,
     trim,
 )
+from models.eva.greedy import pack_greedily, start_duals
+from models.eva.knapsack_pricer import TablePricer
+from models.eva.parameters import ColumnGenerationParameters
+from models.eva.pricer import PatternPrices
 from tests.eva_cases import packing_by_numbers, random_packing
 from tests.sampling import few
 

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from models.eva.column_generation.pricing import KnapsackTable
+from models.eva.knapsack_pricer import KnapsackTable
 from tests.sampling import few
 
 

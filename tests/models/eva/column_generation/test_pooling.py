@@ -11,9 +11,10 @@ from instances import Options
 from instances.eva import packing_arrays, pod_requests
 from instances.eva.arrays import PackingArrays
 from models.eva.aggregate_bound import pooled
-from models.eva.branch_and_price import branch_and_price, list_patterns
-from models.eva.branch_and_price.pricer import DEFAULTS
+from models.eva.branch_and_price import branch_and_price
 from models.eva.column_generation import column_generation
+from models.eva.parameters import DEFAULTS
+from models.eva.pricers import list_patterns
 from tests.eva_cases import packing_by_numbers
 from tests.sampling import few
 
@@ -36,7 +37,7 @@ def two_families(seed: int) -> PackingArrays:
 
 def bound_of(pool: PackingArrays) -> int:
     """The cost of the best packing of a problem with a pooled family."""
-    outcome = branch_and_price(pool, list_patterns(pool, DEFAULTS), Options(effort=2_000))
+    outcome = branch_and_price(pool, list_patterns(pool, DEFAULTS.branch_and_price), Options(effort=2_000))
     assert outcome.bound == outcome.cost
     return outcome.bound
 
@@ -44,7 +45,7 @@ def bound_of(pool: PackingArrays) -> int:
 @pytest.mark.parametrize("seed", few(range(40), 12))
 def test_no_packing_costs_less_than_with_a_family_pooled(seed: int):
     arrays = two_families(seed)
-    best = branch_and_price(arrays, list_patterns(arrays, DEFAULTS)).cost
+    best = branch_and_price(arrays, list_patterns(arrays, DEFAULTS.branch_and_price)).cost
     pool = pooled(arrays, 0, best + 1, 60, 40)
     assert pool is not None
     assert bound_of(pool) <= best
@@ -63,7 +64,7 @@ def test_a_linear_solution_that_breaks_a_decision_is_not_branched_on_there():
     arrays = packing_arrays(pod_requests(100, 1).data)
     pool = pooled(arrays, 0, 2_174_737, 60, 40)
     assert pool is not None
-    outcome = branch_and_price(pool, list_patterns(pool, DEFAULTS), Options(effort=100))
+    outcome = branch_and_price(pool, list_patterns(pool, DEFAULTS.branch_and_price), Options(effort=100))
     assert outcome.reason == "effort limit"
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from instances import Options, check
 from instances.eva import EvaPacking, InstanceType, Task, packing_arrays
-from models.eva.column_generation import ColumnGenerationParameters
 from models.eva.columns import solve_columns
+from models.eva.parameters import ColumnGenerationParameters
 
 
 def packing(low: float, high: float, families: str) -> EvaPacking:

@@ -4,10 +4,10 @@ import pytest
 
 from instances.eva import pod_requests
 from instances.eva.arrays import packing_arrays
-from models.eva.column_generation import ColumnGenerationParameters
-from models.eva.column_generation.greedy import resource_prices
-from models.eva.column_generation.ruin import Ruin
 from models.eva.configuration import Column, configuration, holds, missing, price
+from models.eva.greedy import resource_prices
+from models.eva.parameters import ColumnGenerationParameters
+from models.eva.ruin_and_recreate import Ruin
 from tests.eva_cases import literal_optimum, random_packing
 from tests.sampling import few
 

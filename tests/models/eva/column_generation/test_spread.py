@@ -9,14 +9,12 @@ import pytest
 from heuristics.eva import full_reconfiguration
 from instances import Options, Stopwatch
 from instances.eva import packing_arrays, pod_requests, table_7
+from models.core.incumbent import Incumbent
 from models.eva import exact
-from models.eva.branch_and_price import BranchAndPriceParameters
-from models.eva.branch_and_price.pricers import SearchPricer
-from models.eva.branch_and_price.tree import BranchAndPrice
-from models.eva.column_generation import ColumnGenerationParameters
-from models.eva.column_generation.search import ClassSpread, ColumnSearch, ruin_alone
-from models.eva.parameters import DEFAULTS
-from models.incumbent import Incumbent
+from models.eva.branch_and_price import BranchAndPrice
+from models.eva.column_generation import ClassSpread, ColumnSearch, ruin_alone
+from models.eva.parameters import DEFAULTS, BranchAndPriceParameters, ColumnGenerationParameters
+from models.eva.pricers import SearchPricer
 
 UNLISTED = replace(
     DEFAULTS,

@@ -13,12 +13,11 @@ from instances.eva import packing_arrays
 from instances.eva.vector_packing import caprara_toth, paper_sizes
 from models.eva import exact
 from models.eva.branch_and_price import branch_and_price
-from models.eva.column_generation import ColumnGenerationParameters
 from models.eva.configuration import Column, holds, missing, price
-from models.eva.item_packing import ItemParameters, suits
-from models.eva.item_packing.pricing import ItemPricer
-from models.eva.item_packing.search import pack_items
-from models.eva.item_packing.single_tasks import SingleTasks
+from models.eva.item_packing import pack_items
+from models.eva.item_pricer import ItemPricer
+from models.eva.parameters import ColumnGenerationParameters, ItemParameters
+from models.eva.single_tasks import SingleTasks
 from tests.eva_cases import literal_optimum, packing_by_numbers, random_packing
 from tests.sampling import few
 
@@ -201,7 +200,7 @@ def test_a_time_limit_leaves_a_packing_and_a_bound():
 
 
 def test_few_or_equal_tasks_and_many_types_are_left_to_the_other_methods():
-    assert not suits(packing_by_numbers([16, 16], [1], [[10, 10]], [0], [[[3, 4], [5, 2]]]))
-    assert not suits(tight(0))
-    assert suits(packing_arrays(caprara_toth(2, 25, 0).data))
-    assert not suits(packing_arrays(caprara_toth(2, 25, 0, types="three").data), ItemParameters(most_types=2))
+    assert not ItemParameters().suits(packing_by_numbers([16, 16], [1], [[10, 10]], [0], [[[3, 4], [5, 2]]]))
+    assert not ItemParameters().suits(tight(0))
+    assert ItemParameters().suits(packing_arrays(caprara_toth(2, 25, 0).data))
+    assert not ItemParameters(most_types=2).suits(packing_arrays(caprara_toth(2, 25, 0, types="three").data))

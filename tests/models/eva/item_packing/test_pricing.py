@@ -7,10 +7,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from models.eva.branch_and_price.pricer import PatternPrices
 from models.eva.configuration import Column
-from models.eva.item_packing.parameters import ItemParameters
-from models.eva.item_packing.pricing import ItemPricer
+from models.eva.item_pricer import ItemPricer
+from models.eva.parameters import ItemParameters
+from models.eva.pricer import PatternPrices
 from tests.eva_cases import packing_by_numbers
 from tests.sampling import few
 
