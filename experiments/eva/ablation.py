@@ -33,7 +33,7 @@ PARTS = (
     MethodPart("first look at cheap multisets", (f"{TOTALS}:_MultisetSearch.look",), say_no),
     MethodPart("repair of a packing", (f"{TOTALS}:_MultisetSearch._repair",)),
     MethodPart("integer program for a multiset", (f"{TOTALS}:_MultisetSearch._decide",)),
-    MethodPart("proposals of HiGHS", (f"{TOTALS}:_MultisetSearch._proposed",), _as_found),
+    MethodPart("proposals of HiGHS", (f"{TOTALS}:_MultisetSearch._propose_by_highs",), _as_found),
     MethodPart("listed patterns", ("models.eva.trees:solve_tree",)),
     MethodPart("tree that prices by search", ("models.eva.trees:solve_unlisted",)),
     MethodPart(

@@ -60,7 +60,7 @@ PARTS = (
         "column generation",
         ("models.eva.parameters:SavingParameters.suits",),
         say_no,
-        entered=(f"{NET_SAVING}:_generated",),
+        entered=(f"{NET_SAVING}:_generate_columns",),
     ),
     MethodPart("numbers of instances", (f"{SAVING}._count",)),
     MethodPart(
@@ -77,7 +77,7 @@ JOINT = {
 }
 """Parts that may stand in for one another, left out together."""
 ROUND_PARTS = (
-    MethodPart("numbers of instances in a round", (f"{ROUND}._counted",), say_no),
+    MethodPart("numbers of instances in a round", (f"{ROUND}._branch_on_counts",), say_no),
     MethodPart("integer program over a list", (f"{SAVING}._integer",), _nothing_solved),
     MethodPart("longer lists", (f"{ROUND}._longer",)),
     MethodPart(

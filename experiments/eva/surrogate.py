@@ -17,7 +17,7 @@ from heuristics.eva import full_reconfiguration
 from instances import Options, Result
 from instances.eva import EvaPacking, Task, synthetic_cloud
 from models.eva import exact
-from models.eva.true_speed import most_true_saving, true_saving
+from models.eva.true_speed import maximise_true_saving, true_saving
 
 METHODS: dict[str, Callable[[EvaPacking], Result]] = {
     "optimum of the net saving": exact,
@@ -75,7 +75,7 @@ def savings(
 ) -> dict[str, Any]:
     """The most true saving of an instance, and that of each method."""
     data = jobs_at_once(jobs, seed, tasks_per_job, throughput)
-    found = {"most": most_true_saving(data).saving}
+    found = {"most": maximise_true_saving(data).saving}
     for name, method in METHODS.items():
         solution = method(data).solution
         assert solution is not None

@@ -12,7 +12,7 @@ from instances.proofs import Certificate, NoCertificate
 from instances.proofs.aryl.certificate import knapsack_point, knapsack_program, reclaim_point, reclaim_program
 from instances.proofs.aryl.event_intervals import EventProgram
 from instances.proofs.aryl.filling_program import FillingProgram
-from models.core.derivation import certified
+from models.core.derivation import certify
 
 
 def certificate(
@@ -21,17 +21,17 @@ def certificate(
     """Prove `bound`, or the best bound within the time limit. Raises NoCertificate if no bound is proven."""
     if isinstance(data, ArylReclaim):
         point = None if solution is None else reclaim_point(data, solution)
-        return certified(data, reclaim_program(data), point, Fraction(bound), options)
+        return certify(data, reclaim_program(data), point, Fraction(bound), options)
     if isinstance(data, ArylPlacement):
         filling = FillingProgram(data)
         point = None if solution is None else filling.point(solution)
         jobs = frozenset(i for name, i in filling.place.items() if name.startswith(("on_", "missing_")))
-        return certified(data, filling.program(), point, Fraction(bound), options, ahead=jobs)
+        return certify(data, filling.program(), point, Fraction(bound), options, ahead=jobs)
     if data.objective == "mean-jct":
         return _certify_mean_jct(data, solution, bound, options)
     program = knapsack_program(data)
     point = None if solution is None else knapsack_point(data, solution)
-    return certified(data, program, point, Fraction(bound), options)
+    return certify(data, program, point, Fraction(bound), options)
 
 
 def _certify_mean_jct(data: ArylElastic, solution: Solution | None, bound: float, options: Options) -> Certificate:
@@ -43,5 +43,5 @@ def _certify_mean_jct(data: ArylElastic, solution: Solution | None, bound: float
     events = EventProgram(data, cutoff)
     program, point = events.program(), events.point(solution)
     start = point if all(row.holds(point) for row in program.rows) else None
-    proof = certified(data, program, start, Fraction(bound), options, {"reach": str(cutoff)})
+    proof = certify(data, program, start, Fraction(bound), options, {"reach": str(cutoff)})
     return replace(proof, bound=min(proof.bound, cutoff))

@@ -11,7 +11,7 @@ from instances.proofs.aryl.certificate import reclaim_point
 from instances.proofs.aryl.front import FrontProgram, by_jobs, exact_loss
 from models.aryl.certificate import certificate
 from models.aryl.front import Front
-from models.core.derivation import certified
+from models.core.derivation import certify
 
 
 def front_certificates(data: ArylReclaim, front: Front, options: Options) -> tuple[Certificate, ...]:
@@ -25,7 +25,7 @@ def front_certificates(data: ArylReclaim, front: Front, options: Options) -> tup
     for index, point in enumerate(front.points):
         max_jobs = front.points[index + 1].jobs - 1 if index + 1 < len(front.points) else None
         program = FrontProgram(data, max_jobs)
-        proof = certified(
+        proof = certify(
             program.data,
             program.program(),
             reclaim_point(program.data, point.solution),

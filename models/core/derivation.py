@@ -20,7 +20,7 @@ SMALL_NODES = 1_000  # node limit of this proof, so that it takes little time
 SHORTFALL = Fraction(1, 10**10)  # relative distance by which a proof may miss a real bound, for rounding
 
 
-def certified(
+def certify(
     data: ProblemData,
     program: Program,
     point: Mapping[int, Fraction] | None,

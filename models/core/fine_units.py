@@ -87,7 +87,7 @@ class FineUnits:
         safe = bound * self.unit + self.slack
         return min(safe, self.trivial) if self.model.sense == "maximize" else max(safe, self.trivial)
 
-    def told(self, solved: Solved) -> Solved:
+    def convert_result(self, solved: Solved) -> Solved:
         """Return the solver's result in the model's own unit, with bounds that `proven` makes safe."""
 
         def convert(value: float | None, bound: float | None) -> tuple[float | None, float | None]:

@@ -88,7 +88,7 @@ class FixedBins:
             some = FixedBins(self.free[bins], self.kind[bins], self.need, count)
             placed[bins] += some.pack_by_dot_product().placed
         left = self.count - placed.sum(axis=0)
-        rest = replace(self, free=self.free - _used_capacity(placed, self.kind, self.need), count=left)
+        rest = replace(self, free=self.free - _sum_used_capacity(placed, self.kind, self.need), count=left)
         packing = rest.pack_by_dot_product()
         return self._measure(placed + packing.placed, packing.left)
 
@@ -99,7 +99,7 @@ class FixedBins:
         """
         weight = self.resource_weights()[-1]
         size = (self.need.min(axis=0) * weight).sum(axis=1)
-        used = _used_capacity(packed.placed, self.kind, self.need)
+        used = _sum_used_capacity(packed.placed, self.kind, self.need)
         draw = np.random.default_rng(seed)
         placed, left = _eject(
             self.free - used,
@@ -213,7 +213,7 @@ class FixedBins:
 
     def fits(self, placed: IntArray) -> bool:
         """Return whether `placed` (M, N) respects the free capacities, in integers."""
-        return bool((_used_capacity(placed, self.kind, self.need) <= self.free).all())
+        return bool((_sum_used_capacity(placed, self.kind, self.need) <= self.free).all())
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ class PartialPacking:
         return not self.left.any()
 
 
-def _used_capacity(placed: IntArray, kind: IntArray, need: IntArray) -> IntArray:
+def _sum_used_capacity(placed: IntArray, kind: IntArray, need: IntArray) -> IntArray:
     """Return the used capacity (M, R) of each bin."""
     return np.einsum("mn,mnr->mr", placed, need[kind])
 

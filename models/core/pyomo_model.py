@@ -168,7 +168,7 @@ def solve_literal(
         callback, extra = None if report is ignore else watch, TIGHT if is_real else None
         return solve_arrays(model, limited, watch=callback, extra=extra)
 
-    solved = fine.told(solve_beyond_digits(fine.model, solve, lambda x: solution(x) is not None))
+    solved = fine.convert_result(solve_beyond_digits(fine.model, solve, lambda x: solution(x) is not None))
     rows, columns = standard.model.matrix.shape
     found = None if solved.x is None else solution(solved.x)
     return Answer(

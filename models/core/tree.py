@@ -93,19 +93,19 @@ class Tree(Generic[B, D, P, S]):
     def bound(self) -> B | None:
         """Return the bound that the leaves prove together; `None` if all are empty."""
         found = self._closed
-        for node in self._least_open():
+        for node in self._find_least_open():
             found = node.bound if found is None else min(found, node.bound)
         return found
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """Return whether more work cannot raise the bound: a leaf of the smallest bound cannot be branched on."""
-        return self._closed is not None and all(self._closed <= node.bound for node in self._least_open())
+        return self._closed is not None and all(self._closed <= node.bound for node in self._find_least_open())
 
     @property
     def done(self) -> bool:
         """Return whether all open nodes have a sufficient bound."""
-        return all(node.bound >= self.problem.enough for node in self._least_open())
+        return all(node.bound >= self.problem.enough for node in self._find_least_open())
 
     @property
     def leaves(self) -> Iterator[Node[B, D, P, S]]:
@@ -150,7 +150,7 @@ class Tree(Generic[B, D, P, S]):
             seen()
         return "finished"
 
-    def _least_open(self) -> list[Node[B, D, P, S]]:
+    def _find_least_open(self) -> list[Node[B, D, P, S]]:
         """Return the open node of the smallest bound, if any; all open nodes if the search is depth first."""
         return [self.nodes[entry[-1]] for entry in (self._open if self._deep else self._open[:1])]
 

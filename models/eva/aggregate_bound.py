@@ -40,7 +40,7 @@ class PriceGroups:
     upper: tuple[int | None, ...]
 
     @staticmethod
-    def by_family(arrays: PackingArrays) -> PriceGroups:
+    def group_by_family(arrays: PackingArrays) -> PriceGroups:
         """Return a group for each family; its unit is the greatest common divisor of the prices of useful types."""
         useful, prices, families = _useful(arrays), arrays.price.tolist(), len(arrays.demand)
         group_of = tuple(f if u else -1 for f, u in zip(arrays.family.tolist(), useful, strict=True))
@@ -48,7 +48,7 @@ class PriceGroups:
         return PriceGroups(group_of, tuple(gcd(*p) or 1 for p in of_group), (None,) * families)
 
     @staticmethod
-    def by_type(arrays: PackingArrays) -> PriceGroups:
+    def group_by_type(arrays: PackingArrays) -> PriceGroups:
         """Return a group for each type, so that the cost share is a number of instances.
 
         If one instance of another type can replace j instances of a type at no higher price, an optimal configuration
@@ -131,7 +131,7 @@ class AggregateBound:
         """Return whether cost shares `spend` (G,) violate a cut."""
         return not _meets(spend, *self._row(cut))
 
-    def of_one_cut(self, cut: TypeCut) -> int:
+    def bound_by_cut(self, cut: TypeCut) -> int:
         """Return the bound of a single cut, `rhs min_g u_g / M_g` rounded up (after Farley, 1990)."""
         weights, rhs = self._row(cut)
         return min((-(-rhs * u // w) for u, w in zip(self.groups.unit, weights, strict=True) if w), default=0)
@@ -175,7 +175,7 @@ class AggregateBound:
         times = np.array(coarse.unit, dtype=float) / unit
         lower, upper = (np.array(side, dtype=float) for side in zip(*self._box(ceiling), strict=True))
         # One unit of weight 1 satisfies a cut, and units are integers, so a larger weight is equivalent.
-        rows = np.where(times > 1, _scaled(self._rows) * times, np.minimum(_scaled(self._rows), 1.0))
+        rows = np.where(times > 1, _scale_rows(self._rows) * times, np.minimum(_scale_rows(self._rows), 1.0))
         solved = solve_arrays(
             LinearModel(
                 cost=unit * times * min(1.0, MOST_UNITS / max(1, ceiling)),
@@ -235,7 +235,7 @@ class SpendBranching:
         surplus = 10.0 * sum(u * (high + 1) for u, (_, high) in zip(unit, root, strict=True))
         model = LinearModel(
             cost=[*map(float, unit), surplus],
-            matrix=np.c_[np.minimum(_scaled(rows), LARGEST_WEIGHT), np.ones(len(rows))],
+            matrix=np.c_[np.minimum(_scale_rows(rows), LARGEST_WEIGHT), np.ones(len(rows))],
             row_lower=1.0,
             row_upper=inf,
         )
@@ -283,12 +283,12 @@ def _meets(spend: Sequence[int], weights: Spend, rhs: int) -> bool:
     return sum(w * z for w, z in zip(weights, spend, strict=True)) >= rhs
 
 
-def _scaled(rows: Sequence[tuple[Spend, int]] | dict[tuple[Spend, int], None]) -> FloatArray:
+def _scale_rows(rows: Sequence[tuple[Spend, int]] | dict[tuple[Spend, int], None]) -> FloatArray:
     """Return weights (cuts, groups), scaled so that the right-hand side of each cut is 1."""
     return np.array([[w / rhs for w in weights] for weights, rhs in rows])
 
 
-def pooled(arrays: PackingArrays, family: int, ceiling: int, classes: int, units: int) -> PackingArrays | None:
+def pool_family(arrays: PackingArrays, family: int, ceiling: int, classes: int, units: int) -> PackingArrays | None:
     """Return the problem with a pooled family; its minimum is a lower bound on the cost of packings below `ceiling`.
 
     Return `None` if the family's types are not multiples of one type, if no task needs the family, or if the problem

@@ -27,15 +27,15 @@ from models.eva.branching import (
 )
 from models.eva.configuration import (
     Configuration,
-    alone,
     configuration,
     dearest,
     groups,
+    is_within_limits,
     missing,
+    pack_alone,
     price,
     single_class_columns,
     trim,
-    within_limits,
 )
 from models.eva.covering import Patterns, solve_covering
 from models.eva.dive import ColumnDive
@@ -82,7 +82,7 @@ class BranchAndPrice:
             self.program,
             pricer,
             parameters.columns_each_type,
-            round_up=self.sums.at_least,
+            round_up=self.sums.round_up,
             lifts=not parameters.proving,
         )
         limits = ((limit.types, limit.most) for limit in arrays.limits)
@@ -111,10 +111,10 @@ class BranchAndPrice:
     @property
     def over(self) -> bool:
         """Return whether the gap is closed or a limit is reached."""
-        return self.incumbent.closed or self.clock.expired or self.counted_out
+        return self.incumbent.closed or self.clock.expired or self.has_used_nodes
 
     @property
-    def counted_out(self) -> bool:
+    def has_used_nodes(self) -> bool:
         """Return whether the limit on nodes is reached."""
         return self.options.effort is not None and self.nodes >= self.options.effort
 
@@ -130,12 +130,12 @@ class BranchAndPrice:
     def offer(self, cover: Configuration) -> bool:
         """Offer a trimmed cover as incumbent; return whether it is the best packing so far."""
         packing = trim(self.arrays, cover)
-        if not within_limits(self.arrays, packing):
+        if not is_within_limits(self.arrays, packing):
             return False
         return self.incumbent.offer(price(self.arrays, packing), packing)
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Return whether no open node needs more work."""
         return self._tree.done
 
@@ -164,7 +164,7 @@ class BranchAndPrice:
         self.program.add(single_class_columns(self.arrays))
         proven, relaxed = self._relax(self.standing)
         first, self._root = self._first, proven
-        first.bound, first.proof, first.guess = self.sums.at_least(proven.bound), proven.duals, relaxed.value
+        first.bound, first.proof, first.guess = self.sums.round_up(proven.bound), proven.duals, relaxed.value
         self.lp_value = relaxed.value
         self._raise_bound()
         if not (self.parameters.proving or self.over):
@@ -190,7 +190,7 @@ class BranchAndPrice:
         """See `BranchingProblem`."""
         self.nodes += 1
         node.state = self.relaxation.run(node.decisions, Goal(self.enough), self.clock)
-        bound, proven = self.sums.at_least(node.state.bound), node.state.proven
+        bound, proven = self.sums.round_up(node.state.bound), node.state.proven
         if proven is not None and (bound > node.bound or node.proof is None):
             node.bound, node.proof = max(bound, node.bound), proven.duals
         if node.bound >= self.enough:
@@ -314,7 +314,7 @@ def branch_and_price(
     """
     clock = Stopwatch(options.time_limit)
     incumbent: Incumbent[Configuration, int] = Incumbent("minimize", clock, report, gap=options.gap, bound=bound)
-    for packing in (start, None if arrays.limited else alone(arrays)):
+    for packing in (start, None if arrays.limited else pack_alone(arrays)):
         if packing is not None:
             incumbent.offer(price(arrays, packing), packing)
     tree = BranchAndPrice(arrays, pricer, options, incumbent, clock, parameters)
@@ -329,7 +329,7 @@ def branch_and_price(
             stuck = tree.nodes == before
         except SolveFailed as error:
             failure = str(error)
-        last = tree.ended or tree.counted_out or stuck or failure is not None
+        last = tree.has_ended or tree.has_used_nodes or stuck or failure is not None
         if not parameters.program_nodes or incumbent.closed or clock.expired:
             break
         _solve_over_columns(tree, options, clock, last)

@@ -149,7 +149,7 @@ class PseudoCosts:
         part = max(candidate.parts[side], 1e-3)
         self.gains.setdefault(candidate.aggregate, [[], []])[side].append(gain / part)
 
-    def known(self, candidate: Candidate) -> int:
+    def count_known(self, candidate: Candidate) -> int:
         """Return the number of solved children of an aggregate, of the side with fewer."""
         return min(map(len, self.gains.get(candidate.aggregate, ([], []))))
 
@@ -211,7 +211,7 @@ def strong_branching(
     best: tuple[float, BranchChoice] | None = None
     for candidate in tried:
         # The children of pairs need new columns, so the present columns give poor estimates.
-        if candidate.aggregate[0] in PAIRS or costs.known(candidate) >= parameters.reliable:
+        if candidate.aggregate[0] in PAIRS or costs.count_known(candidate) >= parameters.reliable:
             values = [value + costs.guess(candidate, side) for side in (0, 1)]
         else:
             values = [value, value]

@@ -30,7 +30,7 @@ from instances.proofs.certificate import VERSION
 from instances.proofs.eva.certificate import Branch, Leaf, Packing, PackingDecision, WrittenNode, how_proven
 from instances.proofs.eva.saving_program import LimitedSavingProgram, saving_program
 from models.core.column_generation import cheap_first
-from models.core.derivation import certified
+from models.core.derivation import certify
 from models.core.highs import SolveFailed
 from models.core.incumbent import Incumbent
 from models.eva import pricer as solved
@@ -38,11 +38,11 @@ from models.eva.branch_and_price import BranchAndPrice
 from models.eva.columns import LARGEST as LARGEST_AMOUNT
 from models.eva.configuration import Column, Configuration, configuration
 from models.eva.greedy import start_duals
-from models.eva.node_program import NodeProgram, spent_on
+from models.eva.node_program import NodeProgram, find_spend_types
 from models.eva.parameters import BranchAndPriceParameters, ItemParameters
 from models.eva.pricer import Pricer
 from models.eva.pricers import BITS, MANY_STEPS, SearchPricer, list_patterns
-from models.eva.relaxation import Goal, NodeRelaxation, most_pricings
+from models.eva.relaxation import Goal, NodeRelaxation, limit_pricings
 from models.eva.totals import proof_by_totals
 
 LARGEST = 1 << 60  # limit on the dual value of all tasks, in units of the exact search, and on each dual
@@ -59,7 +59,7 @@ def certificate(data: EvaPacking, solution: Solution | None, bound: float, optio
         saving = saving_program(data)
         point = None if solution is None else saving.point(solution)
         ahead = saving.numbers if isinstance(saving, LimitedSavingProgram) else frozenset[int]()
-        return certified(data, saving.program(), point, Fraction(bound), options, ahead=ahead)
+        return certify(data, saving.program(), point, Fraction(bound), options, ahead=ahead)
     clock = Stopwatch(options.time_limit)
     unit = Fraction(Packing(data).unit, STEPS)
     target = math.ceil(Fraction(bound) / unit - Fraction(1, 1000))
@@ -68,22 +68,22 @@ def certificate(data: EvaPacking, solution: Solution | None, bound: float, optio
     trees = [PricedTree(Packing(data), clock)]
     with suppress(NoCertificate):
         if trees[0].bound < target:
-            trees.append(proven_tree(data, solution, target, grown_by_method, _left(options, clock, SHARE)))
+            trees.append(proven_tree(data, solution, target, grow_by_method, _share_time(options, clock, SHARE)))
     if trees[-1].bound >= target:
-        return _written(data, trees[-1])
-    totals = proof_by_totals(data, solution, target, most, _left(options, clock))
+        return _write(data, trees[-1])
+    totals = proof_by_totals(data, solution, target, most, _share_time(options, clock))
     if totals is not None and totals.bound >= target:
         return _certificate(data, totals.bound, Packing(data).unit, [{"totals": totals.model_dump()}])
-    trees.append(proven_tree(data, solution, target, grown_by_search, _left(options, clock)))
+    trees.append(proven_tree(data, solution, target, grow_by_search, _share_time(options, clock)))
     tree = max(trees, key=lambda tree: tree.bound)
     if totals is not None and totals.bound > tree.bound:
         return _certificate(data, totals.bound, Packing(data).unit, [{"totals": totals.model_dump()}])
     if tree.bound <= 0 < target and not clock.expired:
         raise NoCertificate("duals are too large for an exact search")
-    return _written(data, tree)
+    return _write(data, tree)
 
 
-def _left(options: Options, clock: Stopwatch, share: float = 1.0) -> Options:
+def _share_time(options: Options, clock: Stopwatch, share: float = 1.0) -> Options:
     """Return the options with a share of the remaining time as their time limit."""
     return options if options.time_limit is None else replace(options, time_limit=max(share * clock.remaining_s, 1e-3))
 
@@ -97,10 +97,10 @@ def certificate_of(data: EvaPacking, arrays: PackingArrays, leaves: Sequence[sol
     """Return the certificate of the leaves of a tree over the classes of `arrays`, for any pricer."""
     tree = PricedTree(Packing(data), Stopwatch())
     tree.take(Grown(arrays, None, leaves))
-    return _written(data, tree)
+    return _write(data, tree)
 
 
-def _written(data: EvaPacking, tree: PricedTree) -> Certificate:
+def _write(data: EvaPacking, tree: PricedTree) -> Certificate:
     return _certificate(data, tree.bound, tree.packing.unit, tree.written())
 
 
@@ -150,24 +150,24 @@ class Grown:
     leaves: Sequence[solved.ProvenLeaf]
 
 
-def grown_by_method(arrays: PackingArrays, known: Configuration, goal: int, options: Options) -> Grown | None:
+def grow_by_method(arrays: PackingArrays, known: Configuration, goal: int, options: Options) -> Grown | None:
     """Grow the tree of the method that suits the instance, towards the bound `goal` in price units.
 
     Return `None` if the patterns cannot be listed, or the root is not solved.
     """
     if not arrays.limited and ITEMS.suits(arrays):
-        return _of_items(arrays, known, goal, options)
+        return _grow_item_tree(arrays, known, goal, options)
     pricer = list_patterns(arrays, PROVING)
-    return None if pricer is None else _of_tree(arrays, pricer, (), goal, options, Stopwatch(options.time_limit))
+    return None if pricer is None else _grow_tree(arrays, pricer, (), goal, options, Stopwatch(options.time_limit))
 
 
-def grown_by_search(arrays: PackingArrays, known: Configuration, goal: int, options: Options) -> Grown | None:
+def grow_by_search(arrays: PackingArrays, known: Configuration, goal: int, options: Options) -> Grown | None:
     """Grow a tree that prices by the exact search, for any instance; return `None` if the root is not solved."""
     clock = Stopwatch(options.time_limit)
-    return _of_tree(arrays, SearchPricer(arrays, clock), known, goal, options, clock)
+    return _grow_tree(arrays, SearchPricer(arrays, clock), known, goal, options, clock)
 
 
-def _of_tree(
+def _grow_tree(
     arrays: PackingArrays, pricer: Pricer, columns: Iterable[Column], goal: int, options: Options, clock: Stopwatch
 ) -> Grown | None:
     incumbent: Incumbent[Configuration, int] = Incumbent("minimize", clock, bound=0)
@@ -179,7 +179,7 @@ def _of_tree(
     return None if tree.root is None else Grown(arrays, tree.root, tree.proof().leaves)
 
 
-def _of_items(arrays: PackingArrays, known: Configuration, target: int, options: Options) -> Grown | None:
+def _grow_item_tree(arrays: PackingArrays, known: Configuration, target: int, options: Options) -> Grown | None:
     from models.eva.item_pricer import ItemPricer
     from models.eva.single_tasks import (
         SingleTasks,
@@ -193,7 +193,7 @@ def _of_items(arrays: PackingArrays, known: Configuration, target: int, options:
     program = NodeProgram(items, options, int(items.price.max()), clock)
     for cover in [tasks.split(known), *best_fit(items)]:
         program.add(cover)
-    relaxation = NodeRelaxation(program, pricer, *(ITEMS.columns.columns_each_round,) * 2, most_pricings(options))
+    relaxation = NodeRelaxation(program, pricer, *(ITEMS.columns.columns_each_round,) * 2, limit_pricings(options))
     try:
         tries, start = cheap_first(ITEMS.columns.smoothing), start_duals(items, options)
         found = relaxation.run((), Goal(target, reach=True), clock, tries, start)
@@ -201,7 +201,7 @@ def _of_items(arrays: PackingArrays, known: Configuration, target: int, options:
         return None
     if found.leaf is not None and found.bound >= target:
         return Grown(items, found.leaf.duals, (found.leaf,))
-    return _of_tree(items, pricer, program.columns, target, options, clock)
+    return _grow_tree(items, pricer, program.columns, target, options, clock)
 
 
 @dataclass
@@ -298,7 +298,7 @@ class PricedTree:
         if side.kind not in ("instances", "spend"):
             return None
         spent = side.kind == "spend"
-        kinds = np.flatnonzero(spent_on(arrays, side.of)).tolist() if spent else list(side.of)
+        kinds = np.flatnonzero(find_spend_types(arrays, side.of)).tolist() if spent else list(side.of)
         unit = self._unit(arrays) if spent else 1
         step = 0 if side.sense == "at most" else int(np.gcd.reduce(arrays.price[kinds])) if spent else 1
         return Branch(kind="spent" if spent else "instances", of=tuple(kinds), amount=(side.amount - step) // unit)

@@ -17,15 +17,15 @@ from models.core.column_generation import EXACT
 from models.core.highs import OutOfTime, SolveFailed
 from models.core.incumbent import Incumbent
 from models.core.outcome import Outcome, ending
-from models.eva.aggregate_bound import AggregateBound, PriceGroups, TypeCut, pooled
+from models.eva.aggregate_bound import AggregateBound, PriceGroups, TypeCut, pool_family
 from models.eva.branch_and_price import branch_and_price
 from models.eva.configuration import (
     Configuration,
-    alone,
     configuration,
     groups,
     holds,
     missing,
+    pack_alone,
     price,
     single_class_columns,
     trim,
@@ -125,7 +125,7 @@ class ColumnSearch:
         program.add([*single_class_columns(self.arrays), *(self.incumbent.solution or ())])
         each = self.parameters.columns_each_type, self.parameters.columns_each_round
         most = inf if self.options.effort is None else self.options.effort
-        return NodeRelaxation(program, self.pricer, *each, most, self.pool, self.sums.at_least)
+        return NodeRelaxation(program, self.pricer, *each, most, self.pool, self.sums.round_up)
 
     @cached_property
     def sums(self) -> SumsOfPrices:
@@ -150,22 +150,22 @@ class ColumnSearch:
     def start(self, clock: Stopwatch) -> None:
         """Compute the prices of resources, which guide the next phases, and raise the bound by them."""
         self.prices = resource_prices(self.arrays, self.options)
-        bound = AggregateBound(self.arrays, PriceGroups.by_family(self.arrays))
-        self.incumbent.raise_bound(min(self.ceiling, bound.of_one_cut(resource_cut(self.arrays, self.prices))))
+        bound = AggregateBound(self.arrays, PriceGroups.group_by_family(self.arrays))
+        self.incumbent.raise_bound(min(self.ceiling, bound.bound_by_cut(resource_cut(self.arrays, self.prices))))
 
     def bound_by_resources(self, clock: Stopwatch) -> None:
         """Raise the bound by cuts of resource prices, which need no pricing: by each cut, then by all together."""
-        families = PriceGroups.by_family(self.arrays)
+        families = PriceGroups.group_by_family(self.arrays)
         known = set[TypeCut]()
         bound = AggregateBound(self.arrays, families, self.options)
         cut = resource_cut(self.arrays, self.prices)
         while cut not in known:
             known.add(cut)
             bound.add(cut)
-            self.incumbent.raise_bound(min(self.ceiling, bound.of_one_cut(cut)))
-            if self.over or clock.expired or len(known) > self.at_most(self.parameters.resource_rounds):
+            self.incumbent.raise_bound(min(self.ceiling, bound.bound_by_cut(cut)))
+            if self.over or clock.expired or len(known) > self.limit_rounds(self.parameters.resource_rounds):
                 break
-            spend = bound.propose(self.ceiling, self.within(clock, self.parameters.bound_seconds).time_limit)
+            spend = bound.propose(self.ceiling, self.limit_time(clock, self.parameters.bound_seconds).time_limit)
             if spend is None:
                 break
             spent = [u * z for u, z in zip(families.unit, spend, strict=True)]
@@ -173,8 +173,8 @@ class ColumnSearch:
             if not bound.violates(spend, cut):
                 break
         self.relaxation.cuts += [cut for cut in known if cut.rhs]
-        nodes = self.at_most(self.parameters.bound_nodes)
-        seconds = self.within(clock, self.parameters.bound_seconds).time_limit
+        nodes = self.limit_rounds(self.parameters.bound_nodes)
+        seconds = self.limit_time(clock, self.parameters.bound_seconds).time_limit
         self.incumbent.raise_bound(bound.solve(self.ceiling, nodes, seconds, clock))
 
     def pack(self, clock: Stopwatch) -> None:
@@ -183,7 +183,7 @@ class ColumnSearch:
         If there are few tasks, offer every task alone: ruin and recreate starts from it.
         """
         if self.spread.few:
-            self.offer(alone(self.arrays))
+            self.offer(pack_alone(self.arrays))
             return
         duals = self.prices.duals * (1 + self.parameters.bias * task_sizes(self.arrays))
         assert isinstance(self.pricer, TablePricer)
@@ -196,16 +196,16 @@ class ColumnSearch:
         tries = EXACT if near else ((self.parameters.smoothing, True), *EXACT)
         found = self.relaxation.run((), Goal(), clock, tries, self.prices.duals)
         self.lp_value = None if found.relaxed is None else found.relaxed.value
-        self.lp_converged = found.settled
+        self.lp_converged = found.is_settled
         self.incumbent.raise_bound(found.bound)
 
     def bound_by_family(self, clock: Stopwatch) -> None:
         """Raise the bound to the minimum cost of integral cost shares of families that keep the relaxation feasible."""
-        self._aggregate_bound(PriceGroups.by_family(self.arrays), clock)
+        self._aggregate_bound(PriceGroups.group_by_family(self.arrays), clock)
 
     def bound_by_type(self, clock: Stopwatch) -> None:
         """Raise the bound to the minimum cost of numbers of instances per type that keep the relaxation feasible."""
-        self._aggregate_bound(PriceGroups.by_type(self.arrays), clock)
+        self._aggregate_bound(PriceGroups.group_by_type(self.arrays), clock)
 
     def _aggregate_bound(self, groups: PriceGroups, clock: Stopwatch) -> None:
         """Raise the bound to the minimum cost of integral cost shares of groups that keep the relaxation feasible."""
@@ -218,22 +218,22 @@ class ColumnSearch:
             for cut in cuts[known:]:
                 bound.add(cut)
             known = len(cuts)
-            spend = bound.propose(self.ceiling, self.within(clock, seconds).time_limit)
+            spend = bound.propose(self.ceiling, self.limit_time(clock, seconds).time_limit)
             if spend is None or bound.cost(spend) >= self.ceiling:
                 break
             rounds += 1
-            limits = self._within_spend(groups, spend)
+            limits = self._limit_spend(groups, spend)
             with suppress(OutOfTime):  # the cuts so far still prove a bound
                 if self.relaxation.run(limits, Goal(bound.cost(spend) + 1, reach=True), clock).reached:
                     self.limits = limits
             if not any(bound.violates(spend, cut) for cut in cuts[known:]):
                 break
         self.aggregate_rounds += rounds
-        nodes = self.at_most(self.parameters.bound_nodes)
-        proven = bound.solve(self.ceiling, nodes, self.within(clock, seconds).time_limit, clock)
+        nodes = self.limit_rounds(self.parameters.bound_nodes)
+        proven = bound.solve(self.ceiling, nodes, self.limit_time(clock, seconds).time_limit, clock)
         self.incumbent.raise_bound(proven)
 
-    def _within_spend(self, groups: PriceGroups, spend: Sequence[int]) -> tuple[BranchDecision, ...]:
+    def _limit_spend(self, groups: PriceGroups, spend: Sequence[int]) -> tuple[BranchDecision, ...]:
         """Return the decisions that limit each group, a type or a family, to its cost share `spend`, in units."""
         found, price, family = [], self.arrays.price.tolist(), self.arrays.family.tolist()
         for g, most in enumerate(spend):
@@ -252,17 +252,17 @@ class ColumnSearch:
         if any(self.dive(low, limits, first) for limits in dict.fromkeys((self.limits, ()))):
             return
         while steps and low + 1 < self.ceiling and not (self.over or clock.expired):
-            middle, steps = self.sums.at_least((low + self.ceiling) // 2), steps - 1
+            middle, steps = self.sums.round_up((low + self.ceiling) // 2), steps - 1
             if not self.dive(middle, (), clock):
                 low = middle
 
     def dive_with_noise(self, clock: Stopwatch) -> None:
         """Dive with noise, alternately for the cost halfway to the incumbent and for the smallest possible cost."""
-        for i in range(self.at_most(self.parameters.noisy_dives)):
+        for i in range(self.limit_rounds(self.parameters.noisy_dives)):
             if self.over or clock.expired or not self.dives_end:
                 return
             low = self.least
-            goal = low if i % 2 else self.sums.at_least((low + self.ceiling) // 2)
+            goal = low if i % 2 else self.sums.round_up((low + self.ceiling) // 2)
             self.dive(goal, self.limits if i % 2 else (), clock, self.parameters.dive_noise)
 
     def dive(self, goal: int, limits: tuple[BranchDecision, ...], clock: Stopwatch, noise: float = 0.0) -> bool:
@@ -279,7 +279,7 @@ class ColumnSearch:
         self.dives += 1
         tries = EXACT if self.exact else ((0.0, False),)
         dive = ColumnDive(self.relaxation, goal, limits, clock, self.options.seed + self.dives, tries)
-        found = dive.run(p.discrepancies, p.dive_depth, self.at_most(p.dive_steps), noise)
+        found = dive.run(p.discrepancies, p.dive_depth, self.limit_rounds(p.dive_steps), noise)
         self.dives_end |= found is not None or not clock.expired
         if found is not None:
             self.offer(found)
@@ -295,7 +295,7 @@ class ColumnSearch:
         cost = program.prices(relaxed)[program.kind]
         worth = pattern_rows(program.columns, self.arrays.classes) @ relaxed.cover
         near = np.argsort((cost - worth) / np.maximum(cost, 1.0), kind="stable")[: self.parameters.most_columns]
-        limits = replace(self.within(clock, None), effort=self.at_most(self.parameters.program_nodes))
+        limits = replace(self.limit_time(clock, None), effort=self.limit_rounds(self.parameters.program_nodes))
         patterns = Patterns(program.kind[near], program.used(near).astype(np.int64))
         amount = {d.of[0]: d.amount for d in self.limits if d.kind == "instances"}
         most = tuple(amount.get(k) for k in range(len(self.arrays.price)))
@@ -310,7 +310,7 @@ class ColumnSearch:
     @property
     def least(self) -> int:
         """Return the smallest sum of prices at or above the bound."""
-        return self.sums.at_least(self.incumbent.bound or 0)
+        return self.sums.round_up(self.incumbent.bound or 0)
 
     def outcome(self, failure: str | None) -> Outcome[Configuration, None]:
         """Return the outcome of the search so far."""
@@ -329,11 +329,11 @@ class ColumnSearch:
         ended = ending(best.closed, failure, self.clock.expired, self.options, MORE_COLUMNS)
         return Outcome(best.solution, best.objective, best.bound or 0, tuple(best.trace), *ended, info)
 
-    def at_most(self, rounds: int) -> int:
+    def limit_rounds(self, rounds: int) -> int:
         """Return the number of rounds, or fewer if effort is limited."""
         return rounds if self.options.effort is None else min(rounds, self.options.effort)
 
-    def within(self, clock: Stopwatch, seconds: float | None) -> Options:
+    def limit_time(self, clock: Stopwatch, seconds: float | None) -> Options:
         """Return the options of an integer program, with the remaining time of `clock`, and `seconds` at most.
 
         The `seconds` do not count if effort is limited, because the outcome must not depend on a clock then.
@@ -351,14 +351,14 @@ def bound_by_pooling(search: ColumnSearch, clock: Stopwatch) -> None:
     for f in range(len(search.arrays.demand)):
         if search.over or clock.expired:
             return
-        pool = pooled(search.arrays, f, search.ceiling, p.pooled_classes, p.pooled_units)
+        pool = pool_family(search.arrays, f, search.ceiling, p.pooled_classes, p.pooled_units)
         if pool is None:
             continue
         patterns = BranchAndPriceParameters(p.pooled_patterns, listing_steps=p.pooled_steps, program_nodes=0)
         pricer = list_patterns(pool, patterns)
         if pricer is not None:
             limit = None if options.time_limit is None else clock.remaining_s
-            limits = replace(options, time_limit=limit, gap=0.0, effort=search.at_most(p.pooled_nodes))
+            limits = replace(options, time_limit=limit, gap=0.0, effort=search.limit_rounds(p.pooled_nodes))
             search.incumbent.raise_bound(branch_and_price(pool, pricer, limits, parameters=patterns).bound)
 
 
@@ -366,7 +366,7 @@ def bound_by_sharing(search: ColumnSearch, clock: Stopwatch) -> None:
     """Raise the bound of a search by assigning the tasks to families, in integers."""
     if search.shares is None:
         search.shares = ShareSearch(search.arrays, search.ceiling, search.options)
-    nodes = search.at_most(search.parameters.shared_nodes)
+    nodes = search.limit_rounds(search.parameters.shared_nodes)
     search.incumbent.raise_bound(search.shares.run(search.ceiling, nodes, clock))
 
 
@@ -378,11 +378,11 @@ def ruin_alone(search: ColumnSearch, clock: Stopwatch) -> None:
     if not search.spread.few:
         return
     parameters = search.parameters
-    starts = search.at_most(parameters.ruin_starts)
+    starts = search.limit_rounds(parameters.ruin_starts)
     for _ in range(starts):
         part = Stopwatch(None if clock.limit_s is None else clock.limit_s / starts)
         least = parameters.sure_ruin_rounds
-        _ruin_from(search, alone(search.arrays), part, parameters.ruin_rounds, parameters.ruin_patience, least)
+        _ruin_from(search, pack_alone(search.arrays), part, parameters.ruin_rounds, parameters.ruin_patience, least)
         if part.expired or search.over:
             break
 
@@ -421,7 +421,7 @@ def _ruin_from(
         search.ruin = Ruin(arrays, search.prices, parameters, search.options.seed)
     search.ruin.set(first)
     in_vain = 0
-    for done in range(1, search.at_most(rounds) + 1):
+    for done in range(1, search.limit_rounds(rounds) + 1):
         in_vain = 0 if search.ruin.run(parameters.ruins) else in_vain + 1
         search.pool.add(search.ruin.configuration)
         if (
@@ -452,7 +452,7 @@ class Phase:
     many: bool | None = None
     exact: bool | None = None
 
-    def wanted(self, search: ColumnSearch) -> bool:
+    def is_wanted(self, search: ColumnSearch) -> bool:
         """Return whether the phase is for this search and may run now."""
         if self.many not in (None, search.spread.many) or self.exact not in (None, search.exact):
             return False
@@ -530,7 +530,7 @@ def run_phases(
         search.offer(start)
     failure = None
     for phase in phases:
-        if phase.wanted(search):
+        if phase.is_wanted(search):
             try:
                 phase.take(search, phase.clock(search))
             except OutOfTime:  # the phase is over

@@ -15,7 +15,7 @@ from instances.options import ignore
 from models.core.outcome import APART, Outcome
 from models.eva.column_generation import column_generation
 from models.eva.configuration import Configuration, configuration, groups
-from models.eva.covering import in_usd
+from models.eva.covering import convert_to_usd
 from models.eva.parameters import DEFAULTS, ColumnGenerationParameters, ItemParameters
 
 LARGEST = 2**50  # largest amount, because column generation computes sums in 64-bit integers
@@ -42,13 +42,13 @@ def solve_columns(
         order = arrays.by_demand()
         place = np.argsort(order).tolist()
         ordered = arrays.only(order)
-        rounded, coarse = _within_range(ordered)
+        rounded, coarse = _scale_to_range(ordered)
         known: list[Group] = [(kind, {place[c]: k for c, k in on_it.items()}, n) for kind, on_it, n in start or ()]
 
     def instances(found: Configuration) -> list[Group]:
         if not coarse:
             return groups(found)
-        unpacked = _unpacked(ordered, groups(found))
+        unpacked = _unpack(ordered, groups(found))
         return known if known and ordered.cost(known) < ordered.cost(unpacked) else unpacked
 
     def solution(found: Configuration | None) -> Solution | None:
@@ -78,7 +78,7 @@ def solve_columns(
         reason=None if closed else outcome.reason or APART,
         build_s=building.cpu_s,
         solve_s=clock.cpu_s,
-        trace=in_usd(arrays, outcome.trace),
+        trace=convert_to_usd(arrays, outcome.trace),
         info={
             **outcome.info,
             "method": method,
@@ -87,7 +87,7 @@ def solve_columns(
     )
 
 
-def _within_range(arrays: PackingArrays) -> tuple[PackingArrays, bool]:
+def _scale_to_range(arrays: PackingArrays) -> tuple[PackingArrays, bool]:
     """Return the arrays with amounts of at most `LARGEST`, and whether digits were dropped.
 
     A capacity above the total demand of all tasks is reduced to this demand. If this is not enough, the last digits of
@@ -115,7 +115,7 @@ def _within_range(arrays: PackingArrays) -> tuple[PackingArrays, bool]:
     return replace(arrays, demand=demand, capacity=capacity), coarse
 
 
-def _unpacked(arrays: PackingArrays, groups: Sequence[Group]) -> list[Group]:
+def _unpack(arrays: PackingArrays, groups: Sequence[Group]) -> list[Group]:
     """Return the instances of `groups`, with the tasks of overfull instances each alone on the cheapest type."""
     found: list[Group] = []
     for kind, pattern, copies in groups:

@@ -48,7 +48,7 @@ def configuration(instances: Iterable[Group]) -> Configuration:
     return found
 
 
-def alone(arrays: PackingArrays) -> Configuration:
+def pack_alone(arrays: PackingArrays) -> Configuration:
     """Return the configuration with every task alone on its cheapest type."""
     found: Configuration = {}
     for c in np.flatnonzero(arrays.count):
@@ -77,7 +77,7 @@ def missing(arrays: PackingArrays, configuration: Configuration) -> IntArray:
     return np.array([max(n, MOST_SURPLUS) for n in left], dtype=np.int64)
 
 
-def within_limits(arrays: PackingArrays, configuration: Configuration) -> bool:
+def is_within_limits(arrays: PackingArrays, configuration: Configuration) -> bool:
     """Return whether a configuration satisfies the limits of instances."""
     used = [0] * len(arrays.most)
     for column, copies in configuration.items():
@@ -99,7 +99,7 @@ def holds(arrays: PackingArrays, column: Column) -> bool:
     return column.type in holders(arrays, column)
 
 
-def most_copies(arrays: PackingArrays) -> IntArray:
+def count_most_copies(arrays: PackingArrays) -> IntArray:
     """Return the most tasks (K, N) of each class alone on an instance of each type, at most the existing tasks."""
     demand = arrays.demand_of_type
     room = np.where(demand > 0, arrays.capacity[:, None, :] // np.maximum(demand, 1), np.iinfo(np.int64).max)
@@ -108,7 +108,7 @@ def most_copies(arrays: PackingArrays) -> IntArray:
 
 def single_class_columns(arrays: PackingArrays) -> list[Column]:
     """Return for each class the column of tasks of this class alone with the lowest price per task."""
-    copies = most_copies(arrays)
+    copies = count_most_copies(arrays)
     each = np.where(copies > 0, arrays.price[:, None] / np.maximum(copies, 1), np.inf)
     return [Column(int(k), ((c, int(copies[k, c])),)) for c, k in enumerate(each.argmin(axis=0))]
 

@@ -150,11 +150,11 @@ class CountBranching:
         """See `BranchingProblem`."""
         self.nodes += 1
         low, high = node.decisions[-1]
-        x, duals, by_kind = self._relaxed(low, high)
+        x, duals, by_kind = self._relax(low, high)
         reduced = self.listed.reduced(duals) - self.counting.T @ by_kind
         noise = self.listed.noise(duals) + ROUNDING * float(np.abs(by_kind).max(initial=0.0))
         bound = self.listed.bound(duals, float(reduced.max(initial=0.0)) + noise)
-        node.bound = max(-math.nextafter(bound + _added(by_kind, low, high), math.inf), node.bound)
+        node.bound = max(-math.nextafter(bound + _price_counts(by_kind, low, high), math.inf), node.bound)
         node.state = CountedSolution(x, reduced + noise) if node.bound < self.enough else None
 
     def branch(self, node: CountNode) -> Sequence[CountNode]:
@@ -177,7 +177,7 @@ class CountBranching:
         """Return the value that a solution must exceed to be of interest."""
         return self.value + self.options.gap * abs(self.value - self.listed.offset)
 
-    def _relaxed(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _relax(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Solve the linear program with `low` to `high` instances of each type; return the solution and its duals."""
         rows = self.matrix.shape[0]
         for t, ends in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
@@ -254,7 +254,7 @@ class CountBranching:
             self.x, self.value = copies, value
 
 
-def _added(by_kind: FloatArray, low: FloatArray, high: FloatArray) -> float:
+def _price_counts(by_kind: FloatArray, low: FloatArray, high: FloatArray) -> float:
     """Return the share of the duals `by_kind` in a bound, rounded up, for `low` to `high` instances of each type."""
     terms = (Fraction(d) * int(b if d < 0 else h) for d, b, h in zip(by_kind.tolist(), low, high, strict=True) if d)
     return math.nextafter(float(sum(terms, Fraction(0))), math.inf)

@@ -23,7 +23,7 @@ from instances.options import ignore
 from instances.result import TracePoint
 from models.core.fine_units import CoarseUnits
 from models.core.highs import LinearModel, Solved, solve_arrays
-from models.eva.configuration import configuration, dearest, groups, missing, trim, within_limits
+from models.eva.configuration import configuration, dearest, groups, is_within_limits, missing, trim
 
 CELLS = 4_000_000  # most numbers in a block of a comparison, which bounds the memory
 
@@ -117,7 +117,7 @@ def solve_covering(
     patterns = patterns.chosen(arrays.price[patterns.kind] <= ceiling)
     x = None
     if start is not None:
-        patterns, x = _with_start(arrays, patterns, start)
+        patterns, x = _add_start(arrays, patterns, start)
 
     coarse = CoarseUnits.of(covering_master(arrays, patterns))
     unit = coarse.unit
@@ -149,7 +149,7 @@ def solve_covering(
     return Covered(found, bound, solved)
 
 
-def _with_start(arrays: PackingArrays, patterns: Patterns, start: Sequence[Group]) -> tuple[Patterns, FloatArray]:
+def _add_start(arrays: PackingArrays, patterns: Patterns, start: Sequence[Group]) -> tuple[Patterns, FloatArray]:
     """Return the patterns, with those of the start that no other pattern covers, and the start as a solution (P,)."""
     x = np.zeros(len(patterns.kind))
     kinds: list[int] = []
@@ -177,12 +177,12 @@ def packing(arrays: PackingArrays, patterns: Patterns, x: FloatArray) -> list[Gr
     Return `None` if the rounded `x` lacks a task or violates a limit: `x` is feasible only by the solver's tolerances.
     """
     cover = configuration(patterns.groups(x))
-    if (missing(arrays, cover) > 0).any() or not within_limits(arrays, cover):
+    if (missing(arrays, cover) > 0).any() or not is_within_limits(arrays, cover):
         return None
     return groups(trim(arrays, cover))
 
 
-def in_usd(arrays: PackingArrays, trace: Iterable[TracePoint]) -> list[TracePoint]:
+def convert_to_usd(arrays: PackingArrays, trace: Iterable[TracePoint]) -> list[TracePoint]:
     """Convert a trace from price units to USD/h."""
     unit = float(arrays.price_unit)
     return [(t, None if v is None else v * unit, None if b is None else b * unit) for t, v, b in trace]

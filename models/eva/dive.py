@@ -11,7 +11,7 @@ from instances import Stopwatch
 from models.core.column_generation import Try, cheap_first
 from models.core.highs import SolveFailed
 from models.eva.configuration import Configuration, missing, price
-from models.eva.node_program import shifted
+from models.eva.node_program import shift_decisions
 from models.eva.pricer import BranchDecision
 from models.eva.relaxation import SLACK, Goal, NodeRelaxation
 
@@ -21,7 +21,7 @@ def at_most(counts: Sequence[int]) -> tuple[BranchDecision, ...]:
     return tuple(BranchDecision("instances", (k,), "at most", n) for k, n in enumerate(counts))
 
 
-def exceeded(decisions: Sequence[BranchDecision]) -> bool:
+def exceeds_decisions(decisions: Sequence[BranchDecision]) -> bool:
     """Return whether the fixed instances are more than the decisions allow."""
     return any(d.amount < 0 for d in decisions if d.sense == "at most")
 
@@ -89,7 +89,7 @@ class ColumnDive:
         Return `None` if the goal cannot be reached.
         """
         arrays, program = self.relaxation.arrays, self.relaxation.program
-        if not self._within(fixed):
+        if not self._is_allowed(fixed):
             return None
         if fixed and (missing(arrays, fixed) <= 0).all():
             return fixed, []
@@ -105,7 +105,7 @@ class ColumnDive:
             fixed[column] = fixed.get(column, 0) + int(whole[i])
         left = missing(arrays, fixed)
         if (left <= 0).all():
-            return (fixed, []) if self._within(fixed) else None
+            return (fixed, []) if self._is_allowed(fixed) else None
         used = np.flatnonzero(part > SLACK)
         fresh = np.minimum(program.used(used), np.maximum(left, 0)).sum(axis=1)
         value = np.round(part[used] + noise * self._random.standard_normal(len(used)), 6)
@@ -113,7 +113,9 @@ class ColumnDive:
         choices = [i for i in used[order[fresh[order] > 0]].tolist() if i not in tabu][:tries]
         return (fixed, choices) if choices else None
 
-    def _within(self, fixed: Configuration) -> bool:
+    def _is_allowed(self, fixed: Configuration) -> bool:
         """Return whether the fixed columns cost at most the goal and satisfy the decisions."""
         arrays, program = self.relaxation.arrays, self.relaxation.program
-        return price(arrays, fixed) <= self.goal and not exceeded(shifted(program, self.decisions, fixed))
+        return price(arrays, fixed) <= self.goal and not exceeds_decisions(
+            shift_decisions(program, self.decisions, fixed)
+        )

@@ -142,9 +142,9 @@ def _exceeds_total_capacity(arrays: PackingArrays) -> bool:
 
 def _holds_many_tasks(arrays: PackingArrays, parameters: EvaExactParameters) -> bool:
     """Return whether an instance holds many tasks, so that the total capacity almost alone decides the cost."""
-    from models.eva.totals import many_on_each  # imports compiled kernels, which takes a while
+    from models.eva.totals import holds_many_tasks  # imports compiled kernels, which takes a while
 
-    return many_on_each(arrays, parameters.totals)
+    return holds_many_tasks(arrays, parameters.totals)
 
 
 def _solve_surrogate(stages: Stages, parameters: EvaExactParameters) -> bool:

@@ -148,7 +148,7 @@ class FamilyShares:
         if proven is None:
             node.empty = True
         else:
-            node.bound = max(node.bound, self.sums.at_least(proven))
+            node.bound = max(node.bound, self.sums.round_up(proven))
 
     def proven(self, box: Box, weight: Sequence[Sequence[int]]) -> int | None:
         """Return the bound that weights (F, R), scaled by `FINE`, prove for a box.
@@ -227,7 +227,7 @@ class ShareSearch:
         problem.enough, problem.clock, last = min(problem.enough, ceiling), clock, problem.branched + nodes
 
         def limit() -> Termination | None:
-            late = clock.expired or tree.settled
+            late = clock.expired or tree.is_settled
             return "effort_limit" if problem.branched >= last else "time_limit" if late else None
 
         tree.run(limit)

@@ -15,7 +15,7 @@ from instances.arrays import FloatArray, IntArray
 from instances.eva.arrays import PackingArrays
 from models.core.highs import LinearModel, solve_arrays
 from models.eva.aggregate_bound import TypeCut
-from models.eva.configuration import Configuration, alone
+from models.eva.configuration import Configuration, pack_alone
 from models.eva.knapsack_pricer import TablePricer
 
 LARGEST_COEFFICIENT = 2.0**40  # larger coefficients are scaled down, because HiGHS rejects 1e15
@@ -149,7 +149,7 @@ def pack_greedily(
         configuration[column] = configuration.get(column, 0) + times
         for c, q in column.pattern:
             left[c] -= q * times
-    return dict(Counter(configuration) + Counter(alone(replace(arrays, count=left))))
+    return dict(Counter(configuration) + Counter(pack_alone(replace(arrays, count=left))))
 
 
 def task_sizes(arrays: PackingArrays) -> FloatArray:

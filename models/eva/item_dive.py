@@ -65,7 +65,7 @@ def enumerate_patterns(
     if left < 0:
         return []
     least = tuple(max(0, t - left) for t in best[1].target)
-    return pricer.every(best[1], least, limit)
+    return pricer.list_all(best[1], least, limit)
 
 
 class PoolDive:

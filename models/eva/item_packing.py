@@ -35,8 +35,8 @@ def dive_over_patterns(search: ColumnSearch, clock: Stopwatch) -> None:
     if not columns:
         return
     dive = PoolDive(search.arrays, columns, goal, search.options)
-    for turn in range(search.at_most(parameters.pool_dives)):
-        noise, nodes = parameters.pool_noise if turn else 0.0, search.at_most(parameters.pool_nodes)
+    for turn in range(search.limit_rounds(parameters.pool_dives)):
+        noise, nodes = parameters.pool_noise if turn else 0.0, search.limit_rounds(parameters.pool_nodes)
         packing = dive.run(parameters.pool_tries, nodes, noise, clock)
         if packing is not None:
             search.offer(packing)
@@ -47,7 +47,7 @@ def dive_over_patterns(search: ColumnSearch, clock: Stopwatch) -> None:
 def branch(search: ColumnSearch, clock: Stopwatch) -> None:
     """Search a tree, starting from the incumbent and the bound, until both meet."""
     limit = None if search.options.time_limit is None else clock.remaining_s
-    options = replace(search.options, time_limit=limit, effort=search.at_most(search.parameters.tree_nodes))
+    options = replace(search.options, time_limit=limit, effort=search.limit_rounds(search.parameters.tree_nodes))
 
     def take(found: Configuration | None, bound: int | None) -> None:
         if found is not None:

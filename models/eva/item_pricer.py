@@ -49,7 +49,7 @@ class ItemPricer:
         columns.sort(key=lambda c: (-c[0], c[1].type, c[1].pattern))
         return Priced(tuple(bound), list(dict.fromkeys(column for _, column in columns)))
 
-    def every(self, prices: PatternPrices, least: tuple[int, ...], limit: int) -> list[Column] | None:
+    def list_all(self, prices: PatternPrices, least: tuple[int, ...], limit: int) -> list[Column] | None:
         """Return all patterns of each type k with a value of at least `least[k]`; `None` if they exceed a limit.
 
         `limit` is the largest number of patterns; the search has its own limit on nodes.
@@ -113,9 +113,9 @@ class ItemPricer:
         weights = _weights(worth[kept].astype(float), share, room, self.parameters.weight_rounds)
         heavy = (size[kept].astype(object) @ weights[-1].astype(object)).astype(float) if len(kept) else np.zeros(0)
         kept = kept[np.lexsort((kept, -worth[kept] / np.maximum(heavy, 1e-9)))]
-        return self._compiled(kept, size[kept], worth[kept], room, weights, apart), [groups[g] for g in kept]
+        return self._make_items(kept, size[kept], worth[kept], room, weights, apart), [groups[g] for g in kept]
 
-    def _compiled(
+    def _make_items(
         self,
         kept: IntArray,
         size: IntArray,

@@ -53,7 +53,7 @@ def build_literal(data: EvaPacking) -> ConcreteModel:
     The demand of a task may depend on the family of the instance (section 5). Then constraint (3) is stated for each
     family, and the types of other families have enough capacity in it. Amounts are integers in their greatest common
     units. The further constraints of a cluster are `most_instances`, `allowed` and `spread`. For running instances, z
-    is the number in use; its bounds are `_no_more_than_run`, and its constraint is `no_more_than_used`.
+    is the number in use; its bounds are `_bound_running`, and its constraint is `no_more_than_used`.
 
     Raises InputError for the objective `net-saving`, which section 4.1 does not have, and for amounts with more digits
     than a solver can distinguish.
@@ -78,12 +78,12 @@ def build_literal(data: EvaPacking) -> ConcreteModel:
     model.y = Var(model.I, model.T, domain=Binary)
     if data.running:
         model.S = RangeSet(0, len(data.running) - 1)
-        model.z = Var(model.S, domain=Integers, bounds=_no_more_than_run(data))
-        model.no_more_than_used = Constraint(model.K, rule=_no_more_than_used(data))
+        model.z = Var(model.S, domain=Integers, bounds=_bound_running(data))
+        model.no_more_than_used = Constraint(model.K, rule=_count_used(data))
     model.cost = Objective(rule=_cost(data), sense=minimize)
-    model.each_task_once = Constraint(model.T, rule=_each_task_once)
-    model.one_type = Constraint(model.I, rule=_one_type)
-    model.no_ghosts = Constraint(model.I, _free_tasks(tasks), rule=_no_ghosts(ghost))
+    model.each_task_once = Constraint(model.T, rule=_assign_task_once)
+    model.one_type = Constraint(model.I, rule=_choose_one_type)
+    model.no_ghosts = Constraint(model.I, _free_tasks(tasks), rule=_exclude_ghosts(ghost))
     if all(len(task.demand) == 1 for task in data.tasks):
         model.capacity = Constraint(model.I, model.R, rule=_capacity(data, amounts))
     else:
@@ -91,9 +91,9 @@ def build_literal(data: EvaPacking) -> ConcreteModel:
         model.capacity = Constraint(model.I, model.F, model.R, rule=_capacity_of_family(data, amounts))
     if data.limits:
         model.L = RangeSet(0, len(data.limits) - 1)
-        model.most_instances = Constraint(model.L, rule=_most_instances(data))
+        model.most_instances = Constraint(model.L, rule=_count_most_instances(data))
     if any(task.allowed_types is not None for task in tasks):
-        model.allowed = Constraint(model.I, model.T, rule=_allowed(data, tasks))
+        model.allowed = Constraint(model.I, model.T, rule=_restrict_types(data, tasks))
     if groups := spread_groups(data):
         model.G = RangeSet(0, len(groups) - 1)
         model.spread = Constraint(model.I, model.G, rule=_spread(groups, tasks))
@@ -112,11 +112,11 @@ def _cost(data: EvaPacking) -> Any:
     return rule
 
 
-def _no_more_than_run(data: EvaPacking) -> Any:
+def _bound_running(data: EvaPacking) -> Any:
     return lambda m, s: (0, data.running[s].count)
 
 
-def _no_more_than_used(data: EvaPacking) -> Any:
+def _count_used(data: EvaPacking) -> Any:
     """Return the rule: running instances in use are among the instances of their type."""
     from pyomo.environ import Constraint
 
@@ -129,12 +129,12 @@ def _no_more_than_used(data: EvaPacking) -> Any:
     return rule
 
 
-def _most_instances(data: EvaPacking) -> Any:
+def _count_most_instances(data: EvaPacking) -> Any:
     limits = data.limits
     return lambda m, n: sum(m.x[i, k] for i in m.I for k in limits[n].types) <= limits[n].most
 
 
-def _allowed(data: EvaPacking, tasks: list[Task]) -> Any:
+def _restrict_types(data: EvaPacking, tasks: list[Task]) -> Any:
     """Return the rule: a task is on an instance of a type that it may use."""
     from pyomo.environ import Constraint
 
@@ -152,11 +152,11 @@ def _spread(groups: list[tuple[frozenset[str], int]], tasks: list[Task]) -> Any:
     return lambda m, i, g: sum(m.y[i, t] for t in m.T if tasks[t].key in groups[g][0]) <= groups[g][1]
 
 
-def _each_task_once(m: Any, t: int) -> Any:
+def _assign_task_once(m: Any, t: int) -> Any:
     return sum(m.y[i, t] for i in m.I) == 1
 
 
-def _one_type(m: Any, i: int) -> Any:
+def _choose_one_type(m: Any, i: int) -> Any:
     return sum(m.x[i, k] for k in m.K) == 1
 
 
@@ -164,7 +164,7 @@ def _free_tasks(tasks: list[Task]) -> list[int]:
     return [t for t, task in enumerate(tasks) if not any(any(amounts.values()) for amounts in task.demand.values())]
 
 
-def _no_ghosts(ghost: int) -> Any:
+def _exclude_ghosts(ghost: int) -> Any:
     """Return the rule: no task is on the ghost type, because a task without demand would fit there."""
     return lambda m, i, t: m.y[i, t] + m.x[i, ghost] <= 1
 

@@ -33,7 +33,7 @@ from models.core.fine_units import FineUnits, coarse_unit
 from models.core.highs import LinearModel, OutOfTime, Solved, SolveFailed, Watch, solve_arrays
 from models.core.linear_program import LinearProgram
 from models.core.safe_bounds import real_bound
-from models.eva.covering import CELLS, Patterns, feasible_patterns, in_usd
+from models.eva.covering import CELLS, Patterns, convert_to_usd, feasible_patterns
 from models.eva.parameters import DEFAULTS, EvaExactParameters
 from models.eva.saving_nets import COUNTED_TASKS, NOISE, exact_signs, pack_greedily
 
@@ -193,7 +193,7 @@ def _integer(
         start=start.x[chosen],
         watch=None if watch is None else heard,
     )
-    solved = fine.told(solved)
+    solved = fine.convert_result(solved)
     if solved.x is None or _value(solved) < _value(start):
         return replace(solved, x=start.x, objective=start.objective)
     return replace(solved, x=expand(solved.x))
@@ -232,17 +232,19 @@ def solve_net_saving(
     """
     listing = Stopwatch(None if options.time_limit is None else LISTING * options.time_limit)
     with Stopwatch(options.time_limit) as building:
-        listed = _listed(arrays, min(parameters.first_saving_patterns, parameters.saving_patterns), None, listing)
+        listed = _list_patterns(
+            arrays, min(parameters.first_saving_patterns, parameters.saving_patterns), None, listing
+        )
         if listed is None and parameters.saving.suits(arrays):
-            answer = _generated(arrays, least_cost, options, report, start, building, parameters)
+            answer = _generate_columns(arrays, least_cost, options, report, start, building, parameters)
             if answer.reason is None or answer.termination == "time_limit" or building.expired:
                 return answer
-            listed = _listed(arrays, parameters.saving_patterns, None, listing)
+            listed = _list_patterns(arrays, parameters.saving_patterns, None, listing)
             if listed is None:
                 return answer
             start = None if answer.solution is None else arrays.groups(answer.solution)
         elif listed is None:
-            listed = _listed(arrays, parameters.saving_patterns, None, listing)
+            listed = _list_patterns(arrays, parameters.saving_patterns, None, listing)
         if start is None:
             start = pack_greedily(arrays)
             report(arrays.solution(start), None)
@@ -275,7 +277,7 @@ def solve_net_saving(
         reason=solved.reason,
         build_s=building.cpu_s,
         solve_s=solved.solve_s,
-        trace=in_usd(arrays, solved.trace),
+        trace=convert_to_usd(arrays, solved.trace),
         info={**solved.info, "method": "set partitioning", "patterns": len(net), "all_patterns": complete},
     )
 
@@ -316,7 +318,7 @@ def _with_start(
     return patterns, net, x, worth
 
 
-def _generated(
+def _generate_columns(
     arrays: PackingArrays,
     least_cost: Callable[[float | None], float | None],
     options: Options,
@@ -368,24 +370,24 @@ def few_patterns(arrays: PackingArrays, limit: int, clock: Stopwatch | None = No
     in price units.
     """
     clock = clock or Stopwatch()
-    fewer = _listed(arrays, limit, 1, Stopwatch())
+    fewer = _list_patterns(arrays, limit, 1, Stopwatch())
     assert fewer is not None, "a task alone is a pattern"
     for largest in range(2, COUNTED_TASKS):
-        more = _listed(arrays, limit // 4, largest, clock)
+        more = _list_patterns(arrays, limit // 4, largest, clock)
         if more is None:
             break
         fewer = more
     return fewer
 
 
-def _listed(
+def _list_patterns(
     arrays: PackingArrays, limit: int, largest: int | None, clock: Stopwatch
 ) -> tuple[Patterns, FloatArray] | None:
     """Return the useful patterns of at most `largest` tasks, with the number of tasks as a further resource.
 
     Return `None` if a type has more than `limit` feasible patterns, or time runs out.
     """
-    from models.eva.pattern_kernels import more_patterns_than  # compiled at first use, which takes seconds
+    from models.eva.pattern_kernels import has_more_patterns  # compiled at first use, which takes seconds
 
     kinds: list[IntArray] = []
     on_it: list[IntArray] = []
@@ -393,7 +395,7 @@ def _listed(
     if largest is None:  # the most expensive types hold most, so usually the first one exceeds the limit
         for k in by_price[::-1]:
             most = np.where(arrays.fits[k], arrays.count, 0)
-            if more_patterns_than(limit, arrays.capacity[k], arrays.demand_of_type[k], most):
+            if has_more_patterns(limit, arrays.capacity[k], arrays.demand_of_type[k], most):
                 return None
     for k in by_price:
         most = np.where(arrays.fits[k], arrays.count, 0)
@@ -471,7 +473,7 @@ def solve_limited_saving(
             many = f"more than {parameters.saving_patterns:,}"
             raise InputError(f"data: net-saving with limits of instances needs all patterns, {many}")
         fine = FineUnits.of(_saving_model(arrays, patterns))
-        none_pays = _none_pays(arrays, patterns)
+        none_pays = _is_none_profitable(arrays, patterns)
         first = None if start is None else _as_variables(arrays, patterns, arrays.groups(start))
     noise = NOISE * arrays.price_alone
 
@@ -491,7 +493,7 @@ def solve_limited_saving(
         report(None if x is None else read(x), None if bound is None else proven(fine.proven(bound)))
 
     left = building.limit_left_s
-    solved = fine.told(
+    solved = fine.convert_result(
         solve_arrays(
             fine.model,
             replace(options, time_limit=left),
@@ -511,7 +513,7 @@ def solve_limited_saving(
     )
 
 
-def _none_pays(arrays: PackingArrays, patterns: Patterns) -> bool:
+def _is_none_profitable(arrays: PackingArrays, patterns: Patterns) -> bool:
     """Return whether it is certain that no pattern has a positive net, even on the cheapest offer of its type."""
     net = arrays.value(patterns.on_it) - arrays.price[patterns.kind]
     largest = NOISE * float((patterns.on_it @ (arrays.reservation_price + arrays.job_price)).max(initial=0))

@@ -120,7 +120,7 @@ class NodeProgram:
         if what == "instances":
             return np.isin(kind, of).astype(float)
         if what == "spend":
-            return np.where(spent_on(self.arrays, of), self.arrays.price / self.per_unit(aggregate), 0.0)[kind]
+            return np.where(find_spend_types(self.arrays, of), self.arrays.price / self.per_unit(aggregate), 0.0)[kind]
         if what == "placed":
             on = np.zeros(len(self.arrays.price), dtype=bool)
             on[list(of[1:])] = True
@@ -138,7 +138,7 @@ class NodeProgram:
         price, found = self.arrays.price, []
         for f in range(len(self.arrays.demand)):
             for least in np.unique(price[self.arrays.family == f]).tolist():
-                kinds = np.flatnonzero(spent_on(self.arrays, (f, least)))
+                kinds = np.flatnonzero(find_spend_types(self.arrays, (f, least)))
                 if len(kinds) > 1:  # for one type, the number of instances is equivalent
                     found.append(((f, least), kinds, self.per_unit(("spend", (f, least)))))
         return found
@@ -149,14 +149,14 @@ class NodeProgram:
             return 1
         of = aggregate[1]
         if of not in self._units:
-            self._units[of] = gcd(*self.arrays.price[spent_on(self.arrays, of)].tolist()) or 1
+            self._units[of] = gcd(*self.arrays.price[find_spend_types(self.arrays, of)].tolist()) or 1
         return self._units[of]
 
     def _fine(self, aggregate: Aggregate) -> float:
         """Return the factor on the numbers in an aggregate's row: HiGHS errs at large numbers."""
         if aggregate[0] != "spend":
             return 1.0
-        most = self.arrays.price[spent_on(self.arrays, aggregate[1])].max() // self.per_unit(aggregate)
+        most = self.arrays.price[find_spend_types(self.arrays, aggregate[1])].max() // self.per_unit(aggregate)
         bits = int(most).bit_length()
         return 1.0 if bits <= LONG else 2.0 ** (SHORT - bits)
 
@@ -249,7 +249,7 @@ class NodeProgram:
             if kind == "instances":
                 prices[list(of)] -= y
             elif kind == "spend":
-                spent = spent_on(self.arrays, of)
+                spent = find_spend_types(self.arrays, of)
                 prices[spent] -= y * self.arrays.price[spent] / self.per_unit((kind, of))
         return prices
 
@@ -262,7 +262,7 @@ class NodeProgram:
         return True
 
 
-def spent_on(arrays: PackingArrays, of: Sequence[int]) -> BoolArray:
+def find_spend_types(arrays: PackingArrays, of: Sequence[int]) -> BoolArray:
     """Return the types (K,) that a decision on spending counts: of family `of[0]`, with a price of at least `of[1]`."""
     return np.asarray((arrays.family == of[0]) & (arrays.price >= of[1]))
 
@@ -272,7 +272,7 @@ def holding(of: Sequence[int]) -> Holding:
     return Holding(of[0], tuple(zip(of[1::2], of[2::2], strict=True)))
 
 
-def shifted(
+def shift_decisions(
     program: NodeProgram, decisions: Sequence[BranchDecision], taken: Configuration
 ) -> tuple[BranchDecision, ...]:
     """Return the decisions on the remaining instances, if the instances `taken` are fixed."""
@@ -369,7 +369,7 @@ def prove(
             for k in d.of:
                 mu[k] += sign * y
         elif d.kind == "spend":
-            for k in np.flatnonzero(spent_on(arrays, d.of)).tolist():
+            for k in np.flatnonzero(find_spend_types(arrays, d.of)).tolist():
                 mu[k] += sign * y * prices[k]
         elif d.kind == "placed":
             value[list(d.of[1:]), d.of[0]] += y
@@ -423,7 +423,7 @@ def _feasible(
             scale = max(scale, -(-(most + m) // price))
     found = Duals(scale, proven, duals.cover, tuple(decided))
     if unit < scale and unit <= FINE:
-        lowered = _lowered(arrays, count, decisions, replace(found, scale=unit), worth, mu)
+        lowered = _lower_duals(arrays, count, decisions, replace(found, scale=unit), worth, mu)
         return max(found, lowered, key=_proves)
     return found
 
@@ -433,7 +433,7 @@ def _proves(duals: Duals) -> Fraction:
     return Fraction(duals.value, duals.scale)
 
 
-def _lowered(
+def _lower_duals(
     arrays: PackingArrays,
     count: Sequence[int],
     decisions: Sequence[BranchDecision],

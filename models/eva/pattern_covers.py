@@ -108,7 +108,7 @@ class _Refutation:
     def priced(self, duals: FloatArray) -> tuple[WrittenCover | None, bool]:
         """Return the inequality of duals (N,), if the mix violates it, and whether the linear program has changed."""
         value = [int(y) for y in np.floor(duals / duals.max() * SCALE)]
-        tasks, more, worth = self._by_entry(value), False, dict[int, int]()
+        tasks, more, worth = self._sort_by_entry(value), False, dict[int, int]()
         for k in self.kinds:
             if k in self.linear:
                 continue
@@ -146,7 +146,7 @@ class _Refutation:
         held = sum(int(self.number[k]) * (linear[k] if k in linear else fine * worth[k]) for k in self.kinds)
         return held < fine * sum(n * v for n, v in zip(self.packing.count, tasks, strict=True))
 
-    def _by_entry(self, value: Sequence[int]) -> list[int]:
+    def _sort_by_entry(self, value: Sequence[int]) -> list[int]:
         found = [0] * len(self.packing.count)
         for entries, v in zip(self.arrays.members, value, strict=True):
             for t in entries:

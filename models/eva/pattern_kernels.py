@@ -97,7 +97,7 @@ def maximal_patterns(
 
 
 @compiled
-def more_patterns_than(
+def has_more_patterns(
     limit: int, capacity: IntArray, demand: IntArray, most: IntArray
 ) -> bool:  # pragma: no cover - compiled
     """Return whether more than `limit` patterns fit in `capacity` (R,).

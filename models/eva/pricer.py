@@ -198,7 +198,7 @@ class SumsOfPrices:
                     reached = np.logical_or.accumulate(padded.reshape(rows, step), axis=0).ravel()[:size]
             self._reached = reached
 
-    def at_least(self, bound: int) -> int:
+    def round_up(self, bound: int) -> int:
         """Return the smallest sum that is at least `bound`; beyond the limit, the next multiple of the common unit."""
         first = -(-bound // self.unit)
         if self._reached is not None and first < len(self._reached):

@@ -278,7 +278,7 @@ class SearchPricer:
             raise SolveFailed("duals are too large for an exact search")
         pays = sum(v * n for v, n in zip(value, found.pattern, strict=False)) > target
         column = Column.of(k, enumerate(found.pattern)) if pays else None
-        return (found.worth * unit if found.complete else self._at_most(k, value)), column, found.complete
+        return (found.worth * unit if found.complete else self._bound_by_resources(k, value)), column, found.complete
 
     def finishing(self, prices: PatternPrices, left: list[int]) -> list[Column]:
         """Return columns that hold the tasks `left` (N,), and similar ones: a linear program may use only larger ones.
@@ -308,7 +308,7 @@ class SearchPricer:
                 left[c] -= n
         return found
 
-    def _at_most(self, k: int, value: list[int]) -> int:
+    def _bound_by_resources(self, k: int, value: list[int]) -> int:
         """Return a bound on the value of a pattern of type k, from each resource alone."""
         room = self._room[k]
         bounds = [sum(v * n for v, n in zip(value, room.count, strict=True))]

@@ -33,7 +33,7 @@ def short_list(data: EvaReconfiguration, options: Options, report: Report, start
 
     That is for a round of a simulation: a good solution and a bound in a fraction of a second, not always a proof.
     """
-    return _solved(data, options, report, start, ROUND if options.effort is None else SHORT)
+    return _solve(data, options, report, start, ROUND if options.effort is None else SHORT)
 
 
 @method("exact", name="exact")
@@ -53,10 +53,10 @@ def exact_reconfiguration(
     - `start`: a valid solution to begin from; the result is never worse.
     - `parameters`: the constants of the method.
     """
-    return _solved(data, options, report, start, parameters)
+    return _solve(data, options, report, start, parameters)
 
 
-def _solved(
+def _solve(
     data: EvaReconfiguration, options: Options, report: Report, start: Solution | None, parameters: SavingParameters
 ) -> Answer:
     from models.eva.round_search import RoundSearch  # slow to load, for numba

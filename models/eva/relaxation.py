@@ -15,7 +15,7 @@ from models.core.column_generation import EXACT, ColumnGeneration, Relaxed, Try
 from models.core.highs import OutOfTime
 from models.eva.aggregate_bound import TypeCut
 from models.eva.configuration import Column, Configuration, missing, price
-from models.eva.node_program import NodeProgram, ProvenDuals, prove, shifted
+from models.eva.node_program import NodeProgram, ProvenDuals, prove, shift_decisions
 from models.eva.pattern_pool import ColumnPool
 from models.eva.pricer import BranchDecision, Pricer, ProvenLeaf
 
@@ -37,7 +37,7 @@ class Goal:
     reach: bool = False
 
 
-def most_pricings(options: Options) -> float:
+def limit_pricings(options: Options) -> float:
     """Return the limit on pricings at a node: 100 for each unit of effort."""
     return inf if options.effort is None else 100 * options.effort
 
@@ -132,7 +132,7 @@ class Bounded:
         self._spent, self._taken = 0, bool(taken)
         if taken:
             self._left = np.maximum(missing(relaxation.arrays, taken), 0)
-            self._decisions = shifted(relaxation.program, decisions, taken)
+            self._decisions = shift_decisions(relaxation.program, decisions, taken)
             self._spent = price(relaxation.arrays, taken)
         relaxation.program.set(self._decisions, self._left)
 
@@ -142,9 +142,9 @@ class Bounded:
         return None if self.proven is None else ProvenLeaf(self._own, self.bound, self.proven.duals)
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """Return whether no more columns are needed: the goal is reached, or the bound excludes it."""
-        return self.reached or (self.relaxed is not None and self.bound >= self._needed(self.relaxed))
+        return self.reached or (self.relaxed is not None and self.bound >= self._find_needed_bound(self.relaxed))
 
     def solve(self) -> Relaxed:
         """See `Master`."""
@@ -159,24 +159,24 @@ class Bounded:
         goal, done = self._goal, self._relaxation.pricings - self._first
         if goal.reach and goal.bound is not None:
             self.reached = self._spent + relaxed.value <= goal.bound - 1 + SLACK and relaxed.short <= SLACK
-        met = self.reached or self.bound >= self._needed(relaxed)
+        met = self.reached or self.bound >= self._find_needed_bound(relaxed)
         return met or (done > 0 and (self._clock.expired or done >= self._relaxation.most))
 
     def price(self, relaxed: Relaxed, duals: FloatArray, exact: bool) -> tuple[float, int]:
         """See `Master`."""
         to, goal = self._relaxation, self._goal
-        aim = self._needed(relaxed) - 1 - self._spent
-        proven, new = self._priced(relaxed, duals, exact, aim if self._relaxation.lifts else 0.0)
+        aim = self._find_needed_bound(relaxed) - 1 - self._spent
+        proven, new = self._price_once(relaxed, duals, exact, aim if self._relaxation.lifts else 0.0)
         if proven.lifted and not new and not self._taken and not self.enough(relaxed, priced=True):
             # The rounded duals miss the aim narrowly. A second pricing searches for all improving patterns.
-            again, new = self._priced(relaxed, duals, exact, 0.0)
+            again, new = self._price_once(relaxed, duals, exact, 0.0)
             proven = max(proven, again, key=_value)
         dear = exact and not new and relaxed.short > TOO_DEAR
         if dear and (goal.bound is None or relaxed.value < goal.bound) and to.program.dearer():
             new = 1
         return _value(proven), new
 
-    def _priced(self, relaxed: Relaxed, duals: FloatArray, exact: bool, aim: float) -> tuple[ProvenDuals, int]:
+    def _price_once(self, relaxed: Relaxed, duals: FloatArray, exact: bool, aim: float) -> tuple[ProvenDuals, int]:
         """Price once, as in `price`; return the proof and the number of new columns."""
         to = self._relaxation
         to.pricings += 1
@@ -203,7 +203,7 @@ class Bounded:
             columns = self._paying(relaxed, columns)
         return proven, to.program.add(columns[: to.each_round])
 
-    def _needed(self, relaxed: Relaxed) -> int:
+    def _find_needed_bound(self, relaxed: Relaxed) -> int:
         """Return the bound at which no more columns are needed."""
         if self._goal.bound is not None:
             return self._goal.bound

@@ -18,7 +18,7 @@ from instances.eva.reconfiguration_arrays import ReconfigurationArrays, reconfig
 from instances.proofs import Certificate, NoCertificate
 from instances.proofs.eva.reconfiguration import with_duals
 from instances.proofs.eva.round_program import ClassedRound, RoundDuals, RoundProgram
-from models.core.derivation import certified
+from models.core.derivation import certify
 from models.eva.parameters import ROUND
 from models.eva.saving_columns import SavingColumns, SavingDuals, SavingMaster
 from models.eva.saving_pricing import SavingPricer
@@ -42,7 +42,7 @@ def certificate(data: EvaReconfiguration, solution: Solution | None, bound: floa
     duals, more = _duals(data, round_, solution, options, Stopwatch(limit))
     reach = Fraction(math.floor((Fraction(worth) - NEAR * (1 + abs(Fraction(worth)))) * FINE), FINE)
     why = NoCertificate("the time limit ended before the contents were listed")
-    for raised in _raised(duals, more):
+    for raised in _raise_duals(duals, more):
         most, reached = round_.pay(raised), reach
         for _ in range(TRIES):
             if clock.expired:
@@ -71,7 +71,7 @@ def _written(
 ) -> Certificate:
     left = clock.limit_left_s
     program = listed.program()
-    found = certified(
+    found = certify(
         data,
         program,
         listed.point(solution),
@@ -92,17 +92,17 @@ def _duals(
         raise NoCertificate(f"an instance can hold more than {ROUND.most_tasks} tasks")
     master, placed = SavingMaster(arrays), arrays.placed(solution)
     begun = SavingSearch(master, placed, options, clock, lambda placed, bound: None, ROUND)
-    first = SavingColumns.joined([begun.alone, begun.stay, begun.columns])
+    first = SavingColumns.join([begun.alone, begun.stay, begun.columns])
     pricer = SavingPricer(master, ROUND, clock)
     made = Generation(master, pricer, first, options, clock, ROUND).run()
     if math.isinf(made.bound):
         raise NoCertificate("the time limit ended the first linear program")
     paid = master.bound(made.duals, 0.0, arrays.tasks)
     more = (made.at_duals - paid) / arrays.tasks * arrays.unit_usd
-    return _of_round(round_, arrays, master, made.duals), Fraction(max(more, 0.0))
+    return _convert_duals(round_, arrays, master, made.duals), Fraction(max(more, 0.0))
 
 
-def _of_round(
+def _convert_duals(
     round_: ClassedRound, arrays: ReconfigurationArrays, master: SavingMaster, found: SavingDuals
 ) -> RoundDuals:
     """Convert the duals of the classes and groups of the arrays to those of a round, in USD."""
@@ -131,7 +131,7 @@ def _of_round(
     )
 
 
-def _raised(duals: RoundDuals, more: Fraction) -> Iterator[RoundDuals]:
+def _raise_duals(duals: RoundDuals, more: Fraction) -> Iterator[RoundDuals]:
     """Yield duals in multiples of 1 / `SCALE`, with those of tasks raised by `more`, and then by larger amounts."""
     for factor in (1, 2, 100, 10_000):
         rise = factor * (more + Fraction(1, SCALE))

@@ -70,7 +70,7 @@ class RoundSearch(SavingSearch):
 
         Return whether the search missed no round of a value above U - δ.
         """
-        if self._counted(listed, delta, pricer, FEW):
+        if self._branch_on_counts(listed, delta, pricer, FEW):
             return True
         total, floor = abs(self.value + self.moving_all), self.dual_bound - delta
         share = min(1.0, abs(self.value) / total) if total else 1.0
@@ -79,14 +79,14 @@ class RoundSearch(SavingSearch):
             self._lower(max(solved.bound - self.moving_all, floor))
             return True
         limited = self.options.time_limit is not None
-        return self._counted(listed, delta, pricer, UNLIMITED if limited else self.parameters.counts.nodes)
+        return self._branch_on_counts(listed, delta, pricer, UNLIMITED if limited else self.parameters.counts.nodes)
 
-    def _counted(self, listed: SavingColumns, delta: float, pricer: SavingPricer, nodes: int) -> bool:
+    def _branch_on_counts(self, listed: SavingColumns, delta: float, pricer: SavingPricer, nodes: int) -> bool:
         """Branch on the numbers of instances over such a list, only for values above U - δ.
 
         Return whether the search ended within `nodes` linear programs.
         """
-        columns, floor = self._with_known(listed), self.dual_bound - delta
+        columns, floor = self._add_known(listed), self.dual_bound - delta
         program, best = self.master.listed(columns, pricer.noise), max(self.value, floor) + self.moving_all
         counts = replace(self.parameters.counts, nodes=nodes)
         found = CountBranching(program, best, self.options, self.clock, counts).search()

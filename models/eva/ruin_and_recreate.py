@@ -77,7 +77,7 @@ def uniform(state: State) -> float:
 
 
 @compiled
-def shuffled(state: State, items: Int) -> Int:
+def shuffle(state: State, items: Int) -> Int:
     """Return the items in random order."""
     key = np.empty(len(items))
     for i in range(len(items)):
@@ -188,7 +188,7 @@ def recreate(guide: Guide, state: State, task: Int, kinds: Int, ceiling: int, pi
     worth = 0.0
     for t in task:
         worth += guide.value[t]
-    waiting = shuffled(state, kinds)
+    waiting = shuffle(state, kinds)
     count, cost, left, at = 0, 0, m, 0
     while left > 0:
         k = -1

@@ -15,7 +15,7 @@ from instances.eva.arrays import PackingArrays
 from instances.eva.reconfiguration_arrays import NEW, Placed, SavingArrays, spread_rows
 from models.core.highs import LinearModel
 from models.eva.counts import Listed
-from models.eva.saving_kernels import first_that_holds, values
+from models.eva.saving_kernels import find_first_type, values
 from models.eva.saving_nets import NOISE, exact_signs
 
 BoolArray = NDArray[np.bool_]
@@ -38,7 +38,7 @@ class SavingColumns:
         return SavingColumns(np.full(len(on_it), group, dtype=np.int64), on_it)
 
     @staticmethod
-    def joined(parts: Iterable[SavingColumns]) -> SavingColumns:
+    def join(parts: Iterable[SavingColumns]) -> SavingColumns:
         """Return all columns of some parts, without duplicates."""
         some = list(parts)
         group, on_it = np.concatenate([c.group for c in some]), np.concatenate([c.on_it for c in some])
@@ -115,7 +115,7 @@ class SavingMaster:
         kind = np.append([group.kind for group in self.arrays.groups], -1)[columns.group].astype(np.int64)
         new = columns.group == NEW
         cheapest_first = np.array(self.kinds, dtype=np.int64)
-        kind[new] = first_that_holds(columns.on_it[new], cheapest_first, a.demand_of_type, a.capacity, a.fits)
+        kind[new] = find_first_type(columns.on_it[new], cheapest_first, a.demand_of_type, a.capacity, a.fits)
         return kind
 
     def net(self, columns: SavingColumns) -> FloatArray:
@@ -238,7 +238,7 @@ class SavingMaster:
         bound -= sum(rows, Fraction(0))
         return math.nextafter(float(bound + instances * Fraction(max(0.0, reduced))), math.inf)
 
-    def moved(self, columns: SavingColumns, x: IntArray) -> BoolArray:
+    def find_moved_jobs(self, columns: SavingColumns, x: IntArray) -> BoolArray:
         """Return the spread jobs (J,) that a solution `x` (P,) over columns moves."""
         stays = (self.kept(columns) @ x) > 0
         moved = np.zeros(len(self.arrays.spread), dtype=bool)
@@ -247,7 +247,7 @@ class SavingMaster:
 
     def moves(self, columns: SavingColumns, x: IntArray) -> float:
         """Return the cost of the moves of spread jobs in a solution `x` (P,) over columns."""
-        return float(self.arrays.spread @ self.moved(columns, x))
+        return float(self.arrays.spread @ self.find_moved_jobs(columns, x))
 
     def columns_of(self, placed: Iterable[Placed]) -> tuple[SavingColumns, IntArray]:
         """Return the columns of a solution by classes, and the number (P,) of each."""

@@ -268,7 +268,7 @@ def search_in_order(
         for j in range(i):
             if kin[order[j]] == kin[order[i]]:
                 after[i] = j
-    need, room = with_surrogate(demand[order], capacity, most[order], fixed[order] + scaled[order])
+    need, room = add_surrogate(demand[order], capacity, most[order], fixed[order] + scaled[order])
     tasks = Tasks(need, room, most[order], fixed[order], scaled[order], chosen_pair, chosen_decay, price, after)
     return search(tasks, threshold, share, most_found, most_nodes)
 
@@ -278,7 +278,7 @@ HALVINGS = 12
 
 
 @compiled
-def with_surrogate(demand: Int, capacity: Int, most: Int, gain: Float) -> tuple[Int, Int]:
+def add_surrogate(demand: Int, capacity: Int, most: Int, gain: Float) -> tuple[Int, Int]:
     """Return demands and capacities with one more resource: a sum of all others with integer weights (Glover, 1968).
 
     A pattern that fits each resource fits the sum, so any weights are valid. The function looks for weights that
@@ -304,9 +304,9 @@ def with_surrogate(demand: Int, capacity: Int, most: Int, gain: Float) -> tuple[
         low, high = 0.0, 1.0
         for _ in range(HALVINGS):
             left, right = low + (high - low) / 3.0, high - (high - low) / 3.0
-            _mixed(share, r, left, capacity, multiple)
-            _mixed(share, r, right, capacity, other)
-            if _summed(demand, capacity, most, gain, multiple, spent) <= _summed(
+            _mix_weights(share, r, left, capacity, multiple)
+            _mix_weights(share, r, right, capacity, other)
+            if _bound_by_sum(demand, capacity, most, gain, multiple, spent) <= _bound_by_sum(
                 demand, capacity, most, gain, other, spent
             ):
                 high = right
@@ -314,7 +314,7 @@ def with_surrogate(demand: Int, capacity: Int, most: Int, gain: Float) -> tuple[
                 low = left
         share *= 1.0 - low
         share[r] = low
-    _mixed(share, 0, share[0], capacity, multiple)
+    _mix_weights(share, 0, share[0], capacity, multiple)
     for r in range(resources):
         need[:, resources] += multiple[r] * demand[:, r]
         room[resources] += multiple[r] * capacity[r]
@@ -322,7 +322,7 @@ def with_surrogate(demand: Int, capacity: Int, most: Int, gain: Float) -> tuple[
 
 
 @compiled
-def _mixed(share: Float, at: int, own: float, capacity: Int, multiple: Int) -> None:
+def _mix_weights(share: Float, at: int, own: float, capacity: Int, multiple: Int) -> None:
     """Set the integer weights `multiple` (R,): resource `at` gets the share `own`, the others the rest by `share`."""
     rest = share.sum() - share[at]
     for r in range(len(share)):
@@ -331,7 +331,7 @@ def _mixed(share: Float, at: int, own: float, capacity: Int, multiple: Int) -> N
 
 
 @compiled
-def _summed(demand: Int, capacity: Int, most: Int, gain: Float, multiple: Int, spent: Float) -> float:
+def _bound_by_sum(demand: Int, capacity: Int, most: Int, gain: Float, multiple: Int, spent: Float) -> float:
     """Return the value of the fractional knapsack over the sum of resources with weights `multiple` (R,)."""
     n, resources = demand.shape
     need, room = np.zeros(n, dtype=np.int64), 0
@@ -363,7 +363,7 @@ def values(on_it: Int, fixed: Float, scaled: Float, pair: Float) -> Float:
 
 
 @compiled
-def first_that_holds(on_it: Int, kinds: Int, demand: Int, capacity: Int, fits: NDArray[np.bool_]) -> Int:
+def find_first_type(on_it: Int, kinds: Int, demand: Int, capacity: Int, fits: NDArray[np.bool_]) -> Int:
     """Return for each pattern (P,) the first of the types `kinds` that holds its tasks `on_it` (P, N), or -1.
 
     - `demand` (K, N, R), `capacity` (K, R): demands and capacities for all types.

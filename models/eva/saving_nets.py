@@ -53,7 +53,7 @@ def pack_greedily(arrays: PackingArrays) -> list[Group]:
     left, found = arrays.count.copy(), []
     for k in sorted(range(len(arrays.price)), key=lambda k: -int(arrays.price[k])):
         while left.any():
-            on_it, value = _filled(arrays, k, left)
+            on_it, value = _fill(arrays, k, left)
             if not on_it.any() or value < int(arrays.price[k]) * (1 - EQUAL):
                 break
             copies = int((left[on_it > 0] // on_it[on_it > 0]).min())
@@ -63,7 +63,7 @@ def pack_greedily(arrays: PackingArrays) -> list[Group]:
     return [*found, *alone]
 
 
-def _filled(arrays: PackingArrays, kind: int, left: IntArray) -> tuple[IntArray, float]:
+def _fill(arrays: PackingArrays, kind: int, left: IntArray) -> tuple[IntArray, float]:
     """Fill an instance of a type with tasks from `left` (N,); return its tasks (N,) and their value."""
     demand, size = arrays.demand_of_type[kind], arrays.capacity[kind].astype(float)
     fixed, scaled = arrays.reservation_price - arrays.job_price, arrays.job_price.astype(float)

@@ -71,8 +71,8 @@ class SavingPricer:
         with np.errstate(divide="ignore"):
             self.decay = np.minimum(-np.log1p(-packing.pair_loss), MOST_DECAY)
         self.loss, self.fixed = master.loss, master.fixed
-        self.searched = [self._of_type(k) for k in master.kinds]
-        self.searched += [self._of_group(g) for g in range(len(self.arrays.groups))]
+        self.searched = [self._make_type_columns(k) for k in master.kinds]
+        self.searched += [self._make_group_columns(g) for g in range(len(self.arrays.groups))]
 
     def noise(self, duals: SavingDuals) -> float:
         """Return more than the rounding error in the reduced net of a column, or in its bound.
@@ -88,14 +88,14 @@ class SavingPricer:
 
     def improving(self, duals: SavingDuals, least: float, nodes: int) -> FoundColumns:
         """Return columns of reduced net above `least` at these duals: some of the best for each type and group."""
-        return self._all(duals, least, self.parameters.share, self.parameters.found, nodes)
+        return self._price_all(duals, least, self.parameters.share, self.parameters.found, nodes)
 
     def within(self, duals: SavingDuals, delta: float, most: int) -> SavingColumns | None:
         """Return all columns with a reduced net of at least -`delta`; `None` if there are more than `most`.
 
         Also return `None` if the search reaches its node limit or the clock its limit.
         """
-        found = self._all(duals, -delta - self.noise(duals), 0.0, most, self.parameters.listing_nodes)
+        found = self._price_all(duals, -delta - self.noise(duals), 0.0, most, self.parameters.listing_nodes)
         return found.columns if found.complete and len(found.columns.group) <= most else None
 
     def reduced(self, columns: SavingColumns, net: FloatArray, duals: SavingDuals) -> FloatArray:
@@ -103,7 +103,9 @@ class SavingPricer:
         own = np.append(duals.group, 0.0)[columns.group]  # NEW is the last place
         return np.asarray(net - columns.on_it @ duals.task - own + duals.spread @ self.master.kept(columns))
 
-    def _all(self, duals: SavingDuals, threshold: float, share: float, most: int, most_nodes: int) -> FoundColumns:
+    def _price_all(
+        self, duals: SavingDuals, threshold: float, share: float, most: int, most_nodes: int
+    ) -> FoundColumns:
         classes = self.arrays.packing.classes
         parts = [SavingColumns.of(NEW, np.zeros((0, classes), dtype=np.int64))]
         bound, complete, listed = threshold, True, 0
@@ -130,7 +132,7 @@ class SavingPricer:
                     found = found.chosen(np.argsort(-nets, kind="stable")[:most])
                 parts.append(found)
             bound = max(bound, limit, float(nets.max(initial=threshold)))
-        return FoundColumns(SavingColumns.joined(parts), bound, complete)
+        return FoundColumns(SavingColumns.join(parts), bound, complete)
 
     def _order(self, searched: Searched, duals: SavingDuals, threshold: float) -> tuple[IntArray, FloatArray, float]:
         """Return the usable items in order, the values of all items at throughput 0, and the price of the instance.
@@ -156,11 +158,11 @@ class SavingPricer:
         sums[np.arange(len(item)), item] = 1
         return np.asarray(found @ sums)
 
-    def _of_type(self, kind: int) -> Searched:
+    def _make_type_columns(self, kind: int) -> Searched:
         classes = np.flatnonzero(self.arrays.packing.fits[kind])
-        return self._searched(NEW, kind, [(int(c), int(self.arrays.packing.count[c]), 0.0, -1, 0.0) for c in classes])
+        return self._search(NEW, kind, [(int(c), int(self.arrays.packing.count[c]), 0.0, -1, 0.0) for c in classes])
 
-    def _of_group(self, g: int) -> Searched:
+    def _make_group_columns(self, g: int) -> Searched:
         packing, group = self.arrays.packing, self.arrays.groups[g]
         row = {i: s for s, (h, i, _) in enumerate(self.master.rows) if h == g}
         items: list[tuple[int, int, float, int, float]] = []
@@ -175,9 +177,9 @@ class SavingPricer:
             if more:
                 items.append((c, more, 0.0, -1, 0.0))
         loose = any(sum(k for _, k in bundle.tasks) > 1 for bundle in group.together)
-        return self._searched(g, group.kind, items, loose)
+        return self._search(g, group.kind, items, loose)
 
-    def _searched(
+    def _search(
         self, group: int, kind: int, items: list[tuple[int, int, float, int, float]], loose: bool = False
     ) -> Searched:
         packing = self.arrays.packing

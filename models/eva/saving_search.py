@@ -75,7 +75,7 @@ class SavingSearch:
             np.array([group.on_it for group in arrays.groups], dtype=np.int64).reshape(-1, classes),
         )
         self.many = np.array([len(group.ids) for group in arrays.groups], dtype=np.int64)
-        self.columns = SavingColumns.joined([self.stay, self.alone])
+        self.columns = SavingColumns.join([self.stay, self.alone])
         self.copies = np.concatenate([self.many, arrays.packing.count - self.many @ self.stay.on_it])
         self.value = self._value(self.columns, self.copies)
         self._begin(start)
@@ -106,7 +106,7 @@ class SavingSearch:
         if not self.parameters.suits(self.master.arrays.packing):
             self._stop(f"an instance can hold more than {self.parameters.most_tasks} tasks")
             return
-        first = SavingColumns.joined([self.alone, self.stay, self.columns])
+        first = SavingColumns.join([self.alone, self.stay, self.columns])
         pricer = SavingPricer(self.master, self.parameters, self.clock)
         generation = Generation(self.master, pricer, first, self.options, self.clock, self.parameters)
         made = self._generated(generation, GENERATING)
@@ -157,7 +157,7 @@ class SavingSearch:
         columns, copies = self.master.columns_of(start)
         pays = self.master.pays(columns)
         kept, left = columns.chosen(np.flatnonzero(pays)), copies[~pays] @ columns.on_it[~pays]
-        both = SavingColumns.joined([self.alone, kept])
+        both = SavingColumns.join([self.alone, kept])
         self.offer(both, both.copies_of(self.alone, left) + both.copies_of(kept, copies[pays]), told=False)
 
     def _value(self, columns: SavingColumns, copies: IntArray) -> float:
@@ -194,7 +194,7 @@ class SavingSearch:
             if listed is None or self.clock.expired:
                 reason = f"more than {p.counted:,} columns may still matter"
                 break
-            found = self._over(listed, pricer)
+            found = self._solve_over(listed, pricer)
             self._lower(max(found.bound - self.moving_all, self.dual_bound - delta))
             needed = self._needed()
             if self.closed or not found.finished or delta >= needed:
@@ -204,9 +204,9 @@ class SavingSearch:
         if not p.programs and not self.closed and not self.clock.expired:
             self._stop(reason)
 
-    def _over(self, listed: SavingColumns, pricer: SavingPricer) -> BestListed:
+    def _solve_over(self, listed: SavingColumns, pricer: SavingPricer) -> BestListed:
         """Find the best solution over a list and the incumbent's columns, and a bound that includes rounding errors."""
-        columns = self._with_known(listed)
+        columns = self._add_known(listed)
         self.listed = len(columns.group)
         value = self.value + self.moving_all
         if self._none_pays(columns):
@@ -250,16 +250,16 @@ class SavingSearch:
 
         Without a `gap`, the list cannot prove the optimum, and the gap is at most `LIST_GAP`.
         """
-        columns = self._with_known(listed)
+        columns = self._add_known(listed)
         self.listed = len(columns.group)
         if self._none_pays(columns):
             return Solved("finished", bound=0.0)
         start = columns.copies_of(self.columns, self.copies)
-        moved = self.master.moved(columns, start).astype(float)
+        moved = self.master.find_moved_jobs(columns, start).astype(float)
         left = self.clock.remaining_s * (1.0 if final else PROBE_SHARE)
         limit = None if self.options.time_limit is None else max(LEAST_S, left)
         fine = FineUnits.of(self.master.model(columns, self.master.net(columns), integer=True))
-        solved = fine.told(
+        solved = fine.convert_result(
             solve_arrays(
                 fine.model,
                 replace(self.options, time_limit=limit, gap=min(self.options.gap, LIST_GAP) if gap is None else gap),
@@ -274,10 +274,10 @@ class SavingSearch:
         least = max(solved.bound, self.value + self.moving_all)
         return replace(solved, bound=real_bound(least + self.noise, "maximize"))
 
-    def _with_known(self, listed: SavingColumns) -> SavingColumns:
+    def _add_known(self, listed: SavingColumns) -> SavingColumns:
         """Return the useful columns of a list, with the tasks alone, the existing instances, and the incumbent."""
         kept = listed.chosen(np.flatnonzero(self.master.pays(listed)))
-        return SavingColumns.joined([self.alone, self.stay, self.columns, kept])
+        return SavingColumns.join([self.alone, self.stay, self.columns, kept])
 
     def _none_pays(self, columns: SavingColumns) -> bool:
         """Return whether it is certain that no column has a positive net."""
@@ -359,7 +359,7 @@ class Generation:
         """Solve the linear program as far as the limits allow."""
         with suppress(SolveFailed):  # includes OutOfTime
             ColumnGeneration(self).run()
-        return replace(self.best, columns=SavingColumns.joined(self.parts), rounds=self.rounds)
+        return replace(self.best, columns=SavingColumns.join(self.parts), rounds=self.rounds)
 
     def solve(self) -> Relaxed:
         """See `models.core.column_generation.Master`."""

@@ -27,7 +27,7 @@ from models.core.fixed_bins import FixedBins, PartialPacking
 from models.core.incumbent import Incumbent
 from models.core.outcome import APART
 from models.eva.aggregate_bound import AggregateBound, PriceGroups, TypeCut
-from models.eva.covering import in_usd
+from models.eva.covering import convert_to_usd
 from models.eva.parameters import DEFAULTS, TotalsParameters
 from models.eva.pattern_covers import pattern_cover
 from models.eva.saving_nets import pack_greedily
@@ -83,7 +83,7 @@ def solve_totals(
         reason=None if incumbent.closed else APART,
         build_s=0.0,
         solve_s=clock.cpu_s,
-        trace=in_usd(arrays, incumbent.trace),
+        trace=convert_to_usd(arrays, incumbent.trace),
         info={
             "method": BY_TOTALS,
             "bound_by": BY_PROGRAM if search.programs else BY_TOTALS,
@@ -93,7 +93,7 @@ def solve_totals(
     )
 
 
-def many_on_each(arrays: PackingArrays, parameters: TotalsParameters = DEFAULTS.totals) -> bool:
+def holds_many_tasks(arrays: PackingArrays, parameters: TotalsParameters = DEFAULTS.totals) -> bool:
     """Return whether there are several types and instances hold many tasks, so that totals decide the cost."""
     with suppress(NoCertificate):
         return len(arrays.price) > 1 and TypeTotals(arrays).holds_many(arrays.most, parameters)
@@ -208,15 +208,15 @@ class _MultisetSearch:
             limit = proven + width if best is None else min(proven + width, best - 1)
             found = self.covers.up_to(limit, steps, proven, many)
             if not (self.packed or found.complete or len(found.price)):
-                found = self._proposed(found)
+                found = self._propose_by_highs(found)
             cut = self._look(found)
             if cut is not None:
-                if self._at_length(cuts, self.parameters.cuts) or self.entries == 0:
+                if self._is_share_used(cuts, self.parameters.cuts) or self.entries == 0:
                     break  # the mixes after the infeasible one are untested
                 self._add(cut, min(FINE, self.entries))
                 cuts += 1
                 continue
-            if self.clock.expired or self._at_length(self.tried, self.parameters.multisets):
+            if self.clock.expired or self._is_share_used(self.tried, self.parameters.multisets):
                 break
             if found.complete:
                 every = found.least is None  # no mix costs more, because types have limits
@@ -226,10 +226,10 @@ class _MultisetSearch:
                 if every:
                     break
                 far = limit > (1 + self.parameters.farthest) * self.bound
-                if limit + 1 == best or (far and self.incumbent.objective is None and self._at_length(1, 1)):
+                if limit + 1 == best or (far and self.incumbent.objective is None and self._is_share_used(1, 1)):
                     break
                 width *= 2
-            elif self.incumbent.objective == best and self._at_length(1, 1):
+            elif self.incumbent.objective == best and self._is_share_used(1, 1):
                 break
             elif width > 1:  # too many mixes: search closer to the bound
                 width = max(1, min(width, limit - proven) // 2)
@@ -238,7 +238,7 @@ class _MultisetSearch:
             else:
                 break
         for turn in itertools.count():
-            if self._at_length(turn, self.parameters.turns):
+            if self._is_share_used(turn, self.parameters.turns):
                 break
             effort = EFFORT ** min(turn, MOST_TURNS)
             for closing, most in ((self._repair, self.parameters.repaired), (self._decide, None)):
@@ -251,7 +251,7 @@ class _MultisetSearch:
             if not any(not self._dear(one.price) for one in self.open.values()):
                 break
 
-    def _proposed(self, found: Multisets) -> Multisets:
+    def _propose_by_highs(self, found: Multisets) -> Multisets:
         """Return the result of an empty search, `found`, with a cheapest mix by HiGHS, which proves nothing.
 
         Each proposal has more spare capacity than the one before.
@@ -271,7 +271,7 @@ class _MultisetSearch:
             return found
         return replace(found, found=np.array([number]), price=np.array([spends.cost(number)]))
 
-    def _at_length(self, done: int, most: int) -> bool:
+    def _is_share_used(self, done: int, most: int) -> bool:
         """Return whether other methods should follow: `done` reaches `most`, and the share of a time limit is over."""
         limit = self.clock.limit_s
         return done >= most and (limit is None or self.clock.cpu_s >= self.parameters.share * limit)
@@ -323,7 +323,7 @@ class _MultisetSearch:
             if self._dear(price) or self.clock.expired:
                 break
             if number.tobytes() not in self.left:
-                one = self._directed(price, number)
+                one = self._pack_by_dot_product(price, number)
                 self._offer(number, one.packed)
                 if one.packed.complete:
                     break
@@ -334,10 +334,10 @@ class _MultisetSearch:
             key = number.tobytes()
             self.seen.add(key)
             shared = self.kinds.shared(number)
-            if (weights := self.kinds.refuted(number, shared)) is not None:
+            if (weights := self.kinds.find_violated(number, shared)) is not None:
                 return weights
             self.tried += 1
-            one = self.left.get(key) or self._directed(price, number)
+            one = self.left.get(key) or self._pack_by_dot_product(price, number)
             starts = (one.rooms.pack_by_lp_assignment(one.kinds, shared.share), one.packed)
             tries = (
                 one.rooms.repair_by_ejection(start, self.parameters.ejections, self.options.seed) for start in starts
@@ -351,7 +351,7 @@ class _MultisetSearch:
 
     def _enough(self, most: int | None) -> bool:
         """Return whether `most` mixes were tried; by default, as many as the time allows."""
-        return self._at_length(self.tried, self.parameters.multisets) if most is None else self.tried >= most
+        return self._is_share_used(self.tried, self.parameters.multisets) if most is None else self.tried >= most
 
     def _dear(self, price: int) -> bool:
         """Return whether the incumbent costs no more than `price`."""
@@ -372,7 +372,7 @@ class _MultisetSearch:
         elif answer == "infeasible":
             self.refused.append(self.open.pop(one.number.tobytes()))
 
-    def _directed(self, price: int, number: IntArray) -> _OpenMultiset:
+    def _pack_by_dot_product(self, price: int, number: IntArray) -> _OpenMultiset:
         """Return a mix packed by the dot-product heuristic.
 
         - `price`: cost of the mix in price units.

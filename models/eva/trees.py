@@ -11,7 +11,7 @@ from instances.eva.arrays import Group
 from instances.options import ignore
 from models.eva.branch_and_price import branch_and_price
 from models.eva.configuration import Configuration, configuration, groups
-from models.eva.covering import in_usd
+from models.eva.covering import convert_to_usd
 from models.eva.parameters import DEFAULTS, BranchAndPriceParameters, EvaExactParameters
 from models.eva.pricer import Pricer
 from models.eva.pricers import SearchPricer, list_patterns
@@ -84,6 +84,6 @@ def _search_tree(
         reason=outcome.reason,
         build_s=0.0,
         solve_s=solving.cpu_s,
-        trace=in_usd(arrays, outcome.trace),
+        trace=convert_to_usd(arrays, outcome.trace),
         info={**outcome.info, "method": method, "bound_by": method},
     )

@@ -75,7 +75,7 @@ class _Tasks:
         ]
         number = 0
 
-        def extended(on_it: On, kinds: Sequence[int]) -> Iterator[tuple[int, On]]:
+        def extend(on_it: On, kinds: Sequence[int]) -> Iterator[tuple[int, On]]:
             nonlocal number
             entry = len(on_it)
             if entry == len(self.data.tasks):
@@ -90,9 +90,9 @@ class _Tasks:
                 left = [t for t in kinds if _holds(capacity[t], need[t], then)]
                 if not left:
                     return
-                yield from extended(then, left)
+                yield from extend(then, left)
 
-        yield from extended((), range(len(self.kinds)))
+        yield from extend((), range(len(self.kinds)))
 
 
 def true_saving(data: EvaPacking, solution: Solution) -> float:
@@ -118,14 +118,14 @@ def true_saving(data: EvaPacking, solution: Solution) -> float:
     return saving + sum(worth[job] * rate for job, rate in speed.items())
 
 
-def most_true_saving(data: EvaPacking, options: Options = Options()) -> TrueSaving:
+def maximise_true_saving(data: EvaPacking, options: Options = Options()) -> TrueSaving:
     """Maximise the saving with jobs at their true speeds. Raises InputError for too many patterns."""
     tasks = _Tasks(data)
     patterns = list(tasks.patterns())
     worth = _worth_of_jobs(tasks)
     jobs = list(worth)
     most = np.array([min(task.count // k for task, k in zip(data.tasks, p, strict=True) if k) for _, p in patterns])
-    slowed = [_slowed(tasks, on_it) for _, on_it in patterns]
+    slowed = [_find_slowed(tasks, on_it) for _, on_it in patterns]
     n, m = len(patterns), len(jobs)  # variables: x of patterns, whether they are used, speeds of jobs
     gain = [
         sum(k * tasks.rate(i, on_it) * tasks.price[i] for i, k in enumerate(on_it) if k and tasks.jobs[i] is None)
@@ -160,7 +160,7 @@ def most_true_saving(data: EvaPacking, options: Options = Options()) -> TrueSavi
         sense="maximize",
     )
     fine = FineUnits.of(model)  # HiGHS may treat small prices as 0
-    solved = fine.told(solve_arrays(fine.model, options))
+    solved = fine.convert_result(solve_arrays(fine.model, options))
     if solved.x is None:
         raise InputError(f"true speeds: {solved.reason or solved.termination}")
     used = np.round(solved.x[:n]).astype(int)
@@ -177,7 +177,7 @@ def most_true_saving(data: EvaPacking, options: Options = Options()) -> TrueSavi
     return TrueSaving(solution, true_saving(data, solution), bound)
 
 
-def _slowed(tasks: _Tasks, on_it: On) -> dict[str, float]:
+def _find_slowed(tasks: _Tasks, on_it: On) -> dict[str, float]:
     """Return the jobs of several tasks that a pattern slows down, with their throughputs."""
     found: dict[str, float] = {}
     for entry, k in enumerate(on_it):

@@ -70,7 +70,7 @@ class TypeTotals:
         asked = [r for r in range(resources) if amount[r]]
         found = [[unit[r]] * kinds for r in asked]
         if kinds * self.arrays.classes <= MOST_SHARED:
-            found.append(self.whole(self._shared(most)))
+            found.append(self.whole(self._find_assignment_weights(most)))
         for duals in self._duals(asked, amount, most):
             weight = np.zeros((kinds, resources))
             weight[:, asked] = duals / [amount[r] for r in asked]
@@ -133,10 +133,10 @@ class TypeTotals:
                 found.append(y)
         return found
 
-    def _shared(self, most: Sequence[int | None]) -> FloatArray:
+    def _find_assignment_weights(self, most: Sequence[int | None]) -> FloatArray:
         """Return weights (K, R): duals of the linear program that assigns fractions of tasks to types."""
         upper = np.array([np.inf if m is None else m for m in most])
-        return self._of_program(np.arange(len(self.price)), None, upper).weight
+        return self._solve_assignment(np.arange(len(self.price)), None, upper).weight
 
     def shared(self, number: IntArray, options: Options = Options()) -> SharedOut:
         """Assign fractions of the tasks to the types of an instance mix, with a minimum share of unassigned tasks.
@@ -145,9 +145,9 @@ class TypeTotals:
         - `options`: limits. If a limit ends the program, the objective is 0.
         """
         used = np.flatnonzero(number)
-        return self._of_program(used, number[used].astype(float), np.zeros(0), options)
+        return self._solve_assignment(used, number[used].astype(float), np.zeros(0), options)
 
-    def refuted(self, number: IntArray, shared: SharedOut) -> list[list[int]] | None:
+    def find_violated(self, number: IntArray, shared: SharedOut) -> list[list[int]] | None:
         """Return weights of a surrogate inequality that an instance mix violates, or `None`.
 
         - `number` (K,): instances of each type.
@@ -160,7 +160,7 @@ class TypeTotals:
         held = sum(int(n) * room for n, room in zip(number, cover.rooms, strict=True))
         return weights if held < cover.amount < LARGEST_TOTAL else None
 
-    def _of_program(
+    def _solve_assignment(
         self, kinds: IntArray, number: FloatArray | None, upper: FloatArray, options: Options = Options()
     ) -> SharedOut:
         """Solve the linear program that assigns fractions of the tasks to the types `kinds` (k,).

@@ -191,7 +191,7 @@ class WorkGeneration:
         """See `Master`."""
         p, columns, cost, scale = self.pricing.parameters, list[FloatArray](), list[float](), Fraction(1)
         self.rounds += 1
-        for kind, patterns, most in self.pricing.searched(duals, self.excess, self.nodes):
+        for kind, patterns, most in self.pricing.search(duals, self.excess, self.nodes):
             price = Fraction(float(self.arrays.price[kind]))
             scale = min(scale, price / (price + Fraction(most)))
             for pattern in patterns:
@@ -226,7 +226,7 @@ class WorkPricing:
             self._decay = np.minimum(-np.log(self._pair), MOST_DECAY)
         self._fits = (self._demand <= arrays.capacity[:, None, :]).all(axis=2) & (lots.tasks > 0)
         self._kinds = [int(k) for k in np.argsort(arrays.price, kind="stable") if self._fits[k].any()]
-        self.most_tasks = max((self._most_tasks(k) for k in self._kinds), default=0)
+        self.most_tasks = max((self._count_most_tasks(k) for k in self._kinds), default=0)
 
     def rates(self, pattern: IntArray) -> FloatArray:
         """Return the throughput (L,) of a task of each lot in a pattern (L,); 0 for a lot without tasks."""
@@ -235,7 +235,7 @@ class WorkPricing:
             found[lot] = np.prod(self._pair[lot, there] ** (pattern[there] - (there == lot)))
         return found
 
-    def searched(self, prices: FloatArray, excess: float, nodes: int) -> Iterator[tuple[int, list[IntArray], float]]:
+    def search(self, prices: FloatArray, excess: float, nodes: int) -> Iterator[tuple[int, list[IntArray], float]]:
         """Yield for each type some patterns with a value above (1 + `excess`) times its price, and a bound.
 
         The bound, in USD, limits the value of any pattern of the type above the price.
@@ -269,7 +269,7 @@ class WorkPricing:
             noise = ROUNDING * (price + p.most_tasks * float(prices[lots].max()))
             yield kind, patterns, max(limit, float(nets.max(initial=0.0)), 0.0) + noise
 
-    def _most_tasks(self, kind: int) -> int:
+    def _count_most_tasks(self, kind: int) -> int:
         """Return a bound on the number of tasks that an instance of a type holds."""
         least = self._demand[kind][self._fits[kind]].min(axis=0).tolist()
         room = [q // d for q, d in zip(self._arrays.capacity[kind].tolist(), least, strict=True) if d]

@@ -97,7 +97,7 @@ def find_surrogate_weights(arrays: PlacementArrays, options: Options) -> list[li
     """
     one_each = np.ones(len(arrays.now), dtype=np.int64)
     totals = TypeTotals(arrays.packing)
-    return totals.refuted(one_each, totals.shared(one_each, options))
+    return totals.find_violated(one_each, totals.shared(one_each, options))
 
 
 def _write(placed: PlacedPods, proof: PlacementProof) -> Certificate:

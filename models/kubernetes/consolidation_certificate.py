@@ -11,7 +11,7 @@ from instances.fields import STEPS
 from instances.kubernetes import NodeConsolidation
 from instances.proofs import Certificate, NoCertificate
 from instances.proofs.kubernetes.totals_program import TotalsProgram
-from models.core.derivation import certified
+from models.core.derivation import certify
 
 MAX_COEFFICIENT = 10**15  # HiGHS rejects larger coefficients
 AGGREGATED_SHARE = 0.5  # of the time for the aggregated relaxation, the rest for the disaggregated one
@@ -29,7 +29,7 @@ def certificate(data: NodeConsolidation, solution: Solution | None, bound: float
         limit = None if options.time_limit is None else max(share * clock.remaining_s, 1e-3)
         ahead = frozenset(i for name, i in totals.place.items() if name.startswith(("keep_", "rent_")))
         try:
-            proof = certified(
+            proof = certify(
                 data, totals.program(), None, Fraction(target), replace(options, time_limit=limit), ahead=ahead
             )
         except NoCertificate:

@@ -23,7 +23,7 @@ from instances.proofs.sia import Charges, Delays, Shape, proof_of
 from instances.proofs.sia.start_program import StartProgram
 from instances.sia import SiaLocalOracle, SiaOracle
 from instances.sia.arrays import OracleArrays, oracle_arrays
-from models.core.derivation import certified
+from models.core.derivation import certify
 from models.sia.parameters import DEFAULTS, OracleParameters
 from models.sia.relaxation import StartRelaxation
 from models.sia.rows import NO_JOB, SCALE, IntervalRow, Multipliers, StartColumns, round_up
@@ -90,7 +90,7 @@ def _certify_by_start_program(
     starts = StartProgram(data)
     program = starts.program()
     point = None if solution is None else starts.point(solution)
-    proof = certified(data, program, point, Fraction(bound) / starts.slots, options)
+    proof = certify(data, program, point, Fraction(bound) / starts.slots, options)
     return replace(proof, bound=proof.bound * starts.slots)
 
 

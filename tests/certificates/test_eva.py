@@ -18,7 +18,7 @@ from instances.proofs.eva.best_pattern import Room, most_worth
 from instances.proofs.eva.certificate import Branch, Packing, prove_packing
 from instances.proofs.eva.price_sums import least_sum
 from models.eva import exact
-from models.eva.certificate import PricedTree, certificate, grown_by_method
+from models.eva.certificate import PricedTree, certificate, grow_by_method
 from models.eva.configuration import configuration
 from tests.certificates.tampering import tampered_json
 from tests.eva_cases import best_packing, kind, packing, packings, random_packing, requests, task
@@ -106,7 +106,7 @@ def test_the_tree_that_solves_leaves_nothing_to_be_grown(data: EvaPacking):
     arrays = packing_arrays(data)
     instances = arrays.groups(result.solution)
     tree = PricedTree(Packing(data), Stopwatch())
-    tree.take(grown_by_method(arrays, configuration(instances), arrays.cost(instances), Options()))
+    tree.take(grow_by_method(arrays, configuration(instances), arrays.cost(instances), Options()))
     assert tree.bound * tree.packing.unit == arrays.cost(instances) * arrays.price_unit * STEPS
 
 

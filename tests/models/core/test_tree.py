@@ -107,9 +107,9 @@ def test_a_limit_ends_the_tree_and_a_leaf_that_is_not_branched_on_settles_it():
     tree, nodes = grown(problem, True, False), [0]
     tree.run(lambda: "effort_limit" if nodes[0] >= 3 else None, lambda: nodes.append(nodes.pop() + 1))
     assert nodes == [3]
-    assert not tree.settled
+    assert not tree.is_settled
     problem.branch = lambda node: []
-    while not tree.settled:
+    while not tree.is_settled:
         assert tree.expand()
     assert tree.bound <= -problem.best
 

@@ -16,7 +16,7 @@ from models.eva import build_literal, exact, literal
 from models.eva.columns import solve_columns
 from models.eva.covering import feasible_patterns, solve_covering
 from models.eva.parameters import BranchAndPriceParameters, EvaExactParameters
-from models.eva.pattern_kernels import more_patterns_than
+from models.eva.pattern_kernels import has_more_patterns
 from tests.branch_and_price_cases import listed, maximal
 from tests.sampling import few
 
@@ -141,8 +141,8 @@ def test_patterns_are_counted_as_they_are_listed(seed):
     capacity, demand = draw.integers(0, 9, 2), draw.integers(0, 4, (3, 2))
     most = draw.integers(0, 4, 3)
     number = len(feasible_patterns(capacity, demand, most, 10**6))
-    assert more_patterns_than(number - 1, capacity, demand, most)
-    assert not more_patterns_than(number, capacity, demand, most)
+    assert has_more_patterns(number - 1, capacity, demand, most)
+    assert not has_more_patterns(number, capacity, demand, most)
 
 
 def test_tasks_are_dealt_out_to_their_own_entries():

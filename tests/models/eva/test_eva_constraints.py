@@ -22,7 +22,7 @@ from models.eva.covering import solve_covering
 from models.eva.net_saving import saving_patterns
 from models.eva.parameters import DEFAULTS
 from models.eva.trees import solve_unlisted
-from models.eva.true_speed import most_true_saving
+from models.eva.true_speed import maximise_true_saving
 from tests.branch_and_price_cases import listed
 from tests.eva_cases import kind, packing, task
 from tests.eva_constrained_cases import FIELDS, best_by_enumeration, random_constrained
@@ -301,7 +301,7 @@ def test_what_no_method_can_do_is_refused_in_one_line():
     with pytest.raises(InputError, match="net-saving with limits of instances needs all patterns, more than 1"):
         exact(data, parameters=few)
     with pytest.raises(InputError, match=r"data\.max_instances: the saving at true speeds has no such constraint"):
-        most_true_saving(data)
+        maximise_true_saving(data)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def listed(data, share: float):
     found = pricer.improving(duals, -share * float(master.arrays.new.max()), 1_000).columns
     alone = SavingColumns.of(-1, np.eye(packing.classes, dtype=np.int64))
     held = np.array([group.on_it for group in groups], dtype=np.int64).reshape(-1, packing.classes)
-    columns = SavingColumns.joined([alone, SavingColumns(np.arange(len(groups), dtype=np.int64), held), found])
+    columns = SavingColumns.join([alone, SavingColumns(np.arange(len(groups), dtype=np.int64), held), found])
     program = master.listed(columns, pricer.noise)
     copies = np.concatenate([packing.count, np.zeros(len(columns.group) - packing.classes, dtype=np.int64)])
     return program, program.worth(copies)

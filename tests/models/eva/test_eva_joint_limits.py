@@ -17,7 +17,7 @@ from models.eva.certificate import certificate
 from models.eva.covering import solve_covering
 from models.eva.totals import solve_totals
 from models.eva.trees import solve_unlisted
-from models.eva.true_speed import most_true_saving
+from models.eva.true_speed import maximise_true_saving
 from tests.branch_and_price_cases import listed
 from tests.eva_constrained_cases import FIELDS, best_by_enumeration, random_constrained
 from tests.sampling import few
@@ -94,4 +94,4 @@ def test_methods_that_know_no_limits_refuse_the_field():
     data = zoned(0, "net-saving")
     assert constraints_of(data) == ["zones"]
     with pytest.raises(InputError, match=r"data\.zones: the saving at true speeds has no such constraint"):
-        most_true_saving(data)
+        maximise_true_saving(data)

@@ -21,7 +21,7 @@ from models.eva.covering import feasible_patterns
 from models.eva.net_saving import few_patterns
 from models.eva.parameters import EvaExactParameters, SavingParameters
 from models.eva.saving_columns import PackingMaster, SavingColumns, SavingDuals
-from models.eva.saving_kernels import knapsack, with_surrogate
+from models.eva.saving_kernels import add_surrogate, knapsack
 from models.eva.saving_pricing import SavingPricer
 from models.eva.saving_search import Generation
 from tests.sampling import few
@@ -225,7 +225,7 @@ def test_what_fits_each_resource_fits_their_sum_which_bounds_no_worse(seed: int)
     capacity = draw.integers(size, 8 * size + 1, 3)
     demand = draw.integers(0, capacity // 2 + 1, (6, 3))
     most, gain = draw.integers(1, 5, 6), draw.uniform(-0.2, 1.0, 6)
-    need, room = with_surrogate(demand, capacity, most, gain)
+    need, room = add_surrogate(demand, capacity, most, gain)
     assert (need[:, :3] == demand).all()
     assert (room[:3] == capacity).all()
     spent = np.empty(6)
@@ -240,7 +240,7 @@ def test_what_fits_each_resource_fits_their_sum_which_bounds_no_worse(seed: int)
 
 
 def test_where_no_class_is_searched_the_sum_of_resources_is_nothing():
-    need, room = with_surrogate(
+    need, room = add_surrogate(
         np.zeros((0, 2), dtype=np.int64), np.array([4, 0]), np.zeros(0, dtype=np.int64), np.zeros(0)
     )
     assert need.shape == (0, 3)

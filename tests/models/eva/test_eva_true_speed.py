@@ -11,7 +11,7 @@ from experiments.eva.surrogate import jobs_at_once
 from instances import InputError, check
 from instances.eva import EvaPacking, InstanceType, Task, Throughput, table_7
 from models.eva import exact
-from models.eva.true_speed import most_true_saving, true_saving
+from models.eva.true_speed import maximise_true_saving, true_saving
 from tests.sampling import few
 
 
@@ -58,7 +58,7 @@ def test_it_is_the_best_of_all_ways_to_put_tasks_together(seed: int):
     data = jobs_at_once(3, seed, tasks_per_job=2 if seed % 2 else None, throughput=None if seed % 3 else 0.9)
     if sum(task.count for task in data.tasks) > 6:
         data = data.model_copy(update={"tasks": data.tasks[:2]})
-    found = most_true_saving(data)
+    found = maximise_true_saving(data)
     assert found.saving == pytest.approx(best_by_hand(data), abs=1e-6)
     assert found.bound >= found.saving - 1e-9
     assert not check(data, found.solution).violations
@@ -80,7 +80,7 @@ def test_a_job_that_is_slowed_down_everywhere_is_charged_once():
         throughput=Throughput(default=1.0, pairwise=(("a", "b", 0.8), ("a", "a", 0.5), ("b", "b", 0.5))),
         objective="net-saving",
     )
-    found = most_true_saving(data)
+    found = maximise_true_saving(data)
     assert found.saving == pytest.approx(4 * 0.8 * 0.8 + 4 * 0.8 - 4)
     assert [group["type"] for group in found.solution["instances"]] == ["large"]
     assert Counter(group["type"] for group in exact(data).solution["instances"])["large"] == 0
@@ -89,6 +89,6 @@ def test_a_job_that_is_slowed_down_everywhere_is_charged_once():
 
 def test_jobs_of_which_tasks_are_missing_and_too_many_tasks_are_refused():
     with pytest.raises(InputError, match="the speed of a job needs all of its tasks"):
-        most_true_saving(table_7(30, 0, rows="ten", objective="net-saving").data)
+        maximise_true_saving(table_7(30, 0, rows="ten", objective="net-saving").data)
     with pytest.raises(InputError, match="too many for true speeds"):
-        most_true_saving(jobs_at_once(40, 0))
+        maximise_true_saving(jobs_at_once(40, 0))

@@ -69,7 +69,7 @@ def test_sums_of_prices_are_those_of_a_table(seed):
     table = SumsOfPrices(arrays.price.tolist(), 100)
     for bound in range(1, 101):
         least = next((s for s in range(bound, 121) if reached[s]), 121)
-        found = table.at_least(bound)
+        found = table.round_up(bound)
         assert bound <= found <= least
         assert found == least or least > 100
 

@@ -22,7 +22,7 @@ def three_types():
 def test_bound_is_the_cheapest_whole_spend(seed):
     random = np.random.default_rng(seed)
     packing = three_types()
-    groups = PriceGroups.by_family(packing)
+    groups = PriceGroups.group_by_family(packing)
     bound = AggregateBound(packing, groups)
     cuts = [TypeCut(tuple(int(w) for w in random.integers(1, 40, 3)), int(random.integers(20, 90))) for _ in range(4)]
     for cut in cuts:
@@ -42,7 +42,7 @@ def test_bound_is_the_cheapest_whole_spend(seed):
 def test_bound_does_not_need_a_proposed_spend(seed):
     random = np.random.default_rng(seed)
     packing = three_types()
-    bound = AggregateBound(packing, PriceGroups.by_family(packing))
+    bound = AggregateBound(packing, PriceGroups.group_by_family(packing))
     for _ in range(4):
         bound.add(TypeCut(tuple(int(w) for w in random.integers(1, 40, 3)), int(random.integers(20, 90))))
     with_proposal = bound.solve(10_000, 10_000, 10.0)
@@ -55,7 +55,7 @@ def test_cuts_of_resource_prices_are_bounds(seed):
     if packing.count.sum() > 7:
         pytest.skip("the literal program would be slow")
     random, optimum = np.random.default_rng(seed), literal_optimum_of_seed(seed)
-    groups = PriceGroups.by_family(packing)
+    groups = PriceGroups.group_by_family(packing)
     bound = AggregateBound(packing, groups)
     for _ in range(5):
         spend = [int(u * z) for u, z in zip(groups.unit, random.integers(0, 5, len(groups.unit)), strict=True)]
@@ -77,7 +77,7 @@ def test_cuts_of_any_duals_are_bounds(seed, tables, fits):
     random = np.random.default_rng(seed)
     optimum = literal_optimum_of_seed(seed)
     pricer = TablePricer(packing, ColumnGenerationParameters(table_entries=tables[0], exact_entries=tables[1]))
-    for groups in (PriceGroups.by_family(packing), PriceGroups.by_type(packing)):
+    for groups in (PriceGroups.group_by_family(packing), PriceGroups.group_by_type(packing)):
         bound = AggregateBound(packing, groups)
         for _ in range(5):
             duals = random.uniform(0, max(packing.price), len(packing.count))
@@ -95,11 +95,11 @@ def test_cuts_of_any_duals_are_bounds(seed, tables, fits):
 
 def test_price_groups_by_type_count_only_what_no_larger_type_replaces():
     packing = packing_by_numbers([1], [10, 20, 41], [[1], [2], [4]], [0, 0, 0], np.ones((1, 1, 1)))
-    groups = PriceGroups.by_type(packing)
+    groups = PriceGroups.group_by_type(packing)
     assert groups.unit == (10, 20, 41)
     assert groups.upper == (1, None, None)
 
 
 def test_the_unit_of_a_family_ignores_types_that_fit_no_task():
     packing = packing_by_numbers([1], [7, 20, 30], [[1], [2], [3]], [0, 0, 0], np.full((1, 1, 1), 2))
-    assert PriceGroups.by_family(packing).unit == (10,)
+    assert PriceGroups.group_by_family(packing).unit == (10,)

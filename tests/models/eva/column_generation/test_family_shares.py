@@ -109,7 +109,7 @@ def test_a_node_that_time_ran_out_on_stays_open():
     assert tree.expand()
     problem.clock = Stopwatch(1e-9)
     assert not tree.expand()
-    assert not tree.settled
+    assert not tree.is_settled
 
 
 def test_distinct_pods_are_proven_by_shares_alone():

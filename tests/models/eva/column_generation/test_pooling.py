@@ -10,7 +10,7 @@ import pytest
 from instances import Options
 from instances.eva import packing_arrays, pod_requests
 from instances.eva.arrays import PackingArrays
-from models.eva.aggregate_bound import pooled
+from models.eva.aggregate_bound import pool_family
 from models.eva.branch_and_price import branch_and_price
 from models.eva.column_generation import column_generation
 from models.eva.parameters import DEFAULTS
@@ -46,7 +46,7 @@ def bound_of(pool: PackingArrays) -> int:
 def test_no_packing_costs_less_than_with_a_family_pooled(seed: int):
     arrays = two_families(seed)
     best = branch_and_price(arrays, list_patterns(arrays, DEFAULTS.branch_and_price)).cost
-    pool = pooled(arrays, 0, best + 1, 60, 40)
+    pool = pool_family(arrays, 0, best + 1, 60, 40)
     assert pool is not None
     assert bound_of(pool) <= best
     assert pool.count.sum() == arrays.count[arrays.fits[arrays.family == 1].any(axis=0)].sum() + 1
@@ -55,14 +55,14 @@ def test_no_packing_costs_less_than_with_a_family_pooled(seed: int):
 def test_a_whole_number_of_units_proves_what_the_linear_program_does_not():
     arrays = packing_arrays(pod_requests(100, 0).data)
     outcome = column_generation(arrays, Options(effort=20))
-    pool = pooled(arrays, 0, outcome.cost, 60, 40)
+    pool = pool_family(arrays, 0, outcome.cost, 60, 40)
     assert pool is not None
     assert bound_of(pool) == outcome.cost == outcome.bound
 
 
 def test_a_linear_solution_that_breaks_a_decision_is_not_branched_on_there():
     arrays = packing_arrays(pod_requests(100, 1).data)
-    pool = pooled(arrays, 0, 2_174_737, 60, 40)
+    pool = pool_family(arrays, 0, 2_174_737, 60, 40)
     assert pool is not None
     outcome = branch_and_price(pool, list_patterns(pool, DEFAULTS.branch_and_price), Options(effort=100))
     assert outcome.reason == "effort limit"
@@ -81,5 +81,5 @@ def test_a_linear_solution_that_breaks_a_decision_is_not_branched_on_there():
 )
 def test_other_families_are_not_pooled(change):
     arrays = two_families(1)
-    assert pooled(arrays, 0, 100, 60, 40) is not None
-    assert pooled(change(arrays), 0, 100, 60, 40) is None
+    assert pool_family(arrays, 0, 100, 60, 40) is not None
+    assert pool_family(change(arrays), 0, 100, 60, 40) is None

@@ -85,11 +85,11 @@ def test_every_pattern_above_a_worth_is_listed(seed):
     expected = {
         c for k in range(3) for c, worth in worths(arrays, prices, k).items() if worth >= least[k] and c.pattern
     }
-    found = ItemPricer(arrays).every(prices, least, 10_000)
+    found = ItemPricer(arrays).list_all(prices, least, 10_000)
     assert set(found) == expected
     assert len(found) == len(expected)
 
 
 def test_too_many_patterns_are_not_listed():
     arrays, prices = drawn(1)
-    assert ItemPricer(arrays).every(prices, (0, 0, 0), 3) is None
+    assert ItemPricer(arrays).list_all(prices, (0, 0, 0), 3) is None
