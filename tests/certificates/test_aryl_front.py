@@ -29,7 +29,7 @@ from instances.proofs.aryl.front import (
 )
 from models.aryl import pareto_front
 from models.aryl.front_certificate import front_certificates
-from models.core.derivation import certified
+from models.core.derivation import certify
 from tests.certificates.readings import HUGE
 from tests.certificates.tampering import tampered_vipr
 from tests.commands import call
@@ -200,7 +200,7 @@ def test_a_tampered_proof_of_a_loss_is_refused_or_true(seed: int, several):
 def test_a_weaker_proof_makes_a_front_that_does_not_say_it_is_complete(several):
     data, front, texts = several
     listed = FrontProgram(data, front.points[1].preempted_jobs - 1)
-    weak = certified(listed.data, listed.program(), None, Fraction(1), Options(effort=1)).text
+    weak = certify(listed.data, listed.program(), None, Fraction(1), Options(effort=1)).text
     hours = float(prove_loss(data, weak).hours)
     some = [texts[0], weak, *texts[2:]]
     stated = json.loads(front.model_dump_json())

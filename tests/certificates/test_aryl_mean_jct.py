@@ -15,7 +15,7 @@ from instances.proofs.aryl import prove_elastic
 from instances.proofs.aryl.event_intervals import EventProgram
 from models.aryl import exact
 from models.aryl.certificate import certificate
-from models.core.derivation import certified
+from models.core.derivation import certify
 from tests.aryl_cases import best_mean_jct, elastic
 from tests.certificates.tampering import tampered_vipr
 from tests.sampling import few
@@ -88,7 +88,7 @@ def test_the_reach_of_a_proof_is_no_more_believed_than_its_numbers(proof):
 
 def test_a_proof_says_no_more_than_that_nothing_is_better_than_its_reach():
     data, reach = table_2().data, Fraction(41)  # the optimum is 125/3
-    made = certified(data, EventProgram(data, reach).program(), None, Fraction(83, 2), FEW, {"reach": str(reach)})
+    made = certify(data, EventProgram(data, reach).program(), None, Fraction(83, 2), FEW, {"reach": str(reach)})
     assert made.bound >= Fraction(83, 2)
     assert prove_elastic(data, made.text).bound == reach
 

@@ -15,7 +15,7 @@ from instances.proofs import NoCertificate
 from instances.proofs.eva import prove_reconfiguration
 from instances.proofs.eva.reconfiguration import read_duals, with_duals, written_duals
 from instances.proofs.eva.round_program import ClassedRound, RoundDuals, RoundProgram
-from models.core.derivation import certified
+from models.core.derivation import certify
 from models.eva.reconfiguration import exact_reconfiguration
 from models.eva.round_certificate import certificate
 from tests.certificates.tampering import tampered_vipr
@@ -95,7 +95,7 @@ def test_wild_duals_and_any_reach_prove_nothing_false():
         head = {"reach": str(reach)}
         try:
             listed = RoundProgram(round_, duals, reach)
-            made = certified(data, listed.program(), None, reach, Options(effort=30), head, listed.numbers)
+            made = certify(data, listed.program(), None, reach, Options(effort=30), head, listed.numbers)
         except (CheckFailed, NoCertificate):
             continue
         text = with_duals(made.text, duals, scale)

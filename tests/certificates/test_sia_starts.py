@@ -13,7 +13,7 @@ from instances.proofs import NoCertificate, digest
 from instances.proofs.sia import prove_local, prove_oracle
 from instances.proofs.sia.start_program import StartProgram
 from instances.sia import Job, LocalJob, Pool, SiaLocalOracle, SiaOracle, five_jobs, six_jobs, synthetic
-from models.core.derivation import certified
+from models.core.derivation import certify
 from models.sia import exact
 from models.sia.certificate import certificate, local_certificate
 from models.sia.local_exact import local_exact
@@ -76,7 +76,7 @@ def by_starts(data: SiaLocalOracle) -> str:
     starts, found = StartProgram(data), local_exact(data)
     program = starts.program()
     point = starts.point(found.solution)
-    return certified(data, program, point, Fraction(found.objective) / starts.slots, FEW).text
+    return certify(data, program, point, Fraction(found.objective) / starts.slots, FEW).text
 
 
 def test_every_schedule_with_fairness_is_proved_and_is_that_of_enumeration():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from instances import Options
-from models.eva.branch_and_price import alone, branch_and_price
+from models.eva.branch_and_price import branch_and_price, pack_alone
 from models.eva.configuration import Column, holds, missing, price
 from models.eva.covering import Patterns, solve_covering
 from models.eva.parameters import BranchAndPriceParameters
@@ -163,7 +163,7 @@ def test_without_time_every_task_is_alone_and_the_bound_holds():
     arrays = linear_prices(5)
     outcome = solve(arrays, Options(time_limit=1e-9))
     assert outcome.termination == "time_limit"
-    assert outcome.cost <= price(arrays, alone(arrays))
+    assert outcome.cost <= price(arrays, pack_alone(arrays))
 
 
 def test_a_wide_gap_is_not_overstated():

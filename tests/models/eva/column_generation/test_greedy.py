@@ -6,7 +6,6 @@ import pytest
 from instances import Stopwatch
 from models.eva.configuration import (
     Column,
-    alone,
     holds,
     missing,
     on_cheapest_type,
@@ -37,7 +36,7 @@ def test_at_the_limit_greedy_packing_leaves_each_task_alone():
     packing = random_packing(0)
     pricer = TablePricer(packing, ColumnGenerationParameters())
     found = pack_greedily(packing, pricer, start_duals(packing), packing.count, Stopwatch(0.0))
-    assert found == alone(packing)
+    assert found == pack_alone(packing)
 
 
 @pytest.mark.parametrize("seed", range(40))
