@@ -14,9 +14,11 @@ from heuristics.kubernetes import (
     karpenter_1_14_balanced,
     kube_least,
     kube_most,
+    least_allocated,
+    most_allocated,
 )
 from instances import Options
-from instances.kubernetes import NodeConsolidation, shrunk_cluster
+from instances.kubernetes import NodeConsolidation, NodePlacement, shrunk_cluster
 
 SIZES = {"small": (2, 0.10), "medium": (4, 0.19), "large": (8, 0.40)}  # CPUs, USD/h; memory is four times as much
 
@@ -229,3 +231,19 @@ def test_a_rule_ends_with_all_pods_placed_at_no_higher_bill_and_says_what_it_lea
     assert result.objective <= sum(node.usd_per_hour or 0 for node in data.nodes) + 1e-9
     assert "@" in result.info["commit"]
     assert result.info["left_out"]
+
+
+@pytest.mark.parametrize(("score", "node"), [(least_allocated, "large"), (most_allocated, "small")])
+def test_a_scheduler_places_by_its_score_and_never_beyond_one_resource(score: Any, node: str):
+    data = NodePlacement.model_validate({
+        "resources": ["cpu", "memory"],
+        "nodes": [{"name": "small", "capacity": room(4, 4)}, {"name": "large", "capacity": room(8, 8)}],
+        "pods": [
+            {"name": "first", "count": 1, "demand": room(1, 1)},
+            {"name": "full", "count": 1, "demand": room(1, 8)},
+        ],
+    })  # fmt: skip
+    placed = score(data).solution["nodes"]
+    assert "first" in placed[node]
+    # The large node has CPUs for the second pod in both cases, but memory only if it is still empty.
+    assert ("full" in placed.get("large", {})) == (node == "small")
