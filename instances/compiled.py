@@ -83,7 +83,7 @@ class _Kept(caching.NullCache):
             self._cache.flush()
 
 
-def _of_numba(name: str) -> Any:
+def _find_locator(name: str) -> Any:
     """Return a cache locator of numba; its name starts with an underscore before numba 0.62."""
     return getattr(caching, name, None) or getattr(caching, f"_{name}")
 
@@ -97,15 +97,15 @@ class _Somewhere(caching._CacheLocator):
         super().ensure_cache_path()
 
 
-class _Said(_Somewhere, _of_numba("UserProvidedCacheLocator")):  # type: ignore[misc]
+class _Said(_Somewhere, _find_locator("UserProvidedCacheLocator")):  # type: ignore[misc]
     """The folder that NUMBA_CACHE_DIR names."""
 
 
-class _Home(_Somewhere, _of_numba("UserWideCacheLocator")):  # type: ignore[misc]
+class _Home(_Somewhere, _find_locator("UserWideCacheLocator")):  # type: ignore[misc]
     """The user's folder for caches."""
 
 
-class _Private(_of_numba("InTreeCacheLocator")):  # type: ignore[misc]
+class _Private(_find_locator("InTreeCacheLocator")):  # type: ignore[misc]
     """A private folder of this user, for the case that neither the source folder nor the home is writable."""
 
     def __init__(self, py_func: FunctionType, py_file: str) -> None:
@@ -122,7 +122,7 @@ class _Private(_of_numba("InTreeCacheLocator")):  # type: ignore[misc]
 
 
 class _Code(caching.CompileResultCacheImpl):
-    _locator_classes = [_Said, _of_numba("InTreeCacheLocator"), _Home, _Private]  # noqa: RUF012
+    _locator_classes = [_Said, _find_locator("InTreeCacheLocator"), _Home, _Private]  # noqa: RUF012
 
 
 class _Cache(caching.FunctionCache):
@@ -173,10 +173,10 @@ class _Files(caching.IndexDataCacheFile):
 
 def _digest(function: FunctionType) -> str:
     """Return a digest of a function and of all its dependencies, in any file."""
-    return hashlib.sha256("\n".join(_said(function, set())).encode()).hexdigest()
+    return hashlib.sha256("\n".join(_describe(function, set())).encode()).hexdigest()
 
 
-def _said(function: FunctionType, seen: set[FunctionType]) -> Iterator[str]:
+def _describe(function: FunctionType, seen: set[FunctionType]) -> Iterator[str]:
     if function in seen:
         return
     seen.add(function)
@@ -199,7 +199,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 def _value(name: str, value: Any, seen: set[FunctionType]) -> Iterator[str]:
     if isinstance(value, Dispatcher):
-        yield from _said(value.py_func, seen)
+        yield from _describe(value.py_func, seen)
     elif isinstance(value, FunctionType):  # its `repr` contains an address, which differs in every process
         yield f"{name} {value.__module__}.{value.__qualname__}"
     elif isinstance(value, ModuleType):

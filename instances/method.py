@@ -177,7 +177,7 @@ def method(
             if unknown := keywords.keys() - own:
                 known = ", ".join(sorted(OPTION_NAMES | own | {"report", "start", "display"}))
                 raise TypeError(f"{spec.name} takes {known}, got {min(unknown)}")
-            if not isinstance(data, wanted := _wanted_data(function)):
+            if not isinstance(data, wanted := _find_data_class(function)):
                 hint = ": read a file with instances.load(path).data" if isinstance(data, str | Path) else ""
                 hint = ": give its .data" if isinstance(getattr(data, "data", None), wanted) else hint
                 raise TypeError(f"data must be {wanted.__name__}, got {type(data).__name__}{hint}")
@@ -196,7 +196,7 @@ def method(
     return decorate
 
 
-def _wanted_data(function: Callable[..., Any]) -> type[ProblemData]:
+def _find_data_class(function: Callable[..., Any]) -> type[ProblemData]:
     """Return the data class that a function declares for its first parameter, or that of all problems."""
     try:
         hints = get_type_hints(function)

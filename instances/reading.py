@@ -86,14 +86,14 @@ def _refuse_large(path: Path, raw: bytes) -> None:
 def parsed(text: str) -> Any:
     """Parse a JSON text. Raises InputError of one line for invalid JSON and for duplicate fields."""
     try:
-        return json.loads(text, object_pairs_hook=_without_duplicates)
+        return json.loads(text, object_pairs_hook=_refuse_duplicates)
     except InputError:
         raise
     except (ValueError, RecursionError) as error:
         raise InputError(f"not valid JSON: {error}") from error
 
 
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content: dict[str, Any] = {}
     for name, value in pairs:
         if name in content:

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 @cache
-def _loaded(target: str) -> Any:
+def _load(target: str) -> Any:
     """Import the object `module:name`, so that a paper is loaded only when one of its problems is used."""
     module, _, name = target.partition(":")
     return getattr(importlib.import_module(module), name)
@@ -35,7 +35,7 @@ class Loaded(Mapping[str, T]):
         self.targets = targets
 
     def __getitem__(self, name: str) -> T:
-        found = _loaded(self.targets[name])
+        found = _load(self.targets[name])
         of_it: T = found[name] if isinstance(found, Mapping) else found
         return of_it
 
@@ -69,25 +69,25 @@ class Problem:
     @property
     def data(self) -> type[ProblemData]:
         """The data type of the problem."""
-        found: type[ProblemData] = _loaded(self.of)
+        found: type[ProblemData] = _load(self.of)
         return found
 
     @property
     def check(self) -> Callable[[Any, Solution], Verdict]:
         """The checker `check(data, solution)`, which raises MalformedSolution."""
-        found: Callable[[Any, Solution], Verdict] = _loaded(self.checker)
+        found: Callable[[Any, Solution], Verdict] = _load(self.checker)
         return found
 
     @property
     def prove(self) -> Callable[[Any, str], Proven] | None:
         """The verifier `prove(data, text)`, which returns the bound that a certificate proves."""
-        found: Callable[[Any, str], Proven] | None = None if self.proof is None else _loaded(self.proof)
+        found: Callable[[Any, str], Proven] | None = None if self.proof is None else _load(self.proof)
         return found
 
     @property
     def front(self) -> Callable[[Any], FrontProved] | None:
         """The constructor `front(instance)` of a verifier of a Pareto front, without certificates at first."""
-        found: Callable[[Any], FrontProved] | None = None if self.fronts is None else _loaded(self.fronts)
+        found: Callable[[Any], FrontProved] | None = None if self.fronts is None else _load(self.fronts)
         return found
 
 

@@ -212,7 +212,7 @@ def conclude(
     if violations:
         status, bound, closed = "violates", None, None
     else:
-        bound = _met(objective, bound, data.sense)
+        bound = _snap_bound(objective, bound, data.sense)
         try:
             closed = gap(objective, bound, data.sense)
         except ValueError as error:
@@ -244,7 +244,7 @@ def conclude(
     )
 
 
-def _met(objective: float | None, bound: float | None, sense: Sense) -> float | None:
+def _snap_bound(objective: float | None, bound: float | None, sense: Sense) -> float | None:
     """Return `bound`, or `objective` if the bound exceeds it only by the tolerances of a solver."""
     if objective is None or bound is None:
         return bound

@@ -50,7 +50,7 @@ def _round(solution: Mapping[str, Any]) -> Iterator[Row]:
     yield from _instances(solution.get("instances", []))
 
 
-def _placed(solution: Mapping[str, Any]) -> Iterator[Row]:
+def _list_placed(solution: Mapping[str, Any]) -> Iterator[Row]:
     for part in ("base", "flexible"):
         for job, hosts in solution.get(part, {}).items():
             for server, workers in hosts.items():
@@ -116,8 +116,8 @@ def _values(value: Any, path: str) -> Iterator[Row]:
 WHOLE: dict[str, Callable[[Any], Iterator[Row]]] = {
     "existing": _round,
     "nodes": _round,
-    "base": _placed,
-    "flexible": _placed,
+    "base": _list_placed,
+    "flexible": _list_placed,
     "starts": _schedule,
 }
 """Forms that need more than one field."""

@@ -29,14 +29,14 @@ def input_errors(where: str = "", root: str = "") -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        raise _refused(error, where, root) from None
+        raise _refuse(error, where, root) from None
     except InputError as error:
         if error.of_record is None or not where:
             raise
-        raise _refused(error.of_record, where, root) from None
+        raise _refuse(error.of_record, where, root) from None
 
 
-def _refused(error: ValidationError, where: str, root: str) -> InputError:
+def _refuse(error: ValidationError, where: str, root: str) -> InputError:
     line = _first_line(error, root)
     refused = InputError(f"{where}: {line}" if where else line)
     refused.of_record = None if where else error

@@ -9,12 +9,9 @@ import numpy as np
 
 from experiments.boa.benchmark import EXACT
 from experiments.harness.experiment import Quick, Study
-from experiments.output.ablation import MethodPart, ablate, copy_function
+from experiments.output.ablation import MethodPart, ablate
 from instances import Instance, Options
 from instances.boa import BoaAllocation, Epoch, JobClass, Speedup, least_budget, newtrace, random_allocation
-from models.boa.run_branching import RunBranching
-from models.boa.run_dual import RunDual
-from models.boa.runs import evaluate_runs
 
 GAP = "models.boa.gap_closing"
 CLOSE = (f"{GAP}:GapClosing.run",)
@@ -22,8 +19,6 @@ PATHS = "models.boa.path_dual"
 BRANCHING = "models.boa.run_branching"
 RUNS = "models.boa.runs"
 DUAL = "models.boa.run_dual:RunDual"
-maximise_node, maximise = copy_function(RunBranching.maximise), copy_function(RunDual.maximise)
-find_lengths = copy_function(evaluate_runs)
 
 
 def _no_labels(*_: Any) -> int:
@@ -34,23 +29,6 @@ def _no_labels(*_: Any) -> int:
 def _no_children(branching: Any, node: Any) -> list[Any]:
     """Stand in for branching on a node."""
     return []
-
-
-def _to_the_maximum(branching: Any, node: Any, target: float = np.inf) -> None:
-    """Stand in for a dual that ends at a bound that is good enough."""
-    maximise_node(branching, node)
-
-
-def _from_far(
-    dual: Any, budget: float, clock: Any, allowed: Any = None, near: Any = None, target: float = np.inf
-) -> Any:
-    """Stand in for a dual that begins from the multiplier of the parent."""
-    return maximise(dual, budget, clock, allowed, None, target)
-
-
-def _from_all_widths(runs: Any, mu: float, low: Any = None, high: Any = None) -> Any:
-    """Stand in for a search for widths between those that are known."""
-    return find_lengths(runs, mu)
 
 
 def _nothing_beyond(runs: Any, paid: Any, width: Any) -> Any:
@@ -70,27 +48,8 @@ PARTS = (
         "many multipliers at once", constants={f"{PATHS}:CELLS_AT_ONCE": 1}, entered=(f"{PATHS}:PathDual.maximise",)
     ),
     MethodPart("branching on changes of width", (f"{BRANCHING}:RunBranching.branch",), _no_children),
-    MethodPart(
-        "bounds that are good enough",
-        (f"{BRANCHING}:RunBranching.maximise",),
-        _to_the_maximum,
-        entered=(f"{BRANCHING}:RunBranching.branch",),
-    ),
-    MethodPart(
-        "multiplier of the parent", (f"{DUAL}.maximise",), _from_far, entered=(f"{BRANCHING}:RunBranching.branch",)
-    ),
-    MethodPart("widths between those known", (f"{RUNS}:evaluate_runs",), _from_all_widths),
     MethodPart("bound far beyond the best width", (f"{RUNS}:_bound_lengths_beyond",), _nothing_beyond),
 )
-JOINT = {
-    "start and end of the dual of a node": ("bounds that are good enough", "multiplier of the parent"),
-    "start, end and widths of the dual of a node": (
-        "bounds that are good enough",
-        "multiplier of the parent",
-        "widths between those known",
-    ),
-}
-"""Parts that may stand in for one another, left out together."""
 
 
 def _real(instance: Instance[BoaAllocation]) -> Instance[BoaAllocation]:
@@ -137,4 +96,4 @@ DRAWS: dict[str, Callable[..., Instance[BoaAllocation]]] = {
 
 def ablation(options: Options, quick: Quick = False) -> Study:
     """Leave parts out of the exact methods, and compare proofs, gaps and CPU seconds."""
-    return ablate(EXACT, PARTS, DRAWS, options, JOINT, quick)
+    return ablate(EXACT, PARTS, DRAWS, options, quick=quick)

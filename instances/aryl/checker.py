@@ -62,12 +62,12 @@ def check_reclaim(data: ArylReclaim, solution: Solution) -> Verdict:
     violations = () if len(chosen) == data.reclaim else (f"{len(chosen)} servers are reclaimed, not {data.reclaim}",)
     gone, lost = set(chosen), Fraction(0)
     for job in data.jobs:
-        if _preempted(job, gone):
+        if _is_preempted(job, gone):
             lost += Fraction(1) if data.objective == "preempted-jobs" else Fraction(repr(job.gpu_hours))
     return Verdict(float(lost), violations)
 
 
-def _preempted(job: LoanedJob, gone: set[str]) -> bool:
+def _is_preempted(job: LoanedJob, gone: set[str]) -> bool:
     """Return whether too few workers remain or, without `min_workers`, a server of a base worker is `gone`."""
     if job.workers is None or job.min_workers is None:
         return bool(gone.intersection(job.servers))
@@ -156,21 +156,21 @@ class _Rates:
 
     def speed(self, name: str, workers: int) -> Fraction:
         """Return the throughput in worker-seconds per second."""
-        return self._at(name, workers)[0]
+        return self._place(name, workers)[0]
 
     def allocation(self, workers: Mapping[str, int]) -> list[str]:
         """Return the constraints that an allocation violates."""
         used, found = 0, []
         for name, w in workers.items():
             used += w * self.jobs[name].gpus_per_worker
-            wrong = self._at(name, w)[1]
+            wrong = self._place(name, w)[1]
             if wrong is not None:
                 found.append(wrong)
         if used > self.data.capacity_gpus:
             found.append(f"{used} GPUs are in use, there are {self.data.capacity_gpus:g}")
         return found
 
-    def _at(self, name: str, workers: int) -> tuple[Fraction, str | None]:
+    def _place(self, name: str, workers: int) -> tuple[Fraction, str | None]:
         key = name, workers
         if key not in self._known:
             job, rate, wrong = self.jobs[name], _speed(self.data, self.jobs[name], workers), None
@@ -234,7 +234,7 @@ def check_placement(data: ArylPlacement, solution: Solution) -> Verdict:
     cost, violations = 0, list[str]()
     for name, job in jobs.items():
         base, flexible = (placed[part].get(name, {}) for part in ("base", "flexible"))
-        violations += _of_job(job, base, flexible)
+        violations += _check_job(job, base, flexible)
         missing = job.base_workers - sum(base.values()) + job.flexible_workers - sum(flexible.values())
         cost += data.unplaced_cost * job.gpus_per_worker * missing
         for part, hosts in (("base", base), ("flexible", flexible)):
@@ -263,7 +263,7 @@ def check_placement(data: ArylPlacement, solution: Solution) -> Verdict:
     return Verdict(float(cost), tuple(violations))
 
 
-def _of_job(job: PlacedJob, base: Mapping[str, int], flexible: Mapping[str, int]) -> list[str]:
+def _check_job(job: PlacedJob, base: Mapping[str, int], flexible: Mapping[str, int]) -> list[str]:
     """Return the constraints that the numbers of workers of a job violate."""
     found, more = [], sum(flexible.values())
     if base and sum(base.values()) != job.base_workers:

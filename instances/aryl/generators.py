@@ -137,7 +137,7 @@ def loaned_servers(
     kind = ""
     more = np.random.default_rng((seed, 1))  # draws of their own: the placement of a seed is the same with and without
     if elastic_share is not None:
-        jobs = [_with_least(job, order, more.random() < elastic_share) for job, order in zip(jobs, orders, strict=True)]
+        jobs = [_add_least(job, order, more.random() < elastic_share) for job, order in zip(jobs, orders, strict=True)]
         kind += f"-elastic{round(100 * elastic_share)}"
     if objective == "lost-gpu-hours":
         hours = exponentials(more.uniform(math.log(5 / 60), math.log(48), len(jobs))).tolist()
@@ -152,7 +152,7 @@ def loaned_servers(
     return Instance.of(data, name, f"loaned_servers({n}, {fragmentation:g}, seed {seed})")
 
 
-def _with_least(job: LoanedJob, order: Sequence[int], elastic: bool) -> LoanedJob:
+def _add_least(job: LoanedJob, order: Sequence[int], elastic: bool) -> LoanedJob:
     """`job` with its workers, placed on servers in this `order`, and how many it needs: half of them if `elastic`."""
     least = math.ceil(len(order) / 2) if elastic else len(order)
     workers, base = Counter(f"s{s}" for s in order), {f"s{s}" for s in order[:least]}

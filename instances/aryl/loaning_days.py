@@ -109,7 +109,7 @@ def loaning_days(
     n = round(expected)
     if n < 1:
         raise InputError(f"load: no job arrives in {days:g} days at a load of {load:g}")
-    seconds, gpus, long = _drawn(pool, moments, n, rng)
+    seconds, gpus, long = _draw(pool, moments, n, rng)
     arrivals = _arrivals(pool, n, days, bursts, rng)
     chance: dict[str, FloatArray] = {name: rng.random(n) for name in ("elastic", *shares)}
     error = rng.uniform(-0.25, 0.25, n)
@@ -158,7 +158,7 @@ def loaning_days(
     return Instance.of(validated(ArylLoaning, content), f"aryl-loaning-{days:g}d-seed-{seed}", source)
 
 
-def _drawn(
+def _draw(
     pool: JobPopulation, moments: Moments, n: int, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Draw seconds and GPUs of `n` jobs, and return which of them are long and wide jobs, the first ones to scale."""

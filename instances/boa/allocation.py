@@ -204,7 +204,7 @@ def least_cost(data: BoaAllocation, job_class: JobClass) -> float:
         first = np.array([data.speeds(e.speedup.on(name), np.ones(1))[0] for e in job_class.epochs])
         return float(data.gpu_types[0].price * (np.sum(sizes / first) + r))
     if data.measured:
-        cheapest = max((_last(data, e.speedup.on(name)) for e in job_class.epochs for name in prices), default=1)
+        cheapest = max((_find_last(data, e.speedup.on(name)) for e in job_class.epochs for name in prices), default=1)
     width = np.arange(1.0, cheapest + 1)
     rate = np.concatenate([price * width for price in prices.values()])
     path = np.zeros(1)
@@ -224,7 +224,7 @@ def _cheapest_width(data: BoaAllocation, curve: Curve) -> int:
     return int((np.arange(1, len(hull) + 1) / hull).argmin()) + 1
 
 
-def _last(data: BoaAllocation, curve: Curve) -> int:
+def _find_last(data: BoaAllocation, curve: Curve) -> int:
     """Return the maximum width that the cheapest policy can use: the end of a table, or 1 for a formula."""
     return 1 if curve.table is None else len(curve.table.raw(data.max_width))
 

@@ -50,16 +50,16 @@ class TwoRates:
         least, most = 0.0, 1.0  # share of the time in a burst
         for _ in range(200):
             share = (least + most) / 2
-            if _of_share(rate, share, parameters).c2 > c2:
+            if _fit_share(rate, share, parameters).c2 > c2:
                 least = share
             else:
                 most = share
-        return _of_share(rate, most, parameters)
+        return _fit_share(rate, most, parameters)
 
     @staticmethod
     def greatest_c2(rate: float, parameters: BurstParameters = BurstParameters()) -> float:
         """Return the supremum of C² for a mean rate, which belongs to bursts of zero length."""
-        return _of_share(rate, SHORTEST, parameters).c2
+        return _fit_share(rate, SHORTEST, parameters).c2
 
     def path(self, hours: float, rng: np.random.Generator) -> RatePath:
         """Draw the path of the rate over `hours` hours."""
@@ -92,7 +92,7 @@ class RatePath:
         return np.interp(np.sort(rng.uniform(0, self.mass, number)), self.masses, self.edges)
 
 
-def _of_share(rate: float, share: float, p: BurstParameters) -> TwoRates:
+def _fit_share(rate: float, share: float, p: BurstParameters) -> TwoRates:
     low = p.low * rate
     high = low + (rate - low) / share
     return TwoRates((high, low), (1 / (share * p.cycle_hours), 1 / ((1 - share) * p.cycle_hours + 1e-12)))

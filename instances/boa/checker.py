@@ -35,7 +35,7 @@ def check_allocation(data: BoaAllocation, solution: Solution) -> Verdict:
     time-average cost must keep the budget, as `instances.boa.allocation` says. Raises MalformedSolution.
     """
     forms: dict[str, Callable[[_Book, JobClass, Any], None]] = {
-        "widths": _one_path,
+        "widths": _add_path,
         "paths": _paths,
         "assignment": _assignment,
     }
@@ -119,7 +119,7 @@ class _Book:
         return Verdict(_sum(self._waited) / total, tuple(self.violations))
 
 
-def _one_path(book: _Book, job_class: JobClass, widths: Any, share: float = 1.0) -> None:
+def _add_path(book: _Book, job_class: JobClass, widths: Any, share: float = 1.0) -> None:
     """Add the jobs of a class, or a `share` of them, that use `widths` in their epochs."""
     kind = book.data.gpu_types[0].name
     before = None
@@ -134,7 +134,7 @@ def _paths(book: _Book, job_class: JobClass, paths: Any) -> None:
     records = _records(paths, {"probability", "widths"}, f"paths of class {job_class.name}")
     shares = _shares([path["probability"] for path in records], f"probabilities of class {job_class.name}")
     for path, share in zip(records, shares, strict=True):
-        _one_path(book, job_class, path["widths"], share)
+        _add_path(book, job_class, path["widths"], share)
     taken = sum(share > 0 for share in shares)
     if taken > 1 and not book.data.convex:
         book.violations.append(f"class {job_class.name} mixes {taken} paths, not one width in each epoch")

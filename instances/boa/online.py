@@ -113,7 +113,7 @@ def decision(view: RentingView, solution: Solution | None) -> Widths:
     then waiting jobs, both in order of arrival. Without a solution nothing changes.
     """
     if solution is None:
-        return _with_nodes(view, {job.id: job.width for job in view.jobs.values()})
+        return _add_nodes(view, {job.id: job.width for job in view.jobs.values()})
     holding: dict[str, int] = {}
     waiting: dict[str, int] = {}
     plan = solution.get("widths")
@@ -121,10 +121,10 @@ def decision(view: RentingView, solution: Solution | None) -> Widths:
         width = _on_path(solution, job) if plan is None else int(plan[job.job_class][job.epoch])
         (holding if job.width else waiting)[job.id] = width
     holding.update(waiting)
-    return _with_nodes(view, holding)
+    return _add_nodes(view, holding)
 
 
-def _with_nodes(view: RentingView, widths: Mapping[str, int]) -> Widths:
+def _add_nodes(view: RentingView, widths: Mapping[str, int]) -> Widths:
     return Widths(widths=widths, nodes=-(-sum(widths.values()) // view.gpus_per_node))
 
 

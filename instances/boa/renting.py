@@ -115,9 +115,9 @@ class BoaRenting(Workload):
     @cached_property
     def believed(self) -> BoaAllocation:
         """The allocation problem as policies estimate it at the start, with integer widths."""
-        return self._planned(self.budget_gpus)
+        return self._plan(self.budget_gpus)
 
-    def _planned(self, budget: float) -> BoaAllocation:
+    def _plan(self, budget: float) -> BoaAllocation:
         return BoaAllocation(
             budget=budget, classes=tuple(c.believed for c in self.classes), widths="integer", max_width=self.max_width
         )
@@ -141,7 +141,7 @@ class BoaRenting(Workload):
                 refuse(f"jobs[{i}].size_hours", what, len(job.size_hours))
         self._refuse_short_periods()
         try:
-            least = least_budget(self._planned(LARGEST))
+            least = least_budget(self._plan(LARGEST))
         except InputError as error:
             refuse("classes", f"there is no plan for them: {error}")
         if not affords(self.budget_gpus, least):

@@ -105,7 +105,7 @@ class Curve(Frozen):
         return np.where(width <= len(raw), raw[np.minimum(width.astype(np.int64), len(raw)) - 1], 0.0)
 
     @model_validator(mode="after")
-    def _one_form(self) -> Self:
+    def _require_one_form(self) -> Self:
         given = [name for name in ("amdahl", "power", "table") if getattr(self, name) is not None]
         if len(given) != 1 and not self.model_extra:
             refuse("", "must have exactly one of amdahl, power, table", ", ".join(given) or "none")
@@ -119,7 +119,7 @@ class Speedup(Curve):
     __pydantic_extra__: dict[str, Curve]
 
     @model_validator(mode="after")
-    def _not_both(self) -> Self:
+    def _refuse_both(self) -> Self:
         if self.model_extra and any(v is not None for v in (self.amdahl, self.power, self.table)):
             refuse("", "must be one function, or one for each GPU type", ", ".join(self.model_extra))
         return self

@@ -87,7 +87,7 @@ def trace_renting(
     if c2 is not None:
         rng = np.random.default_rng(seed)
         time = np.round(TwoRates.of(len(rows) / hours, c2).path(hours, rng).times(len(rows), rng) * HOUR, 6)
-    asked = _requested(trace, rows)
+    asked = _find_requests(trace, rows)
     counts = {str(name): int(number) for name, number in rows["application"].value_counts(sort=False).items()}
     pauses, cold = rescale_times(counts, rescale_seconds), _cold(counts, cold_rescale_seconds)
     classes = [_class(name, n / hours, pauses[name], cold.get(name), true[name], belief) for name, n in counts.items()]
@@ -154,7 +154,7 @@ def _class(
     )
 
 
-def _requested(trace: str | Path, rows: pd.DataFrame) -> list[int | None]:
+def _find_requests(trace: str | Path, rows: pd.DataFrame) -> list[int | None]:
     """Return the requests of users, if the trace contains them."""
     if "num_replicas" not in rows:
         return [None] * len(rows)

@@ -42,7 +42,7 @@ def check_packing(data: EvaPacking, solution: Solution) -> Verdict:
                 raise MalformedSolution(f"unknown task {key!r:.80}")
             placed[key] += k * group["count"]
         kind, on_it = book.kinds[group["type"]], {key: k for key, k in group["tasks"].items() if k}
-        violations += book.overfull(kind, on_it) + _misplaced(data, book, kind, on_it)
+        violations += book.overfull(kind, on_it) + _check_places(data, book, kind, on_it)
         used[kind.name] += group["count"]
         if data.objective == "net-saving":
             value += group["count"] * sum(k * book.normalised_price(key, on_it) for key, k in on_it.items())
@@ -59,7 +59,7 @@ def check_packing(data: EvaPacking, solution: Solution) -> Verdict:
     return Verdict(float(cost if data.objective == "cost" else value - cost), tuple(violations))
 
 
-def _misplaced(data: EvaPacking, book: Book, kind: PricedType, on_it: Mapping[str, int]) -> list[str]:
+def _check_places(data: EvaPacking, book: Book, kind: PricedType, on_it: Mapping[str, int]) -> list[str]:
     """Return violations of allowed types, and of limits on groups of tasks on an instance."""
     found = [f"task {key} is on a {kind.name}, which it may not use" for key in on_it if not book.allowed(key, kind)]
     for key, k in on_it.items():
@@ -220,7 +220,7 @@ def check_reconfiguration(data: EvaReconfiguration, solution: Solution) -> Verdi
     missing or has no task is terminated. Raises MalformedSolution.
     """
     book = Book(data)
-    kept, groups = _kept(data, solution), groups_of(solution)
+    kept, groups = _find_kept(data, solution), groups_of(solution)
     kinds = {instance.id: book.kinds[instance.type] for instance in data.existing}
     start_usd = {kind.name: exact(kind.start_usd) for kind in data.instance_types}
     placed = dict.fromkeys(book.tasks, 0)
@@ -252,7 +252,7 @@ def check_reconfiguration(data: EvaReconfiguration, solution: Solution) -> Verdi
     return Verdict(float(total), tuple(violations))
 
 
-def _kept(data: EvaReconfiguration, solution: Solution) -> Mapping[str, Mapping[str, int]]:
+def _find_kept(data: EvaReconfiguration, solution: Solution) -> Mapping[str, Mapping[str, int]]:
     """Return the new tasks of existing instances."""
     kept: Any = solution.get("existing") if isinstance(solution, Mapping) else None
     if not isinstance(kept, Mapping):

@@ -97,7 +97,7 @@ def trace_cloud(
     if first >= len(rows):
         raise InputError(f"first: must be < {len(rows)}, the jobs of {path}, got {first}")
     end = None if limit is None else first + limit
-    rows, lengths = _more_gpus(path, rows, slice(first, end), multi_gpu, seed), lengths[first:end]
+    rows, lengths = _add_gpus(path, rows, slice(first, end), multi_gpu, seed), lengths[first:end]
     begin = rows["arrival_s"].iloc[0] // PERIOD_SECONDS * PERIOD_SECONDS if first else 0.0
     classes = _classes(path, rows, delay_factor)
     tasks = _tasks_of_jobs(len(rows), multi_task, seed)
@@ -151,7 +151,7 @@ def _tasks_of_jobs(n: int, multi_task: float, seed: int) -> list[int]:
     return tasks
 
 
-def _more_gpus(path: str | Path, rows: pd.DataFrame, taken: slice, multi_gpu: float | None, seed: int) -> pd.DataFrame:
+def _add_gpus(path: str | Path, rows: pd.DataFrame, taken: slice, multi_gpu: float | None, seed: int) -> pd.DataFrame:
     """The rows `taken`, of which a share has several GPUs: rows with one GPU get all but their own times."""
     chosen = rows[taken].reset_index(drop=True)
     if multi_gpu is None:
@@ -202,13 +202,13 @@ def _throughput(slowdown: Interference | float, workloads: list[str]) -> Through
         return interference({name: name for name in workloads})
     if slowdown not in ("artifact", "artifact-generator"):
         raise InputError(f"slowdown: must be artifact, artifact-generator, figure-1 or a number, got {slowdown!r}")
-    pairs = _measured(turned=slowdown == "artifact-generator")
+    pairs = _read_matrix(turned=slowdown == "artifact-generator")
     known = set(workloads)
     pairwise = tuple((a, b, value) for (a, b), value in pairs.items() if {a, b} <= known)
     return Throughput(default=UNMEASURED, pairwise=pairwise)
 
 
-def _measured(*, turned: bool) -> dict[tuple[str, str], float]:
+def _read_matrix(*, turned: bool) -> dict[tuple[str, str], float]:
     """The pairs of the artifact's matrix; `turned`: as the artifact's generator of its interference map writes them.
 
     It sorts the two names of a pair and leaves the two throughputs as they were, so that each workload of a pair that
@@ -236,7 +236,7 @@ def _larger_sets(workloads: list[str], seed: int) -> LargerSets:
     listed = list(names)
     random.Random(seed).shuffle(listed)
     known = set(workloads)
-    pairwise = tuple((a, b, value) for (a, b), value in _measured(turned=False).items() if {a, b} <= known)
+    pairwise = tuple((a, b, value) for (a, b), value in _read_matrix(turned=False).items() if {a, b} <= known)
     return LargerSets(
         throughput=Throughput(default=UNMEASURED, pairwise=pairwise),
         listed=tuple(name for name in listed if name in known),

@@ -143,7 +143,7 @@ def refuse_constraints(data: Constrained) -> None:
     types = {kind.name: kind for kind in data.instance_types}
     for i, running in enumerate(data.running):
         if running.type not in types:
-            refuse(f"running[{i}].type", f"unknown type, must be one of {_some(list(types))}", running.type)
+            refuse(f"running[{i}].type", f"unknown type, must be one of {_list_some(list(types))}", running.type)
     for i, task in enumerate(data.tasks):
         if task.allowed_types is None:
             continue
@@ -151,7 +151,7 @@ def refuse_constraints(data: Constrained) -> None:
         refuse_duplicates(path, task.allowed_types)
         for j, name in enumerate(task.allowed_types):
             if name not in types:
-                refuse(f"{path}[{j}]", f"unknown type, must be one of {_some(list(types))}", name)
+                refuse(f"{path}[{j}]", f"unknown type, must be one of {_list_some(list(types))}", name)
         if not any(data.fits(task, types[name]) for name in task.allowed_types):
             refuse(path, f"task {task.key} fits on none of them", ", ".join(task.allowed_types))
     keys = {task.key for task in data.tasks}
@@ -162,5 +162,5 @@ def refuse_constraints(data: Constrained) -> None:
                 refuse(f"spread[{i}].tasks[{j}]", "unknown task, must be workload, or workload@job", key)
 
 
-def _some(names: Sequence[str]) -> str:
+def _list_some(names: Sequence[str]) -> str:
     return ", ".join(names[:10]) + (f", ... ({len(names)})" if len(names) > 10 else "")

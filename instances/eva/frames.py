@@ -20,7 +20,7 @@ def packing_content(
     tasks: pd.DataFrame, types: pd.DataFrame, throughput: pd.DataFrame | None, default: float, objective: str
 ) -> dict[str, Any]:
     """The `data` of an instance file. Raises InputError for tables that do not fit together."""
-    types, tasks = _named(types, "types", "name"), _named(tasks, "tasks", "workload")
+    types, tasks = _name_rows(types, "types", "name"), _name_rows(tasks, "tasks", "workload")
     _refuse_missing(types, "types", ("usd_per_hour",))
     resources = [str(column) for column in types if column not in OF_TYPES]
     if not resources:
@@ -42,7 +42,7 @@ def packing_content(
 
 def running_content(running: pd.DataFrame) -> list[dict[str, Any]]:
     """The instances that run already. Raises InputError for a table that does not say so."""
-    table = _named(running, "running", "type")
+    table = _name_rows(running, "running", "type")
     for column in map(str, table):
         if column not in OF_RUNNING:
             raise InputError(f"running: {column}: unknown column, must be one of {', '.join(OF_RUNNING)}")
@@ -117,7 +117,7 @@ def _pairs(throughput: pd.DataFrame | None) -> list[tuple[str, str, float]]:
     ]
 
 
-def _named(table: pd.DataFrame, what: str, name: str) -> pd.DataFrame:
+def _name_rows(table: pd.DataFrame, what: str, name: str) -> pd.DataFrame:
     """The table with its names in a column. Raises InputError for what is no table, and for one of numbers alone."""
     import pandas as pd
 

@@ -59,7 +59,7 @@ def continued(current: Sequence[RentedInstance], planned: Sequence[RentedInstanc
     free = {instance.id: instance for instance in current if instance.id not in ids}
     found = []
     for instance in planned:
-        old = None if instance.id is not None else _most_in_common(instance, free.values())
+        old = None if instance.id is not None else _find_most_similar(instance, free.values())
         if old is not None:
             instance = replace(instance, id=free.pop(old.id).id)
         found.append(instance)
@@ -78,7 +78,7 @@ def _types(current: Sequence[RentedInstance]) -> dict[str, str]:
     return types
 
 
-def _most_in_common(planned: RentedInstance, free: Iterable[RentedInstance]) -> RentedInstance | None:
+def _find_most_similar(planned: RentedInstance, free: Iterable[RentedInstance]) -> RentedInstance | None:
     """Return the first free instance of the planned type with the most tasks in common, or `None`."""
     best, most = None, 0
     for old in free:
@@ -264,7 +264,7 @@ def decision(view: CloudView, solution: Solution | None) -> Configuration:
     """
     if solution is None:
         return Configuration()
-    held = _held(view)
+    held = _find_pinned(view)
     current = [
         RentedInstance(i.instance_type, Counter(_key(view, view.tasks[name]) for name in i.tasks), i.id)
         for i in view.instances.values()
@@ -280,7 +280,7 @@ def _configuration(
 
     A plan states how many tasks of an entry, by `key_of`, an instance has. Tasks that are there already stay first.
     """
-    kept = [Hosting(i.instance_type, i.tasks, i.id) for i in _held(view).values()]
+    kept = [Hosting(i.instance_type, i.tasks, i.id) for i in _find_pinned(view).values()]
     by_key: dict[str, list[TaskState]] = {}
     for task in _free_tasks(view):
         by_key.setdefault(key_of(task), []).append(task)
@@ -299,13 +299,13 @@ def _configuration(
     return Configuration(instances=(*kept, *found))
 
 
-def _held(view: CloudView) -> dict[str, InstanceState]:
+def _find_pinned(view: CloudView) -> dict[str, InstanceState]:
     """Return the instances with a pinned task."""
     return {name: i for name, i in view.instances.items() if any(view.tasks[task].pinned for task in i.tasks)}
 
 
 def _free_tasks(view: CloudView) -> list[TaskState]:
-    held = _held(view)
+    held = _find_pinned(view)
     return [task for task in view.tasks.values() if not task.pinned and task.instance not in held]
 
 
@@ -351,7 +351,7 @@ class RoundProblems:
         An instance with a pinned task keeps its tasks for now, and is not part of the problem. The migration cost of a
         job is estimated from its observed delays, as in the artifact.
         """
-        free, held_back = _free_tasks(view), _held(view)
+        free, held_back = _free_tasks(view), _find_pinned(view)
         if not free:
             return None
         entries = Counter((task.task_class, task.job) for task in free)
@@ -374,7 +374,7 @@ class RoundProblems:
             throughput=view.learned.pairs({name for name, _ in entries}),
             existing=tuple(
                 ExistingInstance(
-                    id=i.id, type=i.instance_type, tasks=Counter(_with_job(view.tasks[name]) for name in i.tasks)
+                    id=i.id, type=i.instance_type, tasks=Counter(_name_with_job(view.tasks[name]) for name in i.tasks)
                 )
                 for i in open_
             ),
@@ -403,9 +403,9 @@ def round_decision(view: CloudView, solution: Solution | None) -> Configuration:
         for name, tasks in solution["existing"].items()
         if any(tasks.values())
     ]
-    return _configuration(view, [*planned, *_planned(solution)], _with_job)
+    return _configuration(view, [*planned, *_planned(solution)], _name_with_job)
 
 
-def _with_job(task: TaskState) -> str:
+def _name_with_job(task: TaskState) -> str:
     """Return the name of a task's entry in the problem of a round, in which every job has its own entry."""
     return f"{task.task_class}{JOB_SIGN}{task.job}"

@@ -151,7 +151,7 @@ def pod_requests(n: int, seed: int, *, path: str | Path | None = None, jitter: f
     if not 0 < jitter < 1:
         raise InputError(f"jitter: must be in (0, 1), got {jitter}")
     rng = np.random.default_rng(seed)
-    listed = None if path is None else _listed(path)
+    listed = None if path is None else _read_list(path)
     kinds = ec2_types("vcpus")
     capacity = np.array([[k.capacity[r] for r in RESOURCES] for k in kinds]) * (1, 1000, 1024)
     seen: dict[tuple[int, int, int], None] = {}
@@ -190,7 +190,7 @@ def _drawn(rng: np.random.Generator) -> tuple[int, float, float]:
     return gpus, 1000 * cpu, 1024 * cpu * float(rng.uniform(least, most))
 
 
-def _listed(path: str | Path) -> FloatArray:
+def _read_list(path: str | Path) -> FloatArray:
     """GPUs, thousandths of a CPU and MiB (P, 3) of the pods of a list, without those that failed."""
     pods = read_numbers(path, COLUMNS, least=0)
     if "pod_phase" in pods:

@@ -26,7 +26,7 @@ def check_placement(data: NodePlacement, solution: Solution) -> Verdict:
             raise MalformedSolution(f"unknown node {name!r:.80}")
         if unknown := [key for key in on_it if key not in pods]:
             raise MalformedSolution(f"unknown pod {unknown[0]!r:.80}")
-    violations = [v for node in data.nodes for v in _of_node(data, node, placed.get(node.name, {}))]
+    violations = [v for node in data.nodes for v in _check_node(data, node, placed.get(node.name, {}))]
     for pod in data.pods:
         number = sum(on_it.get(pod.name, 0) for on_it in placed.values())
         if number != pod.count:
@@ -39,7 +39,7 @@ def check_placement(data: NodePlacement, solution: Solution) -> Verdict:
     return Verdict(float(moved), tuple(violations))
 
 
-def _of_node(data: NodePlacement, node: ClusterNode, on_it: Mapping[str, int]) -> list[str]:
+def _check_node(data: NodePlacement, node: ClusterNode, on_it: Mapping[str, int]) -> list[str]:
     """Return the constraints that the pods on a node violate."""
     found = []
     pods = [(pod, on_it[pod.name]) for pod in data.pods if on_it.get(pod.name)]

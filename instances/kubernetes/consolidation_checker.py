@@ -46,7 +46,7 @@ def check_consolidation(data: NodeConsolidation, solution: Solution) -> Verdict:
             placed[key] += n
     for group in groups:
         kind = kinds[group["type"]]
-        found += _of_type(data, kind, group["tasks"])
+        found += _check_new_node(data, kind, group["tasks"])
         bill += group["count"] * exact(kind.usd_per_hour)
         rented[kind.name] += group["count"]
         for key, n in group["tasks"].items():
@@ -59,7 +59,7 @@ def check_consolidation(data: NodeConsolidation, solution: Solution) -> Verdict:
         for kind in data.instance_types
         if kind.max_new is not None and rented[kind.name] > kind.max_new
     ]
-    evictions = sum(_evicted(node, kept.get(node.name, {})) for node in data.nodes)
+    evictions = sum(_count_evicted(node, kept.get(node.name, {})) for node in data.nodes)
     if data.max_evictions is not None and evictions > data.max_evictions:
         found.append(f"{evictions} pods are evicted, at most {data.max_evictions}")
     return Verdict(float(bill + evictions * exact(data.eviction_usd_per_hour)), tuple(found))
@@ -69,14 +69,14 @@ def _lost(data: NodeConsolidation, node: RunningNode, kept: Mapping[str, Held]) 
     return node.name not in kept and data.is_kept(node)
 
 
-def _evicted(node: RunningNode, held: Held) -> int:
+def _count_evicted(node: RunningNode, held: Held) -> int:
     return sum(max(0, n - held.get(key, 0)) for key, n in node.pods.items())
 
 
 def _of_node(data: NodeConsolidation, node: RunningNode, held: Held) -> list[str]:
     """Return the constraints that the pods on a kept node violate."""
     found, was = [], node.pods
-    if data.moves == "nodes" and _evicted(node, held):
+    if data.moves == "nodes" and _count_evicted(node, held):
         found.append(f"node {node.name} is kept, and not all of its pods stay")
     for pod in data.pods:
         n, before = held.get(pod.name, 0), was.get(pod.name, 0)
@@ -92,7 +92,7 @@ def _of_node(data: NodeConsolidation, node: RunningNode, held: Held) -> list[str
     return found + _overfull(data, f"node {node.name}", room, held, was)
 
 
-def _of_type(data: NodeConsolidation, kind: RentedType, held: Held) -> list[str]:
+def _check_new_node(data: NodeConsolidation, kind: RentedType, held: Held) -> list[str]:
     """Return the constraints that the pods on a new node violate."""
     found = [
         f"pod {pod.name} is on a new {kind.name}, where it may not be"

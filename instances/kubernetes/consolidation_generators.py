@@ -44,7 +44,7 @@ def shrunk_cluster(pods: int, seed: int, *, cloud: Source = "eks", gone: float =
     rented: list[tuple[InstanceType, list[str]]] = []
     while coming:
         group, coming = _split(coming, draw.randint(*GROUP))
-        rented = _arrived(group, rented, kinds, need, room)
+        rented = _place_group(group, rented, kinds, need, room)
     names = [(n, i) for n, (_, on_it) in enumerate(rented) for i in range(len(on_it))]
     left = set(names) - set(draw.sample(names, round(gone * len(names))))
     held = [Counter(key for i, key in enumerate(on_it) if (n, i) in left) for n, (_, on_it) in enumerate(rented)]
@@ -87,7 +87,7 @@ def _split(coming: list[str], size: int) -> tuple[list[str], list[str]]:
     return coming[:size], coming[size:]
 
 
-def _arrived(
+def _place_group(
     group: list[str],
     rented: list[tuple[InstanceType, list[str]]],
     kinds: list[InstanceType],

@@ -83,11 +83,11 @@ class DumpedNode:
 
     @property
     def type(self) -> str | None:
-        return _first(self.labels, TYPES)
+        return _find_first(self.labels, TYPES)
 
     @property
     def zone(self) -> str | None:
-        return _first(self.labels, ZONES)
+        return _find_first(self.labels, ZONES)
 
     @property
     def capacity_type(self) -> str:
@@ -101,14 +101,14 @@ class DumpedNode:
     @property
     def pool(self) -> str | None:
         """The pool of the node by the label of a tool, `None` if it has no such label."""
-        return _first(self.labels, POOLS)
+        return _find_first(self.labels, POOLS)
 
     @property
     def lasting_taints(self) -> tuple[Taint, ...]:
         return tuple(taint for taint in self.taints if not taint.key.startswith(PASSING))
 
 
-def _first(labels: Mapping[str, str], keys: Sequence[str]) -> str | None:
+def _find_first(labels: Mapping[str, str], keys: Sequence[str]) -> str | None:
     return next((labels[key] for key in keys if key in labels), None)
 
 

@@ -114,12 +114,12 @@ class Facts:
         A pod that fits on no node today gets a node that can hold it alone, if no other pod has that node.
         """
         pods = [pod for pod in self.alive if pod.node is None and other_scheduler(pod) and not pod.gated]
-        empty = {node: self._left(node, self.fixtures[node.name]) for node in self.nodes if pods}
+        empty = {node: self._subtract_pods(node, self.fixtures[node.name]) for node in self.nodes if pods}
         on_node: dict[str, list[DumpedPod]] = {}
         for pod in self.alive:
             if pod.node is not None:
                 on_node.setdefault(pod.node, []).append(pod)
-        free = {node: self._left(node, on_node.get(node.name, ())) for node in empty}
+        free = {node: self._subtract_pods(node, on_node.get(node.name, ())) for node in empty}
         found: dict[DumpedPod, Waited | None] = {}
         kept = set(self.control_plane)
         for pod in sorted(pods, key=lambda pod: sorted(pod.demand.items()), reverse=True):
@@ -141,7 +141,7 @@ class Facts:
         return found
 
     @staticmethod
-    def _left(node: DumpedNode, pods: Iterable[DumpedPod]) -> Amounts:
+    def _subtract_pods(node: DumpedNode, pods: Iterable[DumpedPod]) -> Amounts:
         taken = added(pod.demand for pod in pods)
         return {name: amount - taken.get(name, 0) for name, amount in node.room.items()}
 
@@ -214,8 +214,8 @@ class Facts:
             if any(not self.dump.claims.get((pod.namespace, claim)) for claim in pod.claims):
                 reasons.append(PinReason(NO_CLAIM))
         self._budgets(found)
-        self._shared_volumes(found)
-        self._beside(found)
+        self._add_shared_volumes(found)
+        self._add_reasons(found)
         return {pod: list(dict.fromkeys(reasons)) for pod, reasons in found.items()}
 
     def _budgets(self, found: dict[DumpedPod, list[PinReason]]) -> None:
@@ -244,7 +244,7 @@ class Facts:
         volumes = [self.dump.volumes[name] for name in names if name in self.dump.volumes]
         return Counter(volume.driver for volume in volumes if volume.driver is not None)
 
-    def _shared_volumes(self, found: dict[DumpedPod, list[PinReason]]) -> None:
+    def _add_shared_volumes(self, found: dict[DumpedPod, list[PinReason]]) -> None:
         users: dict[str, list[DumpedPod]] = {}
         for pod in found:
             for claim in pod.claims:
@@ -273,23 +273,23 @@ class Facts:
             found.append((term, pods, [(pod, bool(answer)) for pod, answer in answers if answer is not False]))
         return found
 
-    def _beside(self, found: dict[DumpedPod, list[PinReason]]) -> None:
+    def _add_reasons(self, found: dict[DumpedPod, list[PinReason]]) -> None:
         """Add reasons for the terms that no group represents exactly.
 
         The pods that have such a term, and those that it selects, stay on their node, or in their zone for zone terms.
         """
         for term, holders, meant in self._terms:
-            if self._said_by_a_group(term, holders, meant):
+            if self._is_implied_by_group(term, holders, meant):
                 continue
             where = "zones" if term.topology in ZONES else "nodes" if term.topology == HOSTNAME else term.topology
             said = f"{term.kind} on {where}"
             near = PinReason(said, stays=None if term.topology == HOSTNAME else term.topology)
-            stuck = self._without_return(term, holders, meant) if near.stays else set()
+            stuck = self._find_stranded(term, holders, meant) if near.stays else set()
             for pod in dict.fromkeys((*holders, *(pod for pod, _ in meant))):
                 if pod in found:
                     found[pod].append(PinReason(CANNOT_RETURN.format(said)) if pod in stuck else near)
 
-    def _without_return(self, term: PodTerm, holders: Sequence[DumpedPod], meant: Meant) -> set[DumpedPod]:
+    def _find_stranded(self, term: PodTerm, holders: Sequence[DumpedPod], meant: Meant) -> set[DumpedPod]:
         """Return the pods that kube-scheduler would not put back into their domain once they are evicted."""
 
         def domain(pod: DumpedPod) -> str | None:
@@ -327,7 +327,7 @@ class Facts:
                 found.add(pod)
         return found
 
-    def _said_by_a_group(self, term: PodTerm, holders: Sequence[DumpedPod], meant: Meant) -> bool:
+    def _is_implied_by_group(self, term: PodTerm, holders: Sequence[DumpedPod], meant: Meant) -> bool:
         """Return whether a limit per node on a group of pods implies the term."""
         if term.topology != HOSTNAME or term.kind == "affinity":
             return False
@@ -354,7 +354,7 @@ class Facts:
                 continue
             if term.kind == "anti-affinity":
                 found.append(PodGroup(sure & set(holders), 1, hard=True))
-            elif self._said_by_a_group(term, holders, meant):
+            elif self._is_implied_by_group(term, holders, meant):
                 found.append(PodGroup(sure, term.skew, hard=False))
         takers: dict[HostPort, set[DumpedPod]] = {}
         for pod in self.movable:

@@ -69,7 +69,7 @@ class MeasuredDump:
         """Return the demand of a pod; fractions of a MiB are rounded up for a plan and down for a bound."""
         if r.startswith(ATTACHED):
             return 0.0 if pod in self.facts.waited else float(self.facts.drivers(pod)[r.removeprefix(ATTACHED)])
-        return _in_units(pod.demand.get(r, 0), r, up=self.sure)
+        return _convert(pod.demand.get(r, 0), r, up=self.sure)
 
     @cached_property
     def room(self) -> dict[DumpedNode, dict[str, float]]:
@@ -86,7 +86,7 @@ class MeasuredDump:
             found[node] = {
                 r: float(limits.get(r.removeprefix(ATTACHED), UNLIMITED))
                 if r.startswith(ATTACHED)
-                else _in_units(max(0, node.room.get(r, 0) - taken.get(r, 0)), r)
+                else _convert(max(0, node.room.get(r, 0) - taken.get(r, 0)), r)
                 for r in self.resources
             }
         return found
@@ -95,9 +95,9 @@ class MeasuredDump:
         """Return the room of a new node for pods, less the DaemonSets that would run on it."""
         taken = added(daemon.demand for daemon in self._daemons_on(kind))
         return {
-            r: self._at_most(kind, r)
+            r: self._count_volumes(kind, r)
             if r.startswith(ATTACHED)
-            else _in_units(max(0, self._allocatable(kind, r) - taken.get(r, 0)), r)
+            else _convert(max(0, self._allocatable(kind, r) - taken.get(r, 0)), r)
             for r in self.resources
         }
 
@@ -119,7 +119,7 @@ class MeasuredDump:
             return 0 if self.sure and several else row[GPU]
         return 0 if self.sure else UNLIMITED * (MIB if r.startswith(IN_BYTES) else 1)
 
-    def _at_most(self, kind: Offering, r: str) -> float:
+    def _count_volumes(self, kind: Offering, r: str) -> float:
         """Return how many volumes of a driver a new node takes, as known from nodes of its type.
 
         If there are none, a plan uses the lowest limit of all nodes and a bound uses no limit.
@@ -137,7 +137,7 @@ class MeasuredDump:
         For a bound a new node may have the taints of any node, because the bound ignores the taints of new nodes.
         """
         if kind not in self._running:
-            taints = kind.pool.taints if self.sure else self._all_taints
+            taints = kind.pool.taints if self.sure else self._taints
             answers = [(daemon, daemon.placement.admits(kind.labels, taints)) for daemon in self._daemons]
             self._running[kind] = [d for d, answer in answers if answer or (answer is None and self.sure)]
         return self._running[kind]
@@ -147,7 +147,7 @@ class MeasuredDump:
         return {}
 
     @cached_property
-    def _all_taints(self) -> list[Taint]:
+    def _taints(self) -> list[Taint]:
         return list(dict.fromkeys(taint for node in self.facts.nodes for taint in node.lasting_taints))
 
     @cached_property
@@ -169,7 +169,7 @@ class MeasuredDump:
         return [pod for pods in self.facts.fixtures.values() for pod in pods if pod.of_daemon]
 
 
-def _in_units(amount: int, r: str, up: bool = False) -> float:
+def _convert(amount: int, r: str, up: bool = False) -> float:
     """Return an amount in the unit of its resource, on the grid."""
     if r.startswith(IN_BYTES):
         parts = (ceil if up else floor)(Fraction(amount * FINEST, MIB))

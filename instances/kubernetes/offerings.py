@@ -125,7 +125,7 @@ class Offering:
 
     def taken_of(self, limited: str) -> int:
         """Return how much of a limit one node takes."""
-        return _taken(self.size, limited)
+        return _count_taken(self.size, limited)
 
 
 def architecture(labels: Labels) -> str | None:
@@ -192,11 +192,11 @@ def _size(offer: PricedOffer, alike: Sequence[DumpedNode]) -> Amounts:
 
 def _max_new(size: Amounts, pool: NodePool) -> int | None:
     """Return how many new nodes the limits of a pool leave; `None` if it has no limit."""
-    taken = {name: _taken(size, name) for name in pool.left}
+    taken = {name: _count_taken(size, name) for name in pool.left}
     return min((left // taken[name] for name, left in pool.left.items() if taken[name]), default=None)
 
 
-def _taken(size: Amounts, limited: str) -> int:
+def _count_taken(size: Amounts, limited: str) -> int:
     return size.get(limited, size["gpu"] if limited.endswith(GPUS) else 0)
 
 
@@ -232,20 +232,20 @@ def _labels(
         elif key == ARCH and not alike and offer.pool is not None and len(pool.architectures) == 1:
             found[key] = next(iter(pool.architectures))  # the row is for this pool
         elif OLD.get(key, key) == OS and key not in declared:
-            _agreed(found, key, in_pool or [node.labels for node in nodes])
+            _add_agreement(found, key, in_pool or [node.labels for node in nodes])
         elif key.startswith(OF_MACHINES) and key not in POOLS and OLD.get(key, key) != OS:
-            _agreed(found, key, alike)
+            _add_agreement(found, key, alike)
             part = key.removeprefix(LABELS_OF_AWS)
             if not alike and of_aws is not None and part in of_aws.groupdict():
                 found[key] = of_aws[part]
         elif key in declared:
             found[key] = declared[key]
         else:
-            _agreed(found, key, in_pool)
+            _add_agreement(found, key, in_pool)
     return found
 
 
-def _agreed(found: dict[str, str | None], key: str, nodes: Sequence[Mapping[str, str]]) -> None:
+def _add_agreement(found: dict[str, str | None], key: str, nodes: Sequence[Mapping[str, str]]) -> None:
     """Add the value that all nodes have: nothing if no node has the label, `None` if they differ."""
     values = {labels.get(key) for labels in nodes}
     if len(values) != 1:

@@ -148,12 +148,12 @@ def placement_of(spec: JsonPart) -> Placement:
 def node_terms(selector: JsonPart) -> tuple[Term, ...]:
     """Return the alternatives of a node selector."""
     return tuple(
-        (*requirements(t.at("matchExpressions")), *(_of_field(f) for f in requirements(t.at("matchFields"))))
+        (*requirements(t.at("matchExpressions")), *(_parse_field(f) for f in requirements(t.at("matchFields"))))
         for t in selector.at("nodeSelectorTerms").entries()
     )
 
 
-def _of_field(requirement: Requirement) -> Requirement:
+def _parse_field(requirement: Requirement) -> Requirement:
     return Requirement(f"field {requirement.key}", requirement.operator, requirement.values)
 
 
@@ -289,10 +289,10 @@ def demand_of(spec: JsonPart, status: JsonPart) -> Amounts:
         for c in status.at("conditions").entries()
     )
     for container in spec.at("containers").entries():
-        running.append(_of_container(container, statuses, infeasible))
+        running.append(_request_of(container, statuses, infeasible))
     for container in spec.at("initContainers").entries():
         if container.at("restartPolicy").text() == "Always":
-            own = _of_container(container, statuses, infeasible)
+            own = _request_of(container, statuses, infeasible)
             running.append(own)
             beside.append(own)
             first.append(added(beside))
@@ -305,7 +305,7 @@ def demand_of(spec: JsonPart, status: JsonPart) -> Amounts:
     return added([total, amounts(spec.at("overhead")), {"pods": 1}])
 
 
-def _of_container(container: JsonPart, statuses: Mapping[str, Any], infeasible: bool) -> Amounts:
+def _request_of(container: JsonPart, statuses: Mapping[str, Any], infeasible: bool) -> Amounts:
     asked, status = _requests(container.at("resources")), statuses.get(container.at("name").text())
     if status is None:
         return asked

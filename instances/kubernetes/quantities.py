@@ -34,11 +34,11 @@ def quantity(value: Any) -> Fraction:
     text = value if isinstance(value, str) else repr(value)
     if len(text) > LONGEST:
         raise InputError(f"must be a quantity of at most {LONGEST} characters, got {brief(repr(text), LONGEST)}")
-    return _parsed(text)
+    return _parse(text)
 
 
 @lru_cache(maxsize=1 << 14)  # a cluster has few different quantities
-def _parsed(text: str) -> Fraction:
+def _parse(text: str) -> Fraction:
     found = NUMBER.fullmatch(text) if text.isascii() else None
     scale = None if found is None else _scale(found["suffix"], found["power"])
     if found is None or scale is None or not (found["whole"] or found["part"]):

@@ -133,10 +133,10 @@ class OneReading(MeasuredDump):
 
     def made(self, moves: Moves) -> DumpReading:
         facts, alias = self.facts, self.aliases.of
-        self.kinds = self.kinds or self._all_kinds()
+        self.kinds = self.kinds or self._list_offerings()
         held = {pod: self._held(pod) for pod in self.placeable}
-        there = {pod: self._allowed(pod, held[pod]) for pod in self.placeable if not held[pod].left_out}
-        self.rented = kinds = self.rented or self._undominated(there)
+        there = {pod: self._find_places(pod, held[pod]) for pod in self.placeable if not held[pod].left_out}
+        self.rented = kinds = self.rented or self._drop_dominated(there)
         names = dict(zip(kinds, self._names(kinds), strict=True))
         groups = [group for group in facts.groups if group.hard or self.sure]
         entries: dict[object, list[DumpedPod]] = {}
@@ -177,7 +177,7 @@ class OneReading(MeasuredDump):
                     name=name,
                     count=len(pods),
                     demand={self.told[r]: self._need(pods[0], r) for r in self.resources},
-                    allowed_nodes=self._some_nodes(there[pods[0]][0]),
+                    allowed_nodes=self._find_some_nodes(there[pods[0]][0]),
                     allowed_types=_some([names[k] for k in kinds], [names[k] for k in kinds if k in there[pods[0]][1]]),
                     pinned=held[pods[0]].pinned,
                     eviction_cost=pods[0].eviction_cost,
@@ -197,12 +197,12 @@ class OneReading(MeasuredDump):
             data=data,
             pinned=dict(self.pinned),
             dropped=dict(self.dropped),
-            unpriced=self._unpriced(),
+            unpriced=self._find_unpriced(),
             offerings=offered,
             members=members,
             kept=self._kept(),
             pending=len(pending),
-            not_rented=self._not_rented(),
+            not_rented=self._find_unrented(),
         )
 
     @cached_property
@@ -227,7 +227,7 @@ class OneReading(MeasuredDump):
         reason = reason or (DO_NOT_DISRUPT if never else None)
         return None if reason in self.free_of else reason
 
-    def _not_rented(self) -> list[str]:
+    def _find_unrented(self) -> list[str]:
         """Return the types that are sold on demand and that no pool may have."""
         some = {kind.offer.type for kind in self.kinds}
         return sorted({offer.type for offer in self.prices.offers if offer.capacity_type == ON_DEMAND} - some)
@@ -243,7 +243,7 @@ class OneReading(MeasuredDump):
             (self.pinned if self.sure else self.dropped)[ARCHITECTURE] += 1
             near += [Requirement(ARCH, "In", tuple(sorted(known)))] * self.sure
         own = [reason for reason in self.facts.reasons[pod] if reason.said not in self.free_of]
-        own += [reason for reason in self._of_tool(pod) if reason.said not in self.free_of]
+        own += [reason for reason in self._find_reasons_of_tool(pod) if reason.said not in self.free_of]
         for reason in own:
             if not reason.wish and not self.sure:
                 self.dropped[reason.said] += 1
@@ -260,7 +260,7 @@ class OneReading(MeasuredDump):
                     near.append(Requirement(reason.stays, "In", (value,)))
         return Hold(pinned, tuple(near))
 
-    def _of_tool(self, pod: DumpedPod) -> Iterator[PinReason]:
+    def _find_reasons_of_tool(self, pod: DumpedPod) -> Iterator[PinReason]:
         """Yield the reasons for which the tool does not move a pod, such as a pod without a controller."""
         if pod.owner is None and pod.node is not None and self.tool != "karpenter":
             yield PinReason(NO_CONTROLLER)
@@ -305,7 +305,7 @@ class OneReading(MeasuredDump):
                 counts[NO_DAEMONS] = len({(pod.namespace, pod.owner) for pod in self._daemon_pods})
         self.dropped.update({said: n for said, n in counts.items() if n})
 
-    def _unpriced(self) -> dict[tuple[str, str, str], int]:
+    def _find_unpriced(self) -> dict[tuple[str, str, str], int]:
         found: Counter[tuple[str, str, str]] = Counter()
         for node in self.facts.nodes:
             if self.prices.of(node) is None:
@@ -320,7 +320,7 @@ class OneReading(MeasuredDump):
         """The capacity of each new node for pods, without the DaemonSets that would run on it."""
         return {kind: self._new_room(kind) for kind in self.kinds}
 
-    def _all_kinds(self) -> list[Offering]:
+    def _list_offerings(self) -> list[Offering]:
         """Return all offerings; for a bound, the pool is arbitrary and its labels are unknown."""
         return offerings(self.facts.nodes, self.prices, self.facts.keys, self.pools)
 
@@ -336,19 +336,19 @@ class OneReading(MeasuredDump):
     def _yes(self, answer: Answer3) -> bool:
         return answer is True if self.sure else answer is not False
 
-    def _allowed(self, pod: DumpedPod, held: Hold) -> tuple[frozenset[DumpedNode], frozenset[Offering]]:
+    def _find_places(self, pod: DumpedPod, held: Hold) -> tuple[frozenset[DumpedNode], frozenset[Offering]]:
         """Return the nodes and the offerings where a pod may be."""
         placement = self.facts.placement(pod)
         if held.near:
             placement = placement.with_volume((held.near,))
         on, to = self._admitting(placement)
-        to = self._with_most_weight(pod, to)
+        to = self._keep_first_pools(pod, to)
         if pod.ports and pod not in self.facts.waited:
             on = frozenset(node for node in on if not _meet(pod, self.facts.fixtures[node.name]))
             to = frozenset(kind for kind in to if not _meet(pod, self._daemons_on(kind)))
         return on, to
 
-    def _with_most_weight(self, pod: DumpedPod, to: frozenset[Offering]) -> frozenset[Offering]:
+    def _keep_first_pools(self, pod: DumpedPod, to: frozenset[Offering]) -> frozenset[Offering]:
         """Return the offers without those of NodePools that Karpenter tries later than another that has room."""
         weights = {
             kind: kind.pool.declared.weight
@@ -360,17 +360,17 @@ class OneReading(MeasuredDump):
         return frozenset(kind for kind in to if weights.get(kind, most) == most)
 
     def _admitting(self, placement: Placement) -> tuple[frozenset[DumpedNode], frozenset[Offering]]:
-        if placement not in self._known:
+        if placement not in self._is_known_offering:
             nodes = (n for n in self.facts.nodes if self._yes(placement.admits(n.labels, n.lasting_taints)))
             kinds = (kind for kind in self.kinds if self._yes(placement.admits(kind.labels, kind.pool.taints)))
-            self._known[placement] = frozenset(nodes), frozenset(kinds)
-        return self._known[placement]
+            self._is_known_offering[placement] = frozenset(nodes), frozenset(kinds)
+        return self._is_known_offering[placement]
 
     @cached_property
-    def _known(self) -> dict[Placement, tuple[frozenset[DumpedNode], frozenset[Offering]]]:
+    def _is_known_offering(self) -> dict[Placement, tuple[frozenset[DumpedNode], frozenset[Offering]]]:
         return {}
 
-    def _undominated(
+    def _drop_dominated(
         self, there: Mapping[DumpedPod, tuple[frozenset[DumpedNode], frozenset[Offering]]]
     ) -> list[Offering]:
         """Return the offerings without dominated ones: another admits the same pods, is as large and costs no more.
@@ -461,7 +461,7 @@ class OneReading(MeasuredDump):
             cordoned=self.sure and not node.ready,
         )
 
-    def _some_nodes(self, on: Collection[DumpedNode]) -> tuple[str, ...] | None:
+    def _find_some_nodes(self, on: Collection[DumpedNode]) -> tuple[str, ...] | None:
         name = {node: self.aliases.of("node", node.name) for node in self.facts.nodes}
         return _some(list(name.values()), [name[node] for node in self.facts.nodes if node in on])
 

@@ -94,7 +94,7 @@ def proven_by(file: Vipr, all_that_follows: bool = False) -> Fraction:
         raise CheckFailed("RTP: nothing is claimed of the bound")
     known = [_Known(row.direction, row.right, row.coefficients) for row in program.rows]
     for derived in file.derivations:
-        known.append(_derived(program, known, derived, best, all_that_follows))
+        known.append(_derive(program, known, derived, best, all_that_follows))
     last = file.derivations[-1].name[:40]
     if known[-1].assumed:
         raise CheckFailed(f"DER {last}: the last constraint rests on assumptions")
@@ -114,7 +114,7 @@ def _see_solution(program: Program, k: int, solution: Coefficients) -> None:
             raise CheckFailed(f"SOL {k}: breaks {row.name[:40]}")
 
 
-def _derived(
+def _derive(
     program: Program, known: Sequence[_Known], derived: Derived, best: Fraction | None, all_that_follows: bool
 ) -> _Known:
     coefficients = program.objective if derived.coefficients is None else derived.coefficients
@@ -131,9 +131,9 @@ def _derived(
         if all_that_follows and not claim.absurd and all(side.right != claim.right for side in sides):
             raise CheckFailed(f"{where}: more follows than it says")
         return _Known(claim.direction, claim.right, claim.coefficients, assumed)
-    found = _combined(known, reason.multipliers or {}, where)
+    found = _combine(known, reason.multipliers or {}, where)
     if reason.kind == "rnd":
-        found = _rounded(program, found, where)
+        found = _round(program, found, where)
     if not found.dominates(claim):
         raise CheckFailed(f"{where}: does not follow from the constraints that it names")
     if all_that_follows and (found.right, found.coefficients) != (claim.right, claim.coefficients):
@@ -141,7 +141,7 @@ def _derived(
     return _Known(claim.direction, claim.right, claim.coefficients, found.assumed)
 
 
-def _combined(known: Sequence[_Known], multipliers: Coefficients, where: str) -> _Known:
+def _combine(known: Sequence[_Known], multipliers: Coefficients, where: str) -> _Known:
     total: dict[int, Fraction] = {}
     right = Fraction(0)
     signs: set[int] = set()
@@ -161,7 +161,7 @@ def _combined(known: Sequence[_Known], multipliers: Coefficients, where: str) ->
     return _Known(direction, right, {i: a for i, a in total.items() if a}, frozenset(assumed))
 
 
-def _rounded(program: Program, found: _Known, where: str) -> _Known:
+def _round(program: Program, found: _Known, where: str) -> _Known:
     for i, a in found.coefficients.items():
         if i not in program.integers or a.denominator != 1:
             raise CheckFailed(f"{where}: cannot be rounded for {show(a)} {program.variables[i][:40]}")

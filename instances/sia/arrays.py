@@ -113,7 +113,7 @@ def oracle_arrays(data: SiaOracle) -> OracleArrays:
     slot = int(np.gcd.reduce(np.concatenate(whole)))
     submit, duration, window, idle = submit // slot, duration // slot, window // slot, (_NONE, _NONE)
     if int((submit + window + duration).max()) > LONG:
-        submit, duration, idle = _without_idle_stretches(submit, duration, window)
+        submit, duration, idle = _remove_idle_steps(submit, duration, window)
     unit = int(np.gcd.reduce(gpus))
     return OracleArrays(
         submit=submit,
@@ -139,11 +139,11 @@ def narrowed(arrays: OracleArrays, delay: int) -> OracleArrays:
     window = np.minimum(arrays.cutoff - arrays.submit, delay)
     submit, duration = arrays.submit, arrays.duration
     if arrays.horizon > LONG:
-        submit, duration, _ = _without_idle_stretches(submit, duration, window)
+        submit, duration, _ = _remove_idle_steps(submit, duration, window)
     return replace(arrays, submit=submit, duration=duration, cutoff=submit + window)
 
 
-def _without_idle_stretches(
+def _remove_idle_steps(
     submit: IntArray, duration: IntArray, window: IntArray
 ) -> tuple[IntArray, IntArray, tuple[IntArray, IntArray]]:
     """Return submissions, durations and `idle` after removing the steps at which no job may start or end.

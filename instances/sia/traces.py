@@ -167,12 +167,12 @@ def trace_instance(
         known = [pool for pool in known if busy[pool] >= least_jobs]
         if not known:
             raise InputError(
-                f"pools: no pool has {_many(least_jobs)} in {_window(start_day, days)}; the trace has jobs on days "
+                f"pools: no pool has {_say_many(least_jobs)} in {_window(start_day, days)}; the trace has jobs on days "
                 f"{first:g} to {last:g}"
             )
         if not 1 <= pools <= len(known):
             raise InputError(
-                f"pools: must be between 1 and {len(known)}, the pools with {_many(least_jobs)} in "
+                f"pools: must be between 1 and {len(known)}, the pools with {_say_many(least_jobs)} in "
                 f"{_window(start_day, days)}, got {pools}; the trace has jobs on days {first:g} to {last:g}"
             )
         chosen = sorted(rng.choice(known, size=pools, replace=False).tolist())
@@ -209,7 +209,7 @@ def trace_instance(
     return instance_of(data, name, source)
 
 
-def _many(least_jobs: int) -> str:
+def _say_many(least_jobs: int) -> str:
     return "jobs" if least_jobs == 1 else f"at least {least_jobs} jobs"
 
 

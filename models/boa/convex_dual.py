@@ -292,7 +292,7 @@ def solve_convex(dual: ConvexDual, budget: float, clock: Stopwatch | None = None
         return Mix(fastest, fastest, 1.0, dual.bound(0.0, proven(budget)))
     tried = [cheapest := dual.evaluate(LARGE)]
 
-    def evaluate(mu: float, *_: BestPoints | None) -> BestPoints:
+    def evaluate(mu: float) -> BestPoints:
         tried.append(dual.evaluate(mu))
         return tried[-1]
 

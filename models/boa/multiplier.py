@@ -25,11 +25,8 @@ class Side(Protocol):
 
 
 S = TypeVar("S", bound=Side)
-Evaluate = Callable[[float, S | None, S | None], S]
-"""`evaluate(mu, within, over)` returns the best policy at `mu`.
-
-The multiplier of `within`, if given, is larger than `mu`, and that of `over` is smaller.
-"""
+Evaluate = Callable[[float], S]
+"""`evaluate(mu)` returns the best policy at `mu`."""
 
 
 @dataclass(frozen=True)
@@ -51,23 +48,16 @@ def crossing(over: Side, within: Side) -> float:
     return (within.time - over.time) / (over.cost - within.cost)
 
 
-def bracket(
-    evaluate: Evaluate[S],
-    first: S,
-    budget: float,
-    limits: Bracketing,
-    is_enough: Callable[[], bool] = lambda: False,
-) -> tuple[S, S]:
+def bracket(evaluate: Evaluate[S], first: S, budget: float, limits: Bracketing) -> tuple[S, S]:
     """Return a side over the budget and a side within it, or two equal ones beyond the limits.
 
     - `first`: the side to begin from.
-    - `is_enough`: stops the search among larger multipliers.
     """
     over = within = first
     while over.cost <= budget and over.mu > limits.smallest:
-        within, over = over, evaluate(over.mu / limits.factor, over, None)
-    while within.cost > budget and within.mu < limits.largest and not is_enough():
-        over, within = within, evaluate(within.mu * limits.factor, None, within)
+        within, over = over, evaluate(over.mu / limits.factor)
+    while within.cost > budget and within.mu < limits.largest:
+        over, within = within, evaluate(within.mu * limits.factor)
     return over, within
 
 
@@ -96,6 +86,6 @@ def narrow(
             mu = math.sqrt(over.mu * within.mu)
         if not over.mu < mu < within.mu:
             break
-        side = evaluate(mu, within, over)
+        side = evaluate(mu)
         over, within = (side, within) if side.cost > budget else (over, side)
     return over, within

@@ -47,12 +47,10 @@ class RunNodeState:
     """The runs of a node, and its partitions on both sides of the best multiplier.
 
     - `allowed` (R,): whether a policy of the node may use the run.
-    - `near`: a multiplier to begin from.
     - `over`, `within`: the partition that exceeds the budget, and the one within it.
     """
 
     allowed: BoolArray
-    near: float | None = None
     over: RunPartition | None = None
     within: RunPartition | None = None
 
@@ -70,14 +68,14 @@ class RunBranching:
         """Return the node of all policies."""
         return Node(0.0, state=RunNodeState(np.ones(len(self.dual.runs), dtype=bool)))
 
-    def maximise(self, node: PolicyNode, target: float = np.inf) -> None:
-        """Bound a node by the dual over its runs; the search may stop at a bound of `target`."""
+    def maximise(self, node: PolicyNode) -> None:
+        """Bound a node by the dual over its runs."""
         state = node.state
         assert state is not None
         if not self.dual.has_partition(state.allowed):
             node.empty = True
             return
-        maximum = self.dual.maximise(self.data.budget, self.clock, state.allowed, state.near, target)
+        maximum = self.dual.maximise(self.data.budget, self.clock, state.allowed)
         state.over, state.within, bound = maximum
         node.bound = max(node.bound, bound)
 
@@ -90,10 +88,11 @@ class RunBranching:
         branch = find_difference(self.dual.runs, state.over.runs, state.within.runs)
         if branch is None:
             return []
-        b, near = branch, state.within.mu
         return [
-            node.child(RunDecision(b.job_class, b.epoch, b.type, is_true), RunNodeState(state.allowed & allowed, near))
-            for allowed, is_true in zip(b.split_runs(self.dual.runs), (True, False), strict=True)
+            node.child(
+                RunDecision(branch.job_class, branch.epoch, branch.type, is_true), RunNodeState(state.allowed & allowed)
+            )
+            for allowed, is_true in zip(branch.split_runs(self.dual.runs), (True, False), strict=True)
         ]
 
 
@@ -155,7 +154,7 @@ class _RealSearch(RunBranching):
 
     def bound(self, node: PolicyNode) -> None:
         """Bound a node; if it may improve the incumbent, offer the best policies of its two partitions."""
-        self.maximise(node, self.enough)
+        self.maximise(node)
         assert node.state is not None
         for side in (node.state.within, node.state.over):
             if side is not None and node.bound < self.enough:

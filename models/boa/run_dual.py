@@ -15,7 +15,7 @@ from instances import Stopwatch
 from instances.arrays import BoolArray, FloatArray, IntArray
 from instances.boa import BoaAllocation, planned, proven
 from models.boa.multiplier import Bracketing, bracket, crossing, height, narrow
-from models.boa.runs import WHOLE, RunEvaluation, Runs, enumerate_runs, evaluate_runs
+from models.boa.runs import RunEvaluation, Runs, enumerate_runs, evaluate_runs
 
 TOLERANCE = 1e-10  # a search stops if the dual can rise by no more than this fraction
 MAX_ROUNDS = 100  # evaluations within a bracket; then the search stops at any gap
@@ -74,16 +74,9 @@ class RunDual:
         return True
 
     def evaluate_runs(self, mu: float) -> RunEvaluation:
-        """Return the runs at `mu`.
-
-        Best widths fall as the multiplier rises. So the search is limited to widths between those of the cached
-        multipliers.
-        """
+        """Return the runs at `mu`."""
         if mu not in self._cache:
-            above, below = [m for m in self._cache if m > mu], [m for m in self._cache if m < mu]
-            low = self._cache[min(above)].width * (1 - WHOLE) if above else None
-            high = self._cache[max(below)].width * (1 + WHOLE) if below else None
-            self._cache[mu] = evaluate_runs(self.runs, mu, low, high)
+            self._cache[mu] = evaluate_runs(self.runs, mu)
         return self._cache[mu]
 
     def evaluate(self, mu: float, budget: float, allowed: BoolArray | None = None) -> RunPartition:
@@ -111,20 +104,13 @@ class RunDual:
         return RunPartition(mu, used, time, cost, bound)
 
     def maximise(
-        self,
-        budget: float,
-        clock: Stopwatch,
-        allowed: BoolArray | None = None,
-        near: float | None = None,
-        target: float = np.inf,
+        self, budget: float, clock: Stopwatch, allowed: BoolArray | None = None
     ) -> tuple[RunPartition, RunPartition, float]:
         """Maximise the dual, and return the partitions on both sides of the best multiplier and the best bound.
 
         - `budget`: GPUs or currency per hour.
         - `clock`: ends the search early.
         - `allowed` (R,): runs that may be used.
-        - `near`: a multiplier to begin from.
-        - `target`: the search ends as soon as the bound reaches this value.
 
         The first partition exceeds the budget, the second is within it. Both are equal if the fastest policy is within
         it.
@@ -136,25 +122,25 @@ class RunDual:
                 return fastest, fastest, fastest.bound
         best, top = -np.inf, -np.inf
 
-        def evaluate(mu: float, *_: RunPartition | None) -> RunPartition:
+        def evaluate(mu: float) -> RunPartition:
             nonlocal best
             side = self.evaluate(mu, budget, allowed)
             best = max(best, side.bound)
             return side
 
-        def evaluate_between(mu: float, *_: RunPartition | None) -> RunPartition:
+        def evaluate_between(mu: float) -> RunPartition:
             nonlocal top
             side = evaluate(mu)
             top = max(top, height(side, mu, limit))
             return side
 
         def is_converged(over: RunPartition, within: RunPartition) -> bool:
-            if within.cost > limit or over.cost <= limit or best >= target or clock.expired:
+            if within.cost > limit or over.cost <= limit or clock.expired:
                 return True
             return height(over, crossing(over, within), limit) - top <= TOLERANCE * abs(top)
 
-        first = evaluate_between(near or float(self.runs.value.max() / self.runs.price.min()))
-        sides = bracket(evaluate, first, limit, BRACKETING, lambda: best >= target)
+        first = evaluate_between(float(self.runs.value.max() / self.runs.price.min()))
+        sides = bracket(evaluate, first, limit, BRACKETING)
         return *narrow(evaluate_between, *sides, limit, MAX_ROUNDS, 3, is_converged), best
 
 
@@ -179,8 +165,8 @@ def best_widths(runs: Runs, budget: float, near: float) -> FloatArray | None:
     """
     limit = planned(budget)
 
-    def evaluate(mu: float, within: _RunWidths | None = None, over: _RunWidths | None = None) -> _RunWidths:
-        at = evaluate_runs(runs, mu, None if within is None else within.width, None if over is None else over.width)
+    def evaluate(mu: float) -> _RunWidths:
+        at = evaluate_runs(runs, mu)
         time, cost = float((runs.value * at.hours).sum()), float((runs.price * at.width * at.hours).sum())
         return _RunWidths(mu, at.width, at.hours, time, cost)
 

@@ -187,25 +187,19 @@ class RunEvaluation:
     bound: FloatArray
 
 
-def evaluate_runs(
-    runs: Runs, mu: float, low: FloatArray | None = None, high: FloatArray | None = None
-) -> RunEvaluation:
-    """Return the best widths at the multiplier `mu`, searched between `low` and `high` (R,), and bounds on the lengths.
-
-    The bounds hold for all widths, whatever `low` and `high` are.
-    """
-    width = _find_best_widths(runs, mu, low, high)
+def evaluate_runs(runs: Runs, mu: float) -> RunEvaluation:
+    """Return the best widths at the multiplier `mu`, and bounds on the lengths."""
+    width = _find_best_widths(runs, mu)
     return RunEvaluation(width, runs.hours(width), _bound_lengths(runs, mu, width))
 
 
-def _find_best_widths(runs: Runs, mu: float, low: FloatArray | None, high: FloatArray | None) -> FloatArray:
-    """Return the widths (R,) that minimise the lengths, between `low` and `high`.
+def _find_best_widths(runs: Runs, mu: float) -> FloatArray:
+    """Return the widths (R,) that minimise the lengths.
 
     1/T is concave, so each length falls up to its minimum and then rises. The sign of the slope therefore guides a
     bisection.
     """
-    low = np.ones(len(runs)) if low is None else np.clip(low, 1.0, runs.end)
-    high = runs.end.copy() if high is None else np.clip(high, low, runs.end)
+    low, high = np.ones(len(runs)), runs.end.copy()
     wide = np.isinf(high)
     if wide.any():
         high[wide] = 2 * low[wide]

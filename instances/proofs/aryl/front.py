@@ -106,11 +106,11 @@ def prove_loss(data: ArylReclaim, text: str) -> LeastLoss:
     Raises InputError, or CheckFailed if the derivation does not hold.
     """
     file = read_vipr(text)
-    front = FrontProgram(data, _most_jobs(file.program.rows))
+    front = FrontProgram(data, _find_most_jobs(file.program.rows))
     return LeastLoss(front.jobs, proven_of(front.data, front.program(), file).bound * front.unit)
 
 
-def _most_jobs(rows: Sequence[Row]) -> int | None:
+def _find_most_jobs(rows: Sequence[Row]) -> int | None:
     """Return the limit on preempted jobs in the program of a file, `None` if it has none."""
     stated = [row.right for row in rows if row.name == MOST_JOBS]
     if not stated:
@@ -151,7 +151,7 @@ class FrontProofs:
             raise InputError(f"instance: must be {self.name!r}, as in the instance, got {show(front.instance)}")
         _see_points(self.data, front.points)
         for i, point in enumerate(front.points):
-            least = self._least(point.preempted_jobs)
+            least = self._bound_loss(point.preempted_jobs)
             if Fraction(repr(point.bound_gpu_hours)) > least:
                 where = f"points[{i}].bound_gpu_hours"
                 raise CheckFailed(f"{where}: {point.bound_gpu_hours!r} is claimed, {show(least)} is proved")
@@ -160,7 +160,7 @@ class FrontProofs:
         points = f"a front of {len(front.points)} {'point' if len(front.points) == 1 else 'points'}"
         return f"{points}, {'complete' if front.complete else 'perhaps not complete'}"
 
-    def _least(self, jobs: int | None) -> Fraction:
+    def _bound_loss(self, jobs: int | None) -> Fraction:
         """Return the proven lower bound on the loss of choices that preempt at most `jobs`."""
         return max((one.hours for one in self.losses if one.covers(jobs)), default=Fraction(0))
 
@@ -174,7 +174,7 @@ class FrontProofs:
             raise CheckFailed(f"complete: that {few} jobs are the fewest is claimed, {self.fewest} is proved")
         for i, point in enumerate(points):
             most = points[i + 1].preempted_jobs - 1 if i + 1 < len(points) else None
-            if exact_loss(self.data, point.servers) > (least := self._least(most)):
+            if exact_loss(self.data, point.servers) > (least := self._bound_loss(most)):
                 many = "any number of" if most is None else f"at most {most}"
                 lost = f"{point.lost_gpu_hours!r} GPU-hours"
                 raise CheckFailed(f"complete: with {many} jobs {lost} are claimed, {show(least)} is proved")

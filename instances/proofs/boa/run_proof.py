@@ -130,10 +130,10 @@ class _Search:
                 end *= 2
                 if end > WIDEST:
                     return self._length(one, self.pause + sum(h.for_ever() for h in self.hours))
-        low, high = self._narrowed(one, end)
+        low, high = self._narrow(one, end)
         return self._length(low, self._at(high)[0])
 
-    def _narrowed(self, low: int, high: int) -> tuple[int, int]:
+    def _narrow(self, low: int, high: int) -> tuple[int, int]:
         """Return two widths that enclose the best one, by golden-section search."""
         while high - low > max(2, low >> NARROW):
             step = (high - low) * 382 // 1000 or 1

@@ -69,7 +69,7 @@ class ContentSearch:
         """
         of = self.of
         self.look(len(self.held) * (len(self.held) - first))
-        if tasks and self._now(among) > of.least:
+        if tasks and self._bound_now(among) > of.least:
             self.see([(c, n) for c, n in zip(of.classes, self.held, strict=True) if n])
         if tasks == MOST_TASKS:
             raise NoCertificate(f"instances of more than {MOST_TASKS} tasks")
@@ -81,18 +81,18 @@ class ContentSearch:
             others = [-(-rate * pair[i] >> RATE) for rate, pair in zip(among, of.pair, strict=True)]
             others[i] = beside[i]
             self.held[i] += 1
-            if self._most(i, left, slowed, others) > of.least:
+            if self._bound_value(i, left, slowed, others) > of.least:
                 self._grow(i, left, tasks + 1, slowed, others)
             self.held[i] -= 1
 
-    def _now(self, among: Sequence[int]) -> int:
+    def _bound_now(self, among: Sequence[int]) -> int:
         """Return an upper bound on the value of the pattern."""
         stay = self.of.stay
         return sum(n * self._worth(i, among[i]) + sum(stay[i][:n]) for i, n in enumerate(self.held) if n)
 
-    def _most(self, first: int, room: Sequence[int], beside: Sequence[int], among: Sequence[int]) -> int:
+    def _bound_value(self, first: int, room: Sequence[int], beside: Sequence[int], among: Sequence[int]) -> int:
         """Return an upper bound on the value of the pattern with further tasks of the classes from `first` on."""
-        of, worth, coming = self.of, self._now(among), []
+        of, worth, coming = self.of, self._bound_now(among), []
         for i in range(first, len(self.held)):
             value = self._worth(i, beside[i])
             worth += sum(max(0, usd + min(0, value)) for usd in of.stay[i][self.held[i] :])

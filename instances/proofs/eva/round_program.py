@@ -141,11 +141,13 @@ class ClassedRound:
 
     def holds(self, kind: int, content: Content) -> bool:
         """Return whether `content` fits on an instance of a type."""
-        used = (sum(n * need[r] for n, need in zip(content, self.need[kind], strict=True) if n) for r in self._all)
+        used = (
+            sum(n * need[r] for n, need in zip(content, self.need[kind], strict=True) if n) for r in self._resources
+        )
         return all(a <= b for a, b in zip(used, self.room[kind], strict=True))
 
     @property
-    def _all(self) -> range:
+    def _resources(self) -> range:
         return range(len(self.data.resources))
 
     def kind_of_new(self, content: Content) -> int:
@@ -257,9 +259,9 @@ class RoundProgram:
             pair=rates(book, [round_.data.tasks[round_.members[c][0]].workload for c in order]),
             least=rounded_up(cost + least, WORTH) - 1,
         )
-        ContentSearch(searched, self._looked, lambda held: self._see(kind, g, held)).grow()
+        ContentSearch(searched, self._count_step, lambda held: self._see(kind, g, held)).grow()
 
-    def _looked(self, steps: int) -> None:
+    def _count_step(self, steps: int) -> None:
         """Count the search steps of a pattern."""
         self.steps += steps
         if self.steps > STEPS:

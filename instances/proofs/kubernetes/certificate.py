@@ -145,7 +145,7 @@ def prove_placement(data: NodePlacement, text: str) -> Proven:
         raise CheckFailed("must have either duals or weights")
     bound = None
     if proof.duals is not None:
-        bound = _by_duals(placed, proof.duals)
+        bound = _bound_by_duals(placed, proof.duals)
     else:
         _see_weights(placed, proof.weights or ())
     if bound != proof.bound:
@@ -155,7 +155,7 @@ def prove_placement(data: NodePlacement, text: str) -> Proven:
     return NoSolution(Fraction(placed.in_place + 1), how) if bound is None else Proven(Fraction(bound), how)
 
 
-def _by_duals(placed: PlacedPods, duals: DualsOfPods) -> int | None:
+def _bound_by_duals(placed: PlacedPods, duals: DualsOfPods) -> int | None:
     if len(duals.pods) != len(placed.data.pods) or len(duals.nodes) != len(placed.data.nodes):
         raise CheckFailed("duals: must be of each pod entry and each node")
     if placed.overfull:

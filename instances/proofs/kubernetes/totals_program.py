@@ -72,9 +72,9 @@ class TotalsProgram:
         self._variables()
         self._flows()
         if by_node:
-            self._each_room()
+            self._add_node_capacities()
         else:
-            self._all_rooms()
+            self._add_total_capacity()
         for name, k in self.batches:
             self._type_room(name, k)
         self._limits()
@@ -153,7 +153,7 @@ class TotalsProgram:
         if a.most_evictions < here:
             self._row("evictions", "G", here - a.most_evictions, staying)
 
-    def _all_rooms(self) -> None:
+    def _add_total_capacity(self) -> None:
         """Add the rows by which pods that come fit into the total capacity of the kept nodes."""
         a, room, usable = self.arrays, self.room, self.usable
         for i, area in enumerate(np.unique(usable, axis=0)):
@@ -168,7 +168,7 @@ class TotalsProgram:
             holds = _copies(room, a.need[c], int(a.count[c]))
             self._row(f"each_{c}", "L", 0, {f"come_{c}": 1} | {f"keep_{m}": -holds[m] for m in self.nodes})
 
-    def _each_room(self) -> None:
+    def _add_node_capacities(self) -> None:
         """Add the rows by which pods that come to a kept node fit into its capacity."""
         a = self.arrays
         for m in self.nodes:

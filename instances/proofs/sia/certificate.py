@@ -235,7 +235,7 @@ def prove_oracle(data: SiaOracle, text: str) -> Proven:
 
     Raises InputError, NoCertificate, or CheckFailed if the proof does not hold.
     """
-    return prove_delay(data, data, text) if _in_prices(data, text) else _of_starts(data, text)
+    return prove_delay(data, data, text) if _has_multipliers(data, text) else _prove_by_starts(data, text)
 
 
 def prove_local(data: SiaLocalOracle, text: str) -> Proven:
@@ -243,15 +243,15 @@ def prove_local(data: SiaLocalOracle, text: str) -> Proven:
 
     Raises as `prove_oracle` does.
     """
-    return prove_delay(data, data.without_locality, text) if text.startswith("{") else _of_starts(data, text)
+    return prove_delay(data, data.without_locality, text) if text.startswith("{") else _prove_by_starts(data, text)
 
 
-def _in_prices(data: SiaOracle, text: str) -> bool:
+def _has_multipliers(data: SiaOracle, text: str) -> bool:
     """Return whether a certificate consists of row multipliers: it is JSON and the objective is a delay."""
     return not data.fairness_weight and not text.startswith(("%", "VER"))
 
 
-def _of_starts(data: SiaOracle | SiaLocalOracle, text: str) -> Proven:
+def _prove_by_starts(data: SiaOracle | SiaLocalOracle, text: str) -> Proven:
     """Return the bound that the VIPR file `text` proves with the program of starts."""
     starts = StartProgram(data)
     proven = proven_of(data, starts.program(), read_vipr(text))
@@ -280,7 +280,7 @@ def prove_delay(data: SiaOracle | SiaLocalOracle, oracle: SiaOracle, text: str) 
         charges.rows.append(counted)
     open_ = np.ones(len(charges.delay), dtype=bool)
     for stage in proof.stages:
-        bound, excess = _seen(charges, open_, stage)
+        bound, excess = _sum_excesses(charges, open_, stage)
         open_ &= excess <= _most(proof, bound)
     found = min(proof.reach, _least(charges, proof, open_))
     if found != proof.bound:
@@ -298,7 +298,7 @@ def _most(proof: DelayProof, bound: int) -> int:
     return min(max((proof.reach - 1) * SCALE - bound, -1), EXCLUDED)
 
 
-def _seen(charges: Charges, open_: BoolArray, stated: PriceProof) -> tuple[int, IntArray]:
+def _sum_excesses(charges: Charges, open_: BoolArray, stated: PriceProof) -> tuple[int, IntArray]:
     """Return SCALE times the bound of the multipliers, and the excess of each start.
 
     Raises CheckFailed if the certificate states other figures.
@@ -327,7 +327,7 @@ def _least(charges: Charges, proof: DelayProof, open_: BoolArray) -> int:
         ):
             raise CheckFailed(f"nodes[{place}]: neither a branch nor a leaf")
         if node.prices is not None:
-            bound, excess = _seen(charges, left, node.prices)
+            bound, excess = _sum_excesses(charges, left, node.prices)
             left &= excess <= _most(proof, bound)
         if node.branch is not None and node.children is not None:
             if node.branch.job >= len(charges.delays.gpus):

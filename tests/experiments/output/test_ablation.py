@@ -123,7 +123,7 @@ OTHERS = [
         "numbers of instances in a round",
     ),
     (aryl_ablation.EXACT, aryl_ablation.PARTS, aryl_ablation.JOINT, figure_5(), "greedy choice of servers"),
-    (boa_ablation.EXACT, boa_ablation.PARTS, boa_ablation.JOINT, newtrace(1.1), "gap closing"),
+    (boa_ablation.EXACT, boa_ablation.PARTS, {}, newtrace(1.1), "gap closing"),
     (
         kubernetes_ablation.EXACT,
         kubernetes_ablation.PARTS,

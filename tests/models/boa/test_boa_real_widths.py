@@ -119,13 +119,6 @@ def test_the_bound_on_a_run_holds_at_every_width_and_is_tight(mu: float):
             assert (found.bound <= (runs.value + mu * runs.price * k) * runs.hours(k)).all()
 
 
-def test_the_bound_holds_where_the_widths_are_sought_in_the_wrong_place():
-    runs = enumerate_runs(real_widths(3))
-    wide = np.full(len(runs), 9.0)
-    misled = evaluate_runs(runs, 0.5, wide, wide)
-    assert (misled.bound <= evaluate_runs(runs, 0.5).bound * (1 + 1e-9)).all()
-
-
 def test_newtrace_with_real_widths_is_proven_and_a_little_faster():
     data = newtrace(1.25).data
     real = exact(data.model_copy(update={"widths": "continuous"}))

@@ -9,6 +9,7 @@ from models.eva.configuration import (
     holds,
     missing,
     on_cheapest_type,
+    pack_alone,
     price,
     single_class_columns,
     trim,
