@@ -1,5 +1,7 @@
 """Aryl: Li, Xu, Zhu, Liu, Guo and Wang, "Aryl: An Elastic Cluster Scheduler for Deep Learning", arXiv:2202.07896.
 
+The published version is Lyra (EuroSys'23, doi 10.1145/3552326.3587445).
+
 The problems `aryl-elastic`, `aryl-reclaim` and `aryl-placement` and the workload `aryl-loaning`: data, examples,
 generators, checkers.
 """
