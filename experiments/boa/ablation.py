@@ -18,7 +18,6 @@ CLOSE = (f"{GAP}:GapClosing.run",)
 PATHS = "models.boa.path_dual"
 BRANCHING = "models.boa.run_branching"
 RUNS = "models.boa.runs"
-DUAL = "models.boa.run_dual:RunDual"
 
 
 def _no_labels(*_: Any) -> int:
