@@ -13,6 +13,7 @@ from instances.method import method
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntVar
 
+
 On = dict[tuple[str, str], "IntVar"]
 """Pods of an entry on a node."""
 
