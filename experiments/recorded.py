@@ -183,13 +183,10 @@ def _gap_study(paper: str) -> Recorded:
 
 def _summary(row: MethodSummary) -> dict[str, Value | Sample | float | str]:
     name = f"{row.instance_set}: {row.method}"
-    samples = {
-        "gap to optimum": row.gaps,
-        "gap to bound": row.gaps_to_bound,
-        f"gap in {row.measure}": row.measure_gaps,
-        f"gap to bound in {row.measure}": row.measure_gaps_to_bound,
-        "CPU s": row.cpu_s,
-    }
+    samples = {"gap to optimum": row.gaps, "gap to bound": row.values("gap_to_bound"), "CPU s": row.cpu_s}
+    if row.measure is not None:
+        samples[f"gap in {row.measure.name}"] = row.values("measure_gap_to_optimum")
+        samples[f"gap to bound in {row.measure.name}"] = row.values("measure_gap_to_bound")
     found: dict[str, Value | Sample | float | str] = {
         f"{name}: {what}": Sample.of(values) for what, values in samples.items() if values
     }

@@ -61,7 +61,7 @@ def overview_of_study(overview: Sequence[OverviewRow], rows: Sequence[MethodSumm
                 return Value(text=f"{row.proven} of {row.runs}")
             if measure == "CPU s":
                 return Value(mean=fmean(row.cpu_s)) if row.cpu_s else None
-            gaps = row.gaps if measure == "gap to optimum" else row.measure_gaps
+            gaps = row.gaps if measure == "gap to optimum" else row.values("measure_gap_to_optimum")
             return Value.of(Sample.of(gaps)) if gaps else None
 
         return lookup

@@ -202,7 +202,6 @@ def _gaps(
     heading: str,
     about: str,
     gaps: Callable[[MethodSummary], Sequence[float]],
-    to_bound: Callable[[MethodSummary], Sequence[float]],
 ) -> tuple[OfSummary, ...]:
     to_optimum = (("mean", f"{heading}mean"), ("median", "median"), ("max", "max"))
     return (
@@ -220,27 +219,21 @@ def _gaps(
         OfSummary(
             f"mean_{kind}_to_bound",
             "to bound",
-            lambda row: row.describe(to_bound(row))[0],
+            lambda row: row.describe(row.values(f"{kind}_to_bound"))[0],
             form=SHARE,
             about=f"mean {about} to the best bound of unproven instances",
         ),
     )
 
 
-OF_THE_OBJECTIVE = _gaps("gap", "gap to optimum: ", "gap", attrgetter("gaps"), attrgetter("gaps_to_bound"))
+OF_THE_OBJECTIVE = _gaps("gap", "gap to optimum: ", "gap", attrgetter("gaps"))
 OF_THE_MEASURE = (
-    *_gaps(
-        "measure_gap",
-        "",
-        "gap in the problem's measure",
-        attrgetter("measure_gaps"),
-        attrgetter("measure_gaps_to_bound"),
-    ),
+    *_gaps("measure_gap", "", "gap in the problem's measure", lambda row: row.values("measure_gap_to_optimum")),
     *(
-        OfSummary(name, heading, lambda row, of=of: row.describe(of(row))[0], form="{:.3g}", about=about)  # type: ignore[misc]
+        OfSummary(name, heading, lambda row, of=of: row.describe(row.values(of))[0], form="{:.3g}", about=about)  # type: ignore[misc]
         for name, heading, of, about in (
-            ("mean_part", "", attrgetter("parts"), "mean of the part of the measure that is the objective"),
-            ("mean_optimal_part", "optimum's", attrgetter("best_parts"), "the same for the proven optima"),
+            ("mean_part", "", "part", "mean of the part of the measure that is the objective"),
+            ("mean_optimal_part", "optimum's", "best_part", "the same for the proven optima"),
         )
     ),
 )
@@ -273,10 +266,10 @@ SUMMARY_COLUMNS = tuple(
 
 def measured(rows: Sequence[MethodSummary]) -> tuple[OfSummary, ...]:
     """Return the columns for the rows of one problem: gaps in the problem's measure if it has one."""
-    name, part = next(((row.measure, row.part) for row in rows if row.measure), ("", ""))
+    measure = next((row.measure for row in rows if row.measure is not None), None)
     ended = (COMMON, *SUMMARY_ENDED) if any(row.partial for row in rows) else SUMMARY_ENDED
-    if not name:
+    if measure is None:
         return (*OF_THE_OBJECTIVE, *ended)
-    headings = {"mean_measure_gap_to_optimum": f"gap in {name}: mean", "mean_part": part}
+    headings = {"mean_measure_gap_to_optimum": f"gap in {measure.name}: mean", "mean_part": measure.part}
     headed = (replace(column, heading=headings.get(column.name, column.heading)) for column in OF_THE_MEASURE)
     return (*headed, *ended)

@@ -435,7 +435,7 @@ def _gaps_of(row: MethodSummary) -> str:
     said = []
     for gaps, to in _kinds(row):
         if gaps:
-            to += f" in {row.measure}" if row.measure else ""
+            to += "" if row.measure is None else f" in {row.measure.name}"
             over = f" over {len(gaps)} of {row.instances}" if len(gaps) < row.instances else ""
             said.append(f"mean {percent(fmean(gaps))}, worst {percent(max(gaps))} to {to}{over}")
     return f"{shown(row.method)}: {' and '.join(said) or 'no gap is known'}"
