@@ -18,10 +18,9 @@ from experiments.harness.entry import Entry
 from experiments.harness.gaps import score
 from experiments.harness.instance_set import instances_at
 from experiments.harness.run import Run
-from experiments.harness.runner import as_finished
+from experiments.harness.runner import as_finished, compile_first
 from experiments.harness.store import Store
 from experiments.harness.user_functions import own_name, pickled, resolve, user_method
-from experiments.harness.warmup import compile_first
 from experiments.output.columns import FRAME_COLUMNS
 from experiments.output.folder import ready_folder
 from experiments.output.terminal import err, follow, line

@@ -18,7 +18,7 @@ from experiments import flags
 from experiments.entry import FAILED, exit_status, run
 from experiments.harness.gaps import false_references, score, summarise
 from experiments.harness.records import compared, unlike
-from experiments.output.csv import results_csv
+from experiments.output.columns import results_csv
 from experiments.output.folder import files_first, ready_folder
 from experiments.output.report import write_study
 from experiments.output.results import print_first_screen, print_tables

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from experiments.harness.evidence import Evidence, Probe, Value, claimed, made
-from experiments.harness.experiment import Context, Experiment, Study, TextTable, limited
+from experiments.harness.experiment import Context, Experiment, Study, Tasks, TextTable, following, limited
 from experiments.harness.gaps import MethodSummary, score, summarise
 from experiments.harness.sample import Sample
 from experiments.harness.sources import ROOT
-from experiments.harness.staged import Tasks, following
 from experiments.harness.task import HarnessTask
 from experiments.harness.user_functions import resolve
 from experiments.output.columns import NAMED, measured

@@ -15,9 +15,8 @@ import typer
 from experiments import flags
 from experiments.entry import FAILED, run
 from experiments.harness.evidence import FOLDER, Probe, digests_of, read, recorded, write
-from experiments.harness.experiment import Context, Experiment, SharedTasks
+from experiments.harness.experiment import Context, Experiment, SharedTasks, Tasks
 from experiments.harness.sources import code_digest
-from experiments.harness.staged import Tasks
 from experiments.harness.task import Batch, TaskOutcome
 from experiments.output.claims import Reproduction, claims_csv, print_claims, record, write_claims
 from experiments.output.folder import files_first

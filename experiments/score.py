@@ -19,7 +19,7 @@ from experiments.harness.gaps import score as gaps_of
 from experiments.harness.records import unlike, with_records
 from experiments.output.folder import files_first
 from experiments.output.report import write_study
-from experiments.output.scorecard import Scorecard, scorecards
+from experiments.output.summary import Scorecard, scorecards
 from experiments.output.table import show_table
 from experiments.output.terminal import err, line, out, percent, print_line, print_rich
 from experiments.papers import JUDGED, METHODS, reference_sets

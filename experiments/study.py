@@ -13,8 +13,7 @@ import typer
 
 from experiments import flags
 from experiments.entry import FAILED, group, run_app
-from experiments.harness.experiment import Study, TextTable
-from experiments.harness.staged import following
+from experiments.harness.experiment import Study, TextTable, following
 from experiments.output.folder import files_first
 from experiments.output.terminal import err, line, markdown, out
 from experiments.papers import STUDIES

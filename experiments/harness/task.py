@@ -17,8 +17,7 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 
 from pydantic import Field
 
-from experiments.harness.user_functions import resolve, source_digest
-from experiments.harness.user_modules import NAMES
+from experiments.harness.user_functions import NAMES, resolve, source_digest
 from instances import CheckFailed, InputError, Instance, Options, Solution, Stopwatch
 from instances.fields import Frozen
 from instances.online import RuleBroken

@@ -17,10 +17,9 @@ from types import FunctionType
 from typing import Any
 
 from experiments.harness.entry import Entry
-from experiments.harness.experiment import TextTable, limited
+from experiments.harness.experiment import StagedStudy, Stages, TextTable, after, limited
 from experiments.harness.run import Run, Unchecked
 from experiments.harness.sample import Sample
-from experiments.harness.staged import StagedStudy, Stages, after
 from experiments.harness.task import Digests, ReportFile
 from experiments.output.terminal import percent
 from instances import Instance, Options, Result

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from experiments.output.csv import csv_text
+from experiments.output.columns import csv_text
 from instances import InputError, OutputError, Result
 from instances.files import write_whole
 

@@ -9,8 +9,7 @@ import typer
 
 from experiments import flags
 from experiments.entry import run
-from experiments.harness.experiment import Study, TextTable
-from experiments.harness.staged import StagedStudy, after, of_each
+from experiments.harness.experiment import StagedStudy, Study, TextTable, after, of_each
 from experiments.harness.user_functions import resolve
 from experiments.papers import PAPERS, STUDIES
 from experiments.session import Session

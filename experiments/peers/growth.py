@@ -10,10 +10,9 @@ from statistics import fmean, median
 from typing import Any
 
 from experiments.harness.entry import Entry, always
-from experiments.harness.experiment import TextTable
+from experiments.harness.experiment import StagedStudy, Stages, TextTable, after, side_by_side
 from experiments.harness.run import Run
 from experiments.harness.sample import Sample
-from experiments.harness.staged import StagedStudy, Stages, after, side_by_side
 from experiments.output.benchmark import counted
 from experiments.output.terminal import percent
 from experiments.peers.comparison import Peer, refuse_false

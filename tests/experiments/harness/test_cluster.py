@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from experiments import reproduce
-from experiments.harness.cluster import as_finished_on
+from experiments.harness.dask import as_finished_on
 from experiments.harness.experiment import Claim, Context, Experiment, compared
 from experiments.harness.run import apply
 from experiments.harness.runner import Lost

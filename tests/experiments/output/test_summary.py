@@ -11,8 +11,7 @@ import pytest
 
 from experiments.harness.gaps import Scored, false_references, score, summarise
 from experiments.harness.run import Run
-from experiments.output.columns import NAMED, measured
-from experiments.output.csv import summary_csv
+from experiments.output.columns import NAMED, measured, summary_csv
 from experiments.output.report import set_table
 from experiments.output.results import print_table, print_tables
 from experiments.output.terminal import line
