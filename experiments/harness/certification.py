@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from experiments.harness.run import Run, Unchecked, concluded, load_method
-from experiments.harness.task import Digests, Reported, ReportFile
+from experiments.harness.task import Digests, HarnessTask, Reported, ReportFile
 from experiments.harness.user_functions import resolve
 from instances import CheckFailed, InputError, Result
 from instances.fields import Frozen
@@ -39,7 +39,7 @@ def certifiable(result: Result) -> bool:
 
 
 @dataclass(frozen=True)
-class Certification:
+class Certification(HarnessTask[Certified]):
     """Compute the certificate of the certifiable result of a run, within a separate time limit as long as the run's.
 
     `certifier`: the `module:function` that makes it; `None` where a problem has none.
@@ -106,9 +106,3 @@ class Certification:
 
     def content(self, digests: Digests) -> dict[str, Any]:
         return {**self.run.content(digests), "certificate": True}
-
-    def kept(self, outcome: Certified) -> bool:
-        return False
-
-    def recalled(self, text: str) -> Certified | None:
-        return None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.harness.entry import Entry
-from experiments.harness.task import Digests, Failure, Reported, ReportFile
+from experiments.harness.task import Digests, Failure, HarnessTask, Reported, ReportFile
 from experiments.harness.user_functions import resolve, user_method
 from instances import (
     Answer,
@@ -101,7 +101,7 @@ CHECKED = ("status", "objective", "bound", "gap", "violations", "solution")
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(HarnessTask[Result]):
     """One method on one instance, with the requested options and an optional known solution as a start."""
 
     instance: Instance
