@@ -23,7 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check": (EVERYDAY, "Check instance files and solutions."),
     "verify": (EVERYDAY, "Verify a certificate in exact arithmetic."),
     "draw": (EVERYDAY, "Generate an instance or a workload."),
-    "list": (EVERYDAY, "List problems, methods, workloads, policies and sets."),
+    "list": (EVERYDAY, "List problems, methods, policies, sets and studies."),
     "schema": (EVERYDAY, "Print the JSON Schema of a file format."),
     "reproduce": (PAPERS, "Reproduce tables and figures of the papers."),
     "study": (PAPERS, "Measure a table of the documentation."),

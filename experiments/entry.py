@@ -106,6 +106,16 @@ def _fail(error: Exception) -> NoReturn:
     raise error
 
 
+def refuse_unknown(where: str, name: str, known: Iterable[str]) -> None:
+    """Raise InputError for a name, given at `where`, that is none of the known ones."""
+    from instances import InputError
+    from instances.text import meant
+
+    known = tuple(known)
+    if name not in known:
+        raise InputError(f"{where}: must be one of {', '.join(known)}, got {name!r}{meant(known, name)}")
+
+
 NO_INSTANCE = re.compile(r": gapwise: missing$|\.csv: not valid JSON")
 WHAT_ONE_IS = (
     ": this is no instance file, an object with gapwise, problem, name and data (`gapwise schema eva-packing`); of "

@@ -45,6 +45,11 @@ Method = Annotated[
         autocompletion=method_names,
     ),
 ]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Only this instance set, as in the table; `*` stands for anything.", show_default="all"),
+]
+Quick = Annotated[bool, typer.Option("--quick", help="Fewer instances of each reference set.")]
 TimeLimit = Annotated[float | None, typer.Option(help="CPU seconds for each run, without compilation.")]
 Gap = Annotated[float, typer.Option(help="Relative gap that counts as optimal.")]
 Threads = Annotated[int, typer.Option(help="Solver threads of each run.")]

@@ -52,14 +52,9 @@ def gap_study(
             autocompletion=flags.problem_names,
         ),
     ] = None,
-    instance_set: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", help="Only this instance set, as in the table; `*` stands for anything.", show_default="all"
-        ),
-    ] = None,
+    instance_set: flags.Sets = None,
     tables: Annotated[bool, typer.Option("--tables", help="Print a table for each problem, too.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer instances of each reference set.")] = False,
+    quick: flags.Quick = False,
 ) -> None:
     """Solve instances exactly, run the heuristics on them, and print the true gaps."""
     folder = session.folder

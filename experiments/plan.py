@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from experiments.entry import refuse_unknown
 from experiments.harness.entry import GROUPS, Entry
 from experiments.harness.instance_set import InstanceSet, from_paths
 from experiments.harness.run import Run
@@ -87,10 +88,7 @@ def no_method(known: Iterable[str], name: str) -> InputError:
 def chosen_sets(sets: Sequence[InstanceSet], problems: Sequence[str], names: Sequence[str]) -> list[InstanceSet]:
     """Select the sets of `problems` and with `names`, if given. Raises InputError if no set remains."""
     for problem in problems:
-        if problem not in PROBLEMS:
-            raise InputError(
-                f"--problem: must be one of {', '.join(PROBLEMS)}, got {problem!r}{meant(PROBLEMS, problem)}"
-            )
+        refuse_unknown("--problem", problem, PROBLEMS)
     if problems:
         sets = [s for s in sets if s.instances[0].problem in problems]
         if not sets:

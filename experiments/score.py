@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from experiments import flags
-from experiments.entry import FAILED, exit_status, run
+from experiments.entry import FAILED, exit_status, refuse_unknown, run
 from experiments.harness.entry import GROUPS
 from experiments.harness.gaps import false_references, summarise
 from experiments.harness.gaps import score as gaps_of
@@ -26,7 +26,7 @@ from experiments.papers import JUDGED, METHODS, reference_sets
 from experiments.plan import chosen_sets, plan
 from experiments.session import Session
 from instances import InputError, Options
-from instances.text import meant, shown
+from instances.text import shown
 
 if TYPE_CHECKING:
     from experiments.judging.judge import Judgement
@@ -64,11 +64,8 @@ def score(
             show_default=False,
         ),
     ] = None,
-    instance_set: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Only this instance set; `*` stands for anything.", show_default="all"),
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer instances of each set.")] = False,
+    instance_set: flags.Sets = None,
+    quick: flags.Quick = False,
 ) -> None:
     """Run a heuristic of your own over the reference library, beside the papers' heuristics, and print a scorecard."""
     if task is not None:
@@ -119,8 +116,7 @@ def _judge(program: str, name: str, session: Session) -> int:
     """Judge a program and print the judgement: the exit status, that of a failure where a case has no solution."""
     from experiments.judging.judge import ProgramJudge  # loads what no scorecard needs
 
-    if name not in JUDGED:
-        raise InputError(f"--task: must be one of {', '.join(JUDGED)}, got {name!r}{meant(list(JUDGED), name)}")
+    refuse_unknown("--task", name, JUDGED)
     path, colon, function = program.rpartition(":")
     if not colon or "/" in function or function.endswith(".py"):
         path, function = program, ""
