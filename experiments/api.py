@@ -7,8 +7,8 @@ script needs no main guard.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from experiments.harness.runner import as_finished, compile_first
 from experiments.harness.store import Store
 from experiments.harness.user_functions import own_name, pickled, resolve, user_method
 from experiments.output.columns import FRAME_COLUMNS
-from experiments.output.folder import ready_folder
 from experiments.output.terminal import err, follow, line
 from experiments.papers import CLUSTER, METHODS, ONLINE, PLOTS
 from experiments.plan import methods_for, plan, sets_of, study_runs
@@ -302,12 +301,7 @@ def _known(method: Method) -> Method:
     return known.name if isinstance(known, Known) else method
 
 
-@contextmanager
-def _store(folder: str | Path | None, resume: bool) -> Iterator[Store | None]:
-    if folder is None:
-        if resume:
-            raise InputError("resume: needs a folder, the one with the finished runs")
-        yield None
-        return
-    with Store(ready_folder(Path(folder)) / "runs.sqlite", resume=resume) as store:
-        yield store
+def _store(folder: str | Path | None, resume: bool) -> AbstractContextManager[Store | None]:
+    if folder is None and resume:
+        raise InputError("resume: needs a folder, the one with the finished runs")
+    return Session(folder=None if folder is None else Path(folder), resume=resume).store()

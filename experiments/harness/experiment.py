@@ -73,17 +73,15 @@ def measured(
     within: float = 0.03,
     near: float = 0.1,
     note: str = "",
-    sentence: str = "",
-    readings: tuple[str, ...] = (),
-    would_change: str = "",
+    **more: Any,
 ) -> Claim:
-    """Compare a figure of the paper with the mean of a sample of ours.
+    """Compare a figure of the paper with the mean of a sample of ours; `more`: further fields of the claim.
 
     The mean decides `reproduced` and `near`, as in `compared`. `differs` takes enough seeds and an interval that
     does not reach the paper's figure; else it is `few runs`.
     """
     claim = compared(where, what, paper, sample.mean, within=within, near=near, note=note)
-    claim = replace(claim, sample=sample, sentence=sentence, readings=readings, would_change=would_change)
+    claim = replace(claim, sample=sample, **more)
     if claim.verdict == "differs":
         reached = sample.low is None or sample.high is None or sample.low <= paper <= sample.high
         if reached or sample.seeds < ENOUGH_SEEDS:

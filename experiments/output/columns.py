@@ -266,6 +266,27 @@ SUMMARY_COLUMNS = tuple(
 """The columns of `summary.csv`, with one row per problem, instance set and method."""
 
 
+SCREEN = (
+    OfSummary("problem", "problem", attrgetter("problem"), "name"),
+    *NAMED,
+    OfSummary("runs", "instances", attrgetter("runs")),
+    OfSummary("proven", "proven", attrgetter("proven")),
+    OfSummary("mean_gap", "gap, mean", lambda row: _mean(row.shown_gaps), form=SHARE),
+    OfSummary("max_gap", "gap, worst", lambda row: max(row.shown_gaps, default=None), form=SHARE),
+    OfSummary("to_bound", "to bound, worst", lambda row: max(row.shown_gaps_to_bound, default=None), form=SHARE),
+    OfSummary("mean_cpu_s", "CPU s, mean", lambda row: _mean(row.cpu_s), form=SECONDS),
+)
+NUMBERS = frozenset(column.heading for column in SCREEN if column.kind == "number")
+"""The columns of the first table that a study prints, and the headings of those with numbers."""
+
+
+def screen_columns(rows: Sequence[MethodSummary]) -> list[OfSummary]:
+    """Return the columns of the first table: without the problem of all rows, and without a gap that no row has."""
+    problems = {row.problem for row in rows}
+    columns = SCREEN if len(problems) > 1 else SCREEN[1:]
+    return [c for c in columns if c.name != "to_bound" or any(row.shown_gaps_to_bound for row in rows)]
+
+
 def measured(rows: Sequence[MethodSummary]) -> tuple[OfSummary, ...]:
     """Return the columns for the rows of one problem: gaps in the problem's measure if it has one."""
     measure = next((row.measure for row in rows if row.measure is not None), None)

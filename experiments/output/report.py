@@ -17,8 +17,7 @@ from typing import Any
 from experiments.harness.experiment import TextTable
 from experiments.harness.gaps import Key, MethodSummary, Scored
 from experiments.harness.overview import OverviewRow, overview_of_study
-from experiments.output.columns import NAMED, RUN_TABLE, ResultColumn, Row, measured, results_csv, summary_csv
-from experiments.output.results import NUMBERS
+from experiments.output.columns import NAMED, NUMBERS, RUN_TABLE, ResultColumn, Row, measured, results_csv, summary_csv
 from experiments.output.summary import ProblemAnswer, answers
 from experiments.output.terminal import percent
 from experiments.palette import BLUE, GREY, INK, Look, looks, widths
