@@ -13,9 +13,8 @@ from experiments.harness.evidence import Evidence, Probe, Value, claimed, made
 from experiments.harness.experiment import Context, Experiment, Study, Tasks, TextTable, following, limited
 from experiments.harness.gaps import MethodSummary, score, summarise
 from experiments.harness.sample import Sample
-from experiments.harness.sources import ROOT
 from experiments.harness.task import HarnessTask
-from experiments.harness.user_functions import resolve
+from experiments.harness.user_functions import ROOT, resolve
 from experiments.output.columns import NAMED, measured
 from experiments.papers import RECORDED, STUDIES, experiments_of, problems_of, reference_sets_of
 from experiments.plan import study_runs

@@ -16,8 +16,8 @@ from experiments import flags
 from experiments.entry import FAILED, refuse_unknown, run
 from experiments.harness.evidence import FOLDER, Probe, digests_of, read, recorded, write
 from experiments.harness.experiment import Context, Experiment, SharedTasks, Tasks
-from experiments.harness.sources import code_digest
 from experiments.harness.task import Batch, TaskOutcome
+from experiments.harness.user_functions import code_digest
 from experiments.output.claims import Reproduction, claims_csv, print_claims, record, write_claims
 from experiments.output.folder import files_first
 from experiments.output.terminal import err, print_line

@@ -34,7 +34,7 @@ from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
-from experiments.harness.user_functions import NAMES
+from experiments.harness.user_functions import NAMES, ROOT
 from instances.private import private_folder
 
 SCRIPT = ("init_main_from_name", "init_main_from_path")
@@ -112,7 +112,6 @@ WORKING = 0.02  # a run works if it has used this share of a core
 ANSWER_S = 5.0  # a host that does not answer within this time is ended, too
 END = b""
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl
-PROJECT = Path(__file__).parents[2]
 MOST_NAMES = 4000  # bytes, which go through a pipe in one piece
 
 Work = Callable[[bytes], None]
@@ -426,7 +425,7 @@ def _run(work: Work, order: bytes, names_to: int | None = None) -> None:
 def _ours(module: str) -> bool:
     """Return whether a module is this project's, and not a user's module of the same name."""
     file = getattr(sys.modules[module], "__file__", None)
-    return module.partition(".")[0] in NAMES and str(file).startswith(str(PROJECT))
+    return module.partition(".")[0] in NAMES and file is not None and Path(file).resolve().is_relative_to(ROOT)
 
 
 class _Prints(TextIOWrapper):

@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 
 from experiments.harness.host import LOOK_S, Ended, Host, TemporaryFolder
 from experiments.harness.task import Failure, HarnessTask, R, Reported, ReportFile, Whole, WholeTask
-from experiments.harness.user_functions import resolve
+from experiments.harness.user_functions import ROOT, resolve
 from instances import Options
 from instances.clock import OVERRUN, cpu_seconds, ended_after
 from instances.private import private_folder
@@ -281,7 +281,6 @@ def _found(report: Path) -> Any:
 
 
 LIST = Path(__file__).with_name("kernels.json")
-ROOT = Path(__file__).parent.parent.parent
 Kernels = dict[str, list[str]]
 """The signatures of each compiled function, `module:function`."""
 

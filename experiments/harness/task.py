@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 
 from pydantic import Field
 
-from experiments.harness.user_functions import NAMES, resolve, source_digest
+from experiments.harness.user_functions import NAMES, ROOT, resolve, source_digest
 from instances import CheckFailed, InputError, Instance, Options, Solution, Stopwatch
 from instances.fields import Frozen
 from instances.online import RuleBroken
@@ -171,9 +171,6 @@ class HarnessTask(Generic[R]):
         return None
 
 
-PACKAGES = Path(__file__).resolve().parents[2]
-
-
 class Failure:
     """An exception of a task as one line of text, for any class and message."""
 
@@ -193,7 +190,7 @@ class Failure:
 def _place_in_user_code(error: BaseException) -> str:
     """Return the file, line and function of the last frame that is the user's, as text; "" if there is none."""
     libraries = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    others = ("<frozen ", *(f"{folder}{os.sep}" for folder in (*libraries, *(PACKAGES / name for name in NAMES))))
+    others = ("<frozen ", *(f"{folder}{os.sep}" for folder in (*libraries, *(ROOT / name for name in NAMES))))
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if not frame.filename.startswith(others):
             return f" ({Path(frame.filename).name}, line {frame.lineno}, in {frame.name})"

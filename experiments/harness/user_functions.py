@@ -2,6 +2,11 @@
 
 The heuristic is untrusted. Its solution is checked like any other; a bound that it claims is passed on in `info` and
 proves nothing.
+
+The user's own modules have precedence in the user's code, even if they are named like packages of this project: a
+user's project with a folder `models` can provide a heuristic that imports `models.net`. While the user's code runs,
+`models` is the user's package. Modules and names that it lacks come from this project, as the same objects. While the
+project's own code runs, every name is the project's.
 """
 
 from __future__ import annotations
@@ -17,17 +22,22 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
+from functools import cache
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args
 
+import instances
 from instances import Answer, InputError, Options, ProblemData, Result, Stopwatch
 from instances.method import ANY, Method
 from instances.options import OPTION_NAMES
 from instances.result import Termination
 from instances.text import said_by
 
+NAMES = ("instances", "models", "heuristics", "experiments")
+ROOT = Path(instances.__file__).resolve().parents[1]
+"""The project's packages, and the folder that they are in."""
 TARGET = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 CLAIMED = "claimed_bound"
 LARGEST = 1 << 64
@@ -233,7 +243,6 @@ def _positional(function: Callable[..., Any]) -> int | None:
     return sum(p.kind in places for p in parameters)
 
 
-NAMES = ("instances", "models", "heuristics", "experiments")
 _theirs: dict[str, ModuleType] = {}
 _inside = False
 
@@ -330,3 +339,23 @@ class _Loader(SourceFileLoader):
         for name, value in self.lacking.items():
             if not name.startswith("__") and not hasattr(module, name):
                 setattr(module, name, value)
+
+
+@cache
+def files() -> dict[str, Path]:
+    """Return the file of every module of the project, by module name."""
+    return {
+        ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file
+        for layer in NAMES
+        for file in sorted((ROOT / layer).rglob("*.py"))
+    }
+
+
+@cache
+def code_digest() -> str:
+    """Return the digest of all modules and of the tables in their `data` folders."""
+    tables = [table for layer in NAMES for table in sorted((ROOT / layer).rglob("data/*.csv"))]
+    found = hashlib.sha256()
+    for file in (*files().values(), *tables):
+        found.update(hashlib.sha256(file.read_bytes()).digest())
+    return found.hexdigest()
