@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from multiprocessing.util import Finalize
 from pathlib import Path
@@ -79,7 +79,7 @@ def as_finished(
     try:
         for i, task in enumerate(tasks):
             futures.append(pool.schedule(i, task))
-            futures[i].add_done_callback(lambda _, i=i: done.put(i))
+            futures[i].add_done_callback(partial(_finish, done, i))
         for _ in tasks:
             i = wait_for_next(done)
             yield i, settle(i)
@@ -104,6 +104,10 @@ def as_finished(
 def modules_of(tasks: Sequence[HarnessTask[Any]]) -> list[str]:
     """Return the modules that the tasks want imported before their clocks start."""
     return sorted({module for task in tasks for module in (type(task).__module__, *task.modules)})
+
+
+def _finish(done: queue.SimpleQueue[int], i: int, future: Any) -> None:
+    done.put(i)
 
 
 def wait_for_next(done: queue.SimpleQueue[int]) -> int:
