@@ -50,40 +50,32 @@ Sets = Annotated[
     typer.Option("--set", help="Only this instance set, as in the table; `*` stands for anything.", show_default="all"),
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer instances of each reference set.")]
-TimeLimit = Annotated[float | None, typer.Option(help="CPU seconds for each run, without compilation.")]
-Gap = Annotated[float, typer.Option(help="Relative gap that counts as optimal.")]
-Threads = Annotated[int, typer.Option(help="Solver threads of each run.")]
-Seed = Annotated[int, typer.Option(help="Seed of all that is random.")]
-Effort = Annotated[
-    int | None, typer.Option(help="Nodes and rounds of each run, the same on every machine.", show_default="no limit")
-]
-Jobs = Annotated[int, typer.Option(help="Runs at a time.", min=1)]
-Format = Annotated[Literal["table", "csv", "json"], typer.Option(help="What to print on standard output.")]
-Out = Annotated[Path | None, typer.Option("--out", help="Folder for results.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Do not repeat the runs that are finished in --out.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
-
-Dask = Annotated[
-    str | None,
-    typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler.", show_default="this machine"),
-]
-OldDask = Annotated[str | None, typer.Option("--cluster", hidden=True, help="The former name of --dask.")]
-
-COMMON: dict[str, tuple[Any, Any]] = {
-    "time_limit": (TimeLimit, None),
-    "gap": (Gap, Options().gap),
-    "threads": (Threads, Options().threads),
-    "seed": (Seed, Options().seed),
-    "effort": (Effort, None),
-    "jobs": (Jobs, 1),
-    "format": (Format, "table"),
-    "out": (Out, None),
-    "resume": (Resume, False),
-    "quiet": (Quiet, False),
-    "dask": (Dask, None),
-    "old_dask": (OldDask, None),
+KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
+COMMON: dict[str, tuple[Any, Any, Any]] = {
+    "time_limit": (float | None, None, typer.Option(help="CPU seconds for each run, without compilation.")),
+    "gap": (float, Options().gap, typer.Option(help="Relative gap that counts as optimal.")),
+    "threads": (int, Options().threads, typer.Option(help="Solver threads of each run.")),
+    "seed": (int, Options().seed, typer.Option(help="Seed of all that is random.")),
+    "effort": (
+        int | None,
+        None,
+        typer.Option(help="Nodes and rounds of each run, the same on every machine.", show_default="no limit"),
+    ),
+    "jobs": (int, 1, typer.Option(help="Runs at a time.", min=1)),
+    "format": (Literal["table", "csv", "json"], "table", typer.Option(help="What to print on standard output.")),
+    "out": (Path | None, None, typer.Option("--out", help="Folder for results.")),
+    "resume": (bool, False, typer.Option("--resume", help="Do not repeat the runs that are finished in --out.")),
+    "quiet": (bool, False, typer.Option("--quiet", help="No progress.")),
+    "dask": (
+        str | None,
+        None,
+        typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler.", show_default="this machine"),
+    ),
+    "old_dask": (str | None, None, typer.Option("--cluster", hidden=True, help="The former name of --dask.")),
 }
-"""Type and default of the flags that every command has."""
+"""Type, default and option of the flags that every command has."""
+OPTIONS = ("time_limit", "gap", "threads", "seed", "effort")
+"""Those of them that are options of a run."""
 
 
 def common(**defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -96,9 +88,9 @@ def common(**defaults: Any) -> Callable[[Callable[..., None]], Callable[..., Non
         own = inspect.signature(command, eval_str=True).parameters.values()
         shared = [
             inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name, default), annotation=hint
+                name, KEYWORD_ONLY, default=defaults.get(name, default), annotation=Annotated[kind, option]
             )
-            for name, (hint, default) in COMMON.items()
+            for name, (kind, default, option) in COMMON.items()
         ]
 
         def call(**given: Any) -> None:
@@ -119,9 +111,8 @@ def session_of(said: dict[str, Any]) -> Session:
         if said["dask"] is not None:
             raise InputError("--cluster: is the former name of --dask; give --dask alone")
         err.print("gapwise: --cluster is now called --dask; the former name still works")
-    names = ("time_limit", "gap", "threads", "seed", "effort")
     return Session(
-        options=Options(**{name: said[name] for name in names}),
+        options=Options(**{name: said[name] for name in OPTIONS}),
         jobs=said["jobs"],
         format=said["format"],
         folder=said["out"],

@@ -128,10 +128,11 @@ def _proven(results: Sequence[Result]) -> str:
     return f"{sum(result.status == 'optimal' for result in results)} of {len(results)}"
 
 
-def _largest(results: Sequence[Result]) -> str:
-    """Return the largest gap between value and bound, or the number of runs without a gap."""
+def largest_gap(results: Sequence[Result]) -> str:
+    """Return the largest gap between value and bound, or the number of runs without a gap; a dash without runs."""
     gaps = [result.gap for result in results if result.gap is not None]
-    return percent(max(gaps), 2) if len(gaps) == len(results) else f"none for {len(results) - len(gaps)}"
+    lacking = len(results) - len(gaps)
+    return f"none for {lacking}" if lacking else percent(max(gaps, default=None), 2)
 
 
 def _said_wins(duel: Duel) -> str:
@@ -150,8 +151,8 @@ TABLE: dict[str, Callable[[Duel], str]] = {
     "peer": lambda duel: duel.peer,
     "proven, peer": lambda duel: _proven(duel.theirs),
     "proven, exact": lambda duel: _proven(duel.ours),
-    "largest gap, peer": lambda duel: _largest(duel.theirs),
-    "largest gap, exact": lambda duel: _largest(duel.ours),
+    "largest gap, peer": lambda duel: largest_gap(duel.theirs),
+    "largest gap, exact": lambda duel: largest_gap(duel.ours),
     "mean CPU s, peer": lambda duel: f"{fmean(_seconds(duel.theirs)):.3f}",
     "mean CPU s, exact": lambda duel: f"{fmean(_seconds(duel.ours)):.3f}",
     "times as long": lambda duel: f"{sum(_seconds(duel.theirs)) / max(sum(_seconds(duel.ours)), 1e-9):.3g}",
