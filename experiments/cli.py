@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def words_of(arguments: list[str]) -> list[str]:
-    """The arguments with a command by its name, `gap_study`, where it was called `gap-study`."""
+    """Return the arguments with the name of the command, `gap_study`, if it is given as `gap-study`."""
     called = [word.replace("-", "_") for word in arguments[:1]]
     return called + arguments[1:] if called and called[0] in COMMANDS else arguments
 

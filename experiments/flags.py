@@ -16,7 +16,7 @@ from instances import PROBLEMS, InputError, Options
 
 
 def method_names(incomplete: str) -> list[str]:
-    """The names of methods that begin so, for the shell to complete."""
+    """Return the names of methods that complete a word."""
     from experiments.harness.entry import GROUPS
     from experiments.papers import METHODS  # which loads more than the flags need
 
@@ -25,7 +25,7 @@ def method_names(incomplete: str) -> list[str]:
 
 
 def policy_names(incomplete: str) -> list[str]:
-    """The names of policies that begin so, for the shell to complete."""
+    """Return the names of policies that complete a word."""
     from experiments.papers import ONLINE
     from experiments.simulator.simulation import policy_names as names_of
 
@@ -33,7 +33,7 @@ def policy_names(incomplete: str) -> list[str]:
 
 
 def problem_names(incomplete: str) -> list[str]:
-    """The names of problems that begin so, for the shell to complete."""
+    """Return the names of problems that complete a word."""
     return [name for name in PROBLEMS if name.startswith(incomplete)]
 
 
@@ -79,7 +79,7 @@ OPTIONS = ("time_limit", "gap", "threads", "seed", "effort")
 
 
 def common(**defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorator of a command that takes a `session`: on the command line it has the common flags in its place.
+    """Replace the parameter `session` of a command by the common flags; return the decorator.
 
     `defaults`: other defaults of this command.
     """
@@ -104,7 +104,7 @@ def common(**defaults: Any) -> Callable[[Callable[..., None]], Callable[..., Non
 
 
 def session_of(said: dict[str, Any]) -> Session:
-    """The session that the common flags describe. Raises InputError for a value out of range."""
+    """Return the session that the common flags describe. Raises InputError for a value out of range."""
     if said["resume"] and said["out"] is None:
         raise InputError("--resume: needs --out, the folder with the finished runs")
     if said["old_dask"] is not None:

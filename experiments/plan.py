@@ -101,13 +101,13 @@ def chosen_sets(sets: Sequence[InstanceSet], problems: Sequence[str], names: Seq
 
 
 def sets_of(instances: Sequence[Instance]) -> list[InstanceSet]:
-    """Instances at hand as one nameless set a problem."""
+    """Return one nameless set per problem."""
     problems = dict.fromkeys(instance.problem for instance in instances)
     return [InstanceSet("", [i for i in instances if i.problem == problem]) for problem in problems]
 
 
 def study_runs(sets: Sequence[InstanceSet], names: Sequence[str] | None, options: Options) -> list[Run]:
-    """The runs of a study of `sets`.
+    """Return the runs of a study of `sets`.
 
     `names` replaces the methods of each set, save for `exact`. A method of another problem is passed over, one that no
     problem has raises InputError.

@@ -57,7 +57,7 @@ class Recorded:
 
     @property
     def id(self) -> str:
-        """The record's name, that of its file."""
+        """Return the record's name, which is that of its file."""
         return f"{self.paper}/{self.name}"
 
     def evidence(self, context: Context, plan: RecordPlan, outcomes: Sequence[Any], probe: Probe) -> Evidence:

@@ -137,7 +137,7 @@ class _Planned:
 
     @property
     def lost(self) -> str | None:
-        """Why there is nothing to be found in the outcomes: the first run that failed."""
+        """Return the first run that failed, `None` if there is none."""
         lost = [outcome for outcome in self.outcomes if getattr(outcome, "status", None) == "error"]
         return shown(_line(lost[0])) if lost else None
 

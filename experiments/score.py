@@ -134,7 +134,7 @@ def _judge(program: str, name: str, session: Session) -> int:
 
 
 def print_judgement(found: Judgement) -> None:
-    """A line a case that is not optimal, and what it comes to."""
+    """Print one line per case that is not optimal, and the score."""
     for case in found.cases:
         if case.status != "solved":
             print(f"{case.case}: {case.status}: {case.reason}")
@@ -148,7 +148,7 @@ def print_judgement(found: Judgement) -> None:
 
 
 def print_scores(cards: list[Scorecard], own: str) -> None:
-    """A table for each card, one row a heuristic, the user's own marked."""
+    """Print one table per card, with one row per heuristic and the user's own marked."""
     for card in cards:
         print_rich(card.heading, "bold")
         _print_scores(card, own)

@@ -70,7 +70,7 @@ class Session:
 
     @contextmanager
     def store(self, code: str | None = None) -> Iterator[Store | None]:
-        """The store of finished runs in the folder, `None` without a folder. Raises InputError where it is unusable.
+        """Open the store of finished runs in the folder, `None` without a folder. Raises InputError.
 
         `code`: a digest of the code, if outcomes of other code are none of these tasks.
         """

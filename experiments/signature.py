@@ -29,7 +29,7 @@ def option_of(parameter: inspect.Parameter) -> str:
 
 
 def also(*functions: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorator of a command that takes the flags of functions of the papers, too, in the place of its `**said`."""
+    """Replace the `**said` of a command by the flags of functions of the papers; return the decorator."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         def call(**given: Any) -> None:

@@ -81,7 +81,7 @@ class Certification(HarnessTask[Certified]):
             return f"the verifier refuses the certificate: {error}"
 
     def outcome(self, found: Certificate | str) -> Certified:
-        """The result with the bound of its certificate, which may be less than it was."""
+        """Return the result with the bound of its certificate, which may be weaker than before."""
         if isinstance(found, str):
             return Certified(result=self.result, reason=found)
         method, result = load_method(self.run.entry), self.result

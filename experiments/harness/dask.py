@@ -38,7 +38,7 @@ def as_finished_on(
     ended: CutShort[R] | None = None,
     lost: Callable[[str], None] = print,
 ) -> Iterator[tuple[int, R]]:
-    """Like `as_finished`, on the workers of the scheduler at `address`.
+    """Run all tasks like `as_finished`, on the workers of the scheduler at `address`.
 
     A worker that dies has its run done again elsewhere, once, and `lost` gets a line of it. Raises InputError where
     there is no scheduler, no worker, or one of other versions, and Lost where the scheduler is gone.
@@ -52,7 +52,7 @@ def as_finished_on(
     given_up: set[int] = set()
 
     def began(event: tuple[float, dict[str, Any]]) -> None:
-        """A run has begun on a worker: not for the first time where another one has died under it."""
+        """Record that a run begins on a worker, again if an earlier worker has died."""
         i, worker = event[1]["i"], event[1]["worker"]
         before = begun.setdefault(i, [])
         before.append(worker)

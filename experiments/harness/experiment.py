@@ -100,7 +100,7 @@ class Context:
     lacked: dict[str, InputError] = field(default_factory=dict, compare=False)
 
     def trace(self, name: str) -> Path:
-        """The file of a trace, in the folder of its paper's data or in that of the traces itself.
+        """Return the file of a trace, from the folder of its paper's data or from the folder of traces.
 
         It is noted among those that are `read`, or `lacked`. Raises InputError where it is in neither.
         """
@@ -140,7 +140,7 @@ class Experiment:
     draw: Callable[[Path, Context, Sequence[Any]], None] | None = None
 
     def missing(self, context: Context) -> str | None:
-        """Why the experiment cannot be run: the first trace that is not there."""
+        """Return why the experiment cannot be run: the first missing trace."""
         try:
             for name in self.traces:
                 context.trace(name)
@@ -149,7 +149,7 @@ class Experiment:
         return None
 
     def not_run(self, why: str) -> Claim:
-        """The one claim of an experiment that is not run."""
+        """Return the one claim of an experiment that is not run."""
         return Claim(self.title, self.name, None, None, "not run", why)
 
 
@@ -185,7 +185,7 @@ class SharedTasks:
         self._places: dict[str, int] = {}
 
     def add(self, tasks: Sequence[HarnessTask[Any]]) -> list[int]:
-        """The place of each task among all; those that are there already are not added again."""
+        """Add tasks unless they exist, and return the place of each among all tasks."""
         places = []
         for task in tasks:
             content = [type(task).__name__, task.content(self._digests), repr(getattr(task, "options", None))]
@@ -203,7 +203,7 @@ def chunks(outcomes: Sequence[Any], size: int) -> list[Sequence[Any]]:
 
 
 def limited(options: Options, seconds: float) -> Options:
-    """The options with a study's own time limit, unless another is asked for."""
+    """Return the options with a study's own time limit, unless another one is given."""
     return options if options.time_limit is not None else replace(options, time_limit=seconds)
 
 

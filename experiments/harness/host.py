@@ -75,7 +75,7 @@ class _Spawn(context.SpawnContext):
 
 
 def start_method() -> Any:
-    """The context in which the processes of tasks are started."""
+    """Return the context in which the processes of tasks are started."""
     return _Spawn()
 
 

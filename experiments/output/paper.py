@@ -133,7 +133,7 @@ def _said(to: str) -> str:
 
 
 def _scaled(axes: Axes, side: Literal["x", "y"], gaps: pd.Series, label: str) -> None:
-    """The axis of gaps, from zero, with what it says."""
+    """Scale an axis of gaps from zero, and label it."""
     values = [100 * gap for gap in gaps.dropna()]
     if max(values) > LOGARITHMIC:
         from_zero(axes, side, values)
@@ -145,7 +145,7 @@ def _scaled(axes: Axes, side: Literal["x", "y"], gaps: pd.Series, label: str) ->
 
 
 def latex(table: pd.DataFrame | str | Path) -> str:
-    """The table that `gap_study` prints, for LaTeX with booktabs: a `tabular` for each problem."""
+    """Return the table of `gap_study` for LaTeX with booktabs: one `tabular` per problem."""
     rows = summarise(_rows(_frame(table)))
     return "\n".join(
         _tabular([row for row in rows if row.problem == name]) for name in dict.fromkeys(r.problem for r in rows)

@@ -83,7 +83,7 @@ def draw_solutions(
 
 
 def best_of(results: Iterable[Result]) -> Result | None:
-    """The best result of one instance that keeps every constraint, the first of equal ones."""
+    """Return the best feasible result of one instance, the first of equal ones."""
     best = None
     for result in results:
         if result.solved and result.objective is not None:
@@ -96,7 +96,7 @@ MOST = 30  # lines of a plan
 
 
 def print_plan(instances: Sequence[Instance], results: Sequence[Result], plans: Mapping[str, str]) -> None:
-    """The best solution of the one instance; of several there are too many to show.
+    """Print the best solution if there is only one instance.
 
     `plans`: the `module:function` that puts a solution in words, by problem; others are tables.
     """

@@ -66,7 +66,7 @@ class Findings:
 
     @property
     def compared(self) -> str:
-        """Mean gaps of the methods of longer lists on the instances of this one.
+        """Return the mean gaps of the methods of longer lists on the instances of this list.
 
         Empty if there are none, or if all methods of this list are at the optimum.
         """
@@ -94,7 +94,7 @@ class ProblemAnswer:
 
 
 def answers(scored: Sequence[Scored]) -> list[ProblemAnswer]:
-    """One answer a problem, its methods in the order of the runs."""
+    """Return one answer per problem, with its methods in the order of the runs."""
     return [
         _answer(problem, [s for s in scored if s.result.problem == problem])
         for problem in dict.fromkeys(s.result.problem for s in scored)

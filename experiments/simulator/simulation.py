@@ -266,7 +266,7 @@ class Bounds(Whole):
     values: list[float | None]
 
     def line(self) -> str:
-        """The bounds in one line."""
+        """Describe the bounds in one line."""
         known = [value for value in self.values if value is not None]
         least = f" {min(known):.6g}" if known else ""
         return f"{self.workload} bound {self.status}{least}" + (f" ({self.reason})" if self.reason else "")

@@ -70,7 +70,7 @@ def _gpus(data: ArylElastic, items: list[tuple[int, int]]) -> sparse.csr_array:
 
 @method("exact", name="items")
 def items(data: ArylElastic, options: Options, report: Report) -> Answer:
-    """The knapsack by HiGHS. Raises InputError for another objective."""
+    """Solve the knapsack by HiGHS. Raises InputError for another objective."""
     if data.objective != "jct-reduction":
         raise InputError(f"data.objective: must be jct-reduction for this peer, got {data.objective}")
     return solve_highs(build_items, data, options, report, _unit(data))
@@ -130,5 +130,5 @@ def _too_few_remain(data: ArylReclaim) -> list[Row]:
 
 @method("exact")
 def union(data: ArylReclaim, options: Options, report: Report) -> Answer:
-    """The reclaim by HiGHS."""
+    """Solve the reclaim by HiGHS."""
     return solve_highs(build_union, data, options, report)

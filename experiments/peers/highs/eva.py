@@ -24,7 +24,7 @@ Pattern = tuple[int, ...]
 
 
 def maximal_patterns(arrays: PackingArrays) -> dict[Pattern, int]:
-    """Patterns to which no task can be added, and the cheapest type of each."""
+    """Return the patterns to which no task can be added, and the cheapest type of each."""
     cheapest: dict[Pattern, int] = {}
     price = arrays.price.tolist()
     for kind in range(len(price)):
@@ -64,7 +64,7 @@ def build_patterns(data: EvaPacking) -> tuple[LinearModel, Callable[[FloatArray]
 def covering(
     arrays: PackingArrays, patterns: list[Pattern], kinds: list[int]
 ) -> tuple[LinearModel, Callable[[FloatArray], Solution]]:
-    """The model over some patterns, each on its type. Its objective is in price units."""
+    """Return the model over some patterns, each on its type. Its objective is in price units."""
     model = LinearModel(
         cost=arrays.price[kinds].astype(float),
         matrix=np.array(patterns, dtype=float).T,
@@ -102,7 +102,7 @@ def refuse_other_packings(data: EvaPacking, objective: Objective = "cost") -> No
 
 @method("exact")
 def patterns(data: EvaPacking, options: Options, report: Report) -> Answer:
-    """The packing by HiGHS over all maximal patterns."""
+    """Solve the packing by HiGHS over all maximal patterns."""
     refuse_other_packings(data)
     return solve_highs(build_patterns, data, options, report, float(packing_arrays(data).price_unit))
 
@@ -115,7 +115,7 @@ class TooManyContents(Exception):
 
 
 def saving_contents(arrays: PackingArrays) -> dict[Pattern, tuple[float, int]]:
-    """The contents that save something, each with what it saves, in price units, on the type where that is most."""
+    """Return the contents that save something, each with its largest saving, in price units, and the type."""
     data = arrays.data
     class_of = {entry: c for c, entries in enumerate(arrays.members) for entry in entries}
     best: dict[Pattern, tuple[float, int]] = {}
@@ -163,7 +163,7 @@ def build_contents(data: EvaPacking) -> tuple[LinearModel, Callable[[FloatArray]
 
 @method("exact")
 def contents(data: EvaPacking, options: Options, report: Report) -> Answer:
-    """The net saving by HiGHS over all contents; no solution where they are too many to list."""
+    """Solve the net saving by HiGHS over all contents; no solution if they are too many to list."""
     refuse_other_packings(data, "net-saving")
     try:
         return solve_highs(build_contents, data, options, report, float(packing_arrays(data).price_unit))
@@ -272,7 +272,7 @@ class _Columns:
 
 @method("exact")
 def columns(data: EvaPacking, options: Options, report: Report) -> Answer:
-    """The packing by column generation."""
+    """Solve the packing by column generation."""
     refuse_other_packings(data)
     with Stopwatch(options.time_limit) as clock:
         arrays = packing_arrays(data)

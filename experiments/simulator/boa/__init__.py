@@ -378,12 +378,12 @@ class _PerGpu:
         self._edges, self._integral, self.hours = edges, integral, hours
 
     def at(self, time: FloatArray) -> FloatArray:
-        """Its values at some moments."""
+        """Return its values at some times."""
         return np.interp(time, self._edges, self._integral)
 
 
 def _refuse_work(jobs: Sequence[RentingJobState], stretches: Stretches) -> None:
-    """Each job has done the work of each of its epochs, no more and no less."""
+    """Check that each job has done exactly the work of each of its epochs."""
     begin = np.maximum(stretches["since"], stretches["active_from"])
     done = stretches["rate"] * np.maximum(0.0, stretches["until"] - begin)
     first = np.concatenate([[0], np.cumsum([len(job.sizes) for job in jobs])])
@@ -401,7 +401,7 @@ def _refuse_work(jobs: Sequence[RentingJobState], stretches: Stretches) -> None:
 
 
 def _refuse_order(jobs: Sequence[RentingJobState], stretches: Stretches) -> None:
-    """A job does one thing at a time, none before it arrives, and every change of width costs its pause."""
+    """Check that the states of a job do not overlap, and that every change of width costs its pause."""
     order = np.lexsort((stretches["since"], stretches["job"]))
     job = stretches["job"][order].astype(int)
     since, until, width = (stretches[name][order] for name in ("since", "until", "width"))
@@ -423,7 +423,7 @@ def _refuse_order(jobs: Sequence[RentingJobState], stretches: Stretches) -> None
 
 
 def _refuse_crowding(data: BoaRenting, stretches: Stretches, nodes: Sequence[RentedNode]) -> None:
-    """At no moment more GPUs are held than are there."""
+    """Check that jobs never hold more GPUs than there are."""
     there = [node for node in nodes if node.marked_at >= node.ready_at]
     gpus = data.gpus_per_node
     times = np.concatenate(
@@ -441,7 +441,7 @@ def _refuse_crowding(data: BoaRenting, stretches: Stretches, nodes: Sequence[Ren
 
 
 def _refuse_bill(data: BoaRenting, nodes: Sequence[RentedNode], bill: float, now: float) -> None:
-    """The bill is that of the nodes' lives: from the order to the mark, or the minimum, and the reclamation."""
+    """Check the bill of the nodes: from order to mark, at least the minimum, plus the reclamation."""
     lives = []
     for node in nodes:
         end = max(node.marked_at, node.ordered_at + data.minimum_rental_seconds) + data.reclamation_seconds
