@@ -12,6 +12,7 @@ from typing import Any
 from experiments.harness.evidence import Evidence, Probe, Value, claimed, made
 from experiments.harness.experiment import Context, Experiment, Study, Tasks, TextTable, following, limited
 from experiments.harness.gaps import MethodSummary, score, summarise
+from experiments.harness.overview import figures_of
 from experiments.harness.sample import Sample
 from experiments.harness.task import HarnessTask
 from experiments.harness.user_functions import ROOT, resolve
@@ -168,7 +169,7 @@ def _gap_study(paper: str) -> Recorded:
             rows = summarise(score(list(zip(runs, outcomes, strict=True))))
             values: dict[str, Value | Sample | float | str] = {}
             for row in rows:
-                values |= _summary(row)
+                values |= figures_of(row)
             return values, [_table([row for row in rows if row.problem == problem]) for problem in problems]
 
         return RecordPlan(runs, found)
@@ -177,18 +178,6 @@ def _gap_study(paper: str) -> Recorded:
         return " ".join(["gapwise gap_study", *(f"--problem {name}" for name in problems), *["--quick"] * quick])
 
     return Recorded(paper, GAP_STUDY, "The reference study", command, plan)
-
-
-def _summary(row: MethodSummary) -> dict[str, Value | Sample | float | str]:
-    name = f"{row.instance_set}: {row.method}"
-    samples = {"gap to optimum": row.gaps, "gap to bound": row.values("gap_to_bound"), "CPU s": row.cpu_s}
-    if row.measure is not None:
-        samples[f"gap in {row.measure.name}"] = row.values("measure_gap_to_optimum")
-        samples[f"gap to bound in {row.measure.name}"] = row.values("measure_gap_to_bound")
-    found: dict[str, Value | Sample | float | str] = {
-        f"{name}: {what}": Sample.of(values) for what, values in samples.items() if values
-    }
-    return found | {f"{name}: proven": f"{row.proven} of {row.runs}"}
 
 
 def _table(rows: Sequence[MethodSummary]) -> TextTable:
