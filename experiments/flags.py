@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from experiments.entry import signed
 from experiments.output.terminal import err
 from experiments.session import Session
-from experiments.signature import signed
 from instances import PROBLEMS, InputError, Options
 
 
