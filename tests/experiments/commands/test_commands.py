@@ -237,7 +237,7 @@ BAD = [
     ("solve {file} --format jsn", "got 'jsn', did you mean 'json'?"),
     (
         "list methds",
-        "what: must be one of problems, methods, workloads, policies, sets, drawings, got 'methds', did you",
+        "what: must be one of problems, methods, workloads, policies, sets, drawings, studies, got 'methds', did you",
     ),
     ("solve {file} --time-limit -1", "time limit: must be > 0"),
     ("solve {file} --time-limit x", "--time-limit: must be a number, got 'x'"),
