@@ -8,10 +8,10 @@ from pathlib import Path
 from experiments.harness.gaps import MethodSummary, Scored
 from experiments.harness.overview import OverviewRow, overview_of_study
 from experiments.harness.user_functions import resolve
-from experiments.output.columns import COMMON, NAMED, NUMBERS, RESULT_TABLE, measured, screen_columns
+from experiments.output.columns import COMMON, NAMED, NUMBERS, RESULT_TABLE, ResultColumn, Row, measured, screen_columns
 from experiments.output.folder import result_file
 from experiments.output.summary import answers
-from experiments.output.table import show_rows, show_table
+from experiments.output.table import show_table
 from experiments.output.terminal import out, print_rich
 from instances import Instance, Result
 from instances.gaps import ahead
@@ -19,9 +19,15 @@ from instances.solution_table import solution_rows
 from instances.text import shown
 
 
+def _show_rows(columns: Sequence[ResultColumn[Row]], rows: Iterable[Row]) -> None:
+    """Print the columns of some rows as a table, grouped by the first column if the terminal is too narrow."""
+    head = [(column.heading, column.kind) for column in columns]
+    show_table(head, ([column.show(row) for column in columns] for row in rows), grouped=True)
+
+
 def print_table(results: Iterable[Result]) -> None:
     """Print one row per result on standard output, and its note."""
-    show_rows(RESULT_TABLE, results)
+    _show_rows(RESULT_TABLE, results)
 
 
 def print_tables(rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> None:
@@ -38,7 +44,7 @@ def print_tables(rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> Non
     for problem in dict.fromkeys(row.problem for row in rows):
         here = [row for row in rows if row.problem == problem]
         out.print(problem, style="bold")
-        show_rows((*NAMED, *measured(here)), here)
+        _show_rows((*NAMED, *measured(here)), here)
         out.print()
     common = f"{COMMON.heading}: mean over the instances of a set on which every method has a gap; "
     print_rich(
@@ -60,7 +66,7 @@ def print_first_screen(rows: Sequence[MethodSummary], overview: Sequence[Overvie
         table = overview_of_study(overview, rows)
         show_table([(name, "number" if name in NUMBERS else "text") for name in table.head], table.rows)
     else:
-        show_rows(screen_columns(rows), rows)
+        _show_rows(screen_columns(rows), rows)
     out.print()
     print_rich(f"The report is {folder / 'report.html'}. --resume --tables prints all tables.")
 

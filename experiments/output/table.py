@@ -9,7 +9,7 @@ from itertools import groupby
 from rich.cells import cell_len
 from rich.table import Table
 
-from experiments.output.columns import Kind, ResultColumn, Row
+from experiments.output.columns import Kind
 from experiments.output.terminal import out, print_rich
 
 MARK = "…"
@@ -41,12 +41,6 @@ class _Column:
         words = _longest_word(self.cells)
         # one long path or address in a text must not take the room of all other columns
         return max(heading, words if self.kind == "number" else min(words, out.width // 4))
-
-
-def show_rows(columns: Sequence[ResultColumn[Row]], rows: Iterable[Row]) -> None:
-    """Print the columns of some rows as a table, grouped by the first column if the terminal is too narrow."""
-    head = [(column.heading, column.kind) for column in columns]
-    show_table(head, ([column.show(row) for column in columns] for row in rows), grouped=True)
 
 
 def show_table(head: Sequence[tuple[str, Kind]], rows: Iterable[Sequence[str]], grouped: bool = False) -> None:
