@@ -7,8 +7,8 @@ script needs no main guard.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,10 @@ from experiments.harness.entry import Entry
 from experiments.harness.gaps import score
 from experiments.harness.instance_set import instances_at
 from experiments.harness.run import Run
-from experiments.harness.runner import as_finished
+from experiments.harness.runner import as_finished, compile_first
 from experiments.harness.store import Store
 from experiments.harness.user_functions import own_name, pickled, resolve, user_method
-from experiments.harness.warmup import compile_first
 from experiments.output.columns import FRAME_COLUMNS
-from experiments.output.folder import ready_folder
 from experiments.output.terminal import err, follow, line
 from experiments.papers import CLUSTER, METHODS, ONLINE, PLOTS
 from experiments.plan import methods_for, plan, sets_of, study_runs
@@ -105,7 +103,7 @@ def study(
     progress: bool = False,
     **options: Any,
 ) -> pd.DataFrame:
-    """One row a run, with its gap to the proven optimum or to the best bound, and the result itself.
+    """Return one row per run, with its gap to the proven optimum or to the best bound, and the result itself.
 
     `instances`: instances, data, files or folders. `methods`: names, `all`, `package.module:function`, functions,
     classes or objects of your own, or a dict of them by names of your own; `exact` runs too, asked for or not. With a
@@ -207,7 +205,7 @@ def plot(data: Source, solution: Result | Solution, path: str | Path | None = No
 
 
 def figure(table: pd.DataFrame | str | Path, kind: str = "box", ax: Any = None, *, to: str | None = None) -> Any:
-    """A Figure of matplotlib with the gaps of a study of one problem: a `box` a method, a `profile`, or the `gaps`.
+    """Draw the gaps of a study of one problem as a Figure of matplotlib: a `box`, a `profile` or the `gaps`.
 
     `table`: the result of `study`, or the file `results.csv` of `gap_study`. `ax`: axes to draw on. `to`: `optimum` or
     `bound`, never both; unless given the proven optima, where there are any. In a `box` a method with gaps on fewer
@@ -220,7 +218,7 @@ def figure(table: pd.DataFrame | str | Path, kind: str = "box", ax: Any = None, 
 
 
 def latex(table: pd.DataFrame | str | Path) -> str:
-    """The summary of a study for a paper in LaTeX with booktabs, a `tabular` a problem; `table` as of `figure`.
+    """Return the summary of a study in LaTeX with booktabs, one `tabular` per problem; `table` as of `figure`.
 
     Means in it are over the same instances, as in the table of `gap_study`. Raises InputError.
     """
@@ -230,7 +228,7 @@ def latex(table: pd.DataFrame | str | Path) -> str:
 
 
 def _instances(given: Source | Sequence[Source]) -> list[Instance[Any]]:
-    """The instances, one or several, from wherever they come. Raises InputError."""
+    """Return the given instances. Raises InputError."""
     sources = list(given) if isinstance(given, Iterable) and not isinstance(given, SOURCES) else [given]
     found: list[Instance[Any]] = []
     for source in sources:
@@ -246,7 +244,7 @@ def _instances(given: Source | Sequence[Source]) -> list[Instance[Any]]:
 
 
 def _runs(instances: Sequence[Instance[Any]], method: Method, options: Options) -> list[Run]:
-    """The runs of one method, which may be a function itself."""
+    """Return the runs of one method, which may be a function itself."""
     ((name, found),) = _named([method])
     if isinstance(found, str):
         return plan(instances, [found], options, "")
@@ -262,7 +260,7 @@ def _own_runs(
 
 
 def _named(given: Any, what: str = "methods") -> list[tuple[str, Any]]:
-    """Methods or policies with their names: text for those of this project and `package.module:function`.
+    """Return methods or policies with their names: text for this project's and for `package.module:function`.
 
     Raises InputError where two have one name, and for what is neither text nor a function.
     """
@@ -298,17 +296,12 @@ def _usable(one: Any) -> bool:
 
 
 def _known(method: Method) -> Method:
-    """The name of a method of this project that is given as the function it is; any other as it is."""
+    """Return the name of a method of this project that is given as a function; any other unchanged."""
     known = getattr(method, "method", None)
     return known.name if isinstance(known, Known) else method
 
 
-@contextmanager
-def _store(folder: str | Path | None, resume: bool) -> Iterator[Store | None]:
-    if folder is None:
-        if resume:
-            raise InputError("resume: needs a folder, the one with the finished runs")
-        yield None
-        return
-    with Store(ready_folder(Path(folder)) / "runs.sqlite", resume=resume) as store:
-        yield store
+def _store(folder: str | Path | None, resume: bool) -> AbstractContextManager[Store | None]:
+    if folder is None and resume:
+        raise InputError("resume: needs a folder, the one with the finished runs")
+    return Session(folder=None if folder is None else Path(folder), resume=resume).store()

@@ -23,7 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check": (EVERYDAY, "Check instance files and solutions."),
     "verify": (EVERYDAY, "Verify a certificate in exact arithmetic."),
     "draw": (EVERYDAY, "Generate an instance or a workload."),
-    "list": (EVERYDAY, "List problems, methods, workloads, policies and sets."),
+    "list": (EVERYDAY, "List problems, methods, policies, sets and studies."),
     "schema": (EVERYDAY, "Print the JSON Schema of a file format."),
     "reproduce": (PAPERS, "Reproduce tables and figures of the papers."),
     "study": (PAPERS, "Measure a table of the documentation."),
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def words_of(arguments: list[str]) -> list[str]:
-    """The arguments with a command by its name, `gap_study`, where it was called `gap-study`."""
+    """Return the arguments with the name of the command, `gap_study`, if it is given as `gap-study`."""
     called = [word.replace("-", "_") for word in arguments[:1]]
     return called + arguments[1:] if called and called[0] in COMMANDS else arguments
 

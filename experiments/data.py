@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from experiments.entry import FAILED, run_app
+from experiments.entry import FAILED, refuse_unknown, run_app
 from experiments.output.folder import ready_folder
 from experiments.output.terminal import err, print_line
 from experiments.traces import TRACES, Trace, digest
 from instances import InputError
 from instances.files import write_whole
-from instances.text import meant, shown
+from instances.text import shown
 
 Names = Annotated[
     list[str] | None, typer.Option("--only", help="File, such as traces/philly.csv; repeatable.", show_default="all")
@@ -97,8 +97,7 @@ def _refuse_unless_folder(path: Path) -> None:
 def _chosen(only: list[str] | None) -> list[Trace]:
     known = [trace.name for trace in TRACES]
     for name in only or ():
-        if name not in known:
-            raise InputError(f"--only: must be one of {', '.join(known)}, got {name!r}{meant(known, name)}")
+        refuse_unknown("--only", name, known)
     return [trace for trace in TRACES if not only or trace.name in only]
 
 

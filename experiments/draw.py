@@ -11,10 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from experiments.drawing import Made
-from experiments.entry import group, run_app
+from experiments.entry import group, run_app, signed
 from experiments.output.terminal import err
 from experiments.papers import DRAWINGS
-from experiments.signature import signed
 from instances import Instance, save
 from instances.files import write_whole
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from experiments.signature import option_of
+from experiments.entry import option_of
 from instances import InputError, Instance
 
 Made = Instance[Any] | Sequence[Instance[Any]] | Mapping[str, bytes]

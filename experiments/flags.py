@@ -9,14 +9,14 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from experiments.entry import signed
 from experiments.output.terminal import err
 from experiments.session import Session
-from experiments.signature import signed
 from instances import PROBLEMS, InputError, Options
 
 
 def method_names(incomplete: str) -> list[str]:
-    """The names of methods that begin so, for the shell to complete."""
+    """Return the names of methods that complete a word."""
     from experiments.harness.entry import GROUPS
     from experiments.papers import METHODS  # which loads more than the flags need
 
@@ -25,7 +25,7 @@ def method_names(incomplete: str) -> list[str]:
 
 
 def policy_names(incomplete: str) -> list[str]:
-    """The names of policies that begin so, for the shell to complete."""
+    """Return the names of policies that complete a word."""
     from experiments.papers import ONLINE
     from experiments.simulator.simulation import policy_names as names_of
 
@@ -33,7 +33,7 @@ def policy_names(incomplete: str) -> list[str]:
 
 
 def problem_names(incomplete: str) -> list[str]:
-    """The names of problems that begin so, for the shell to complete."""
+    """Return the names of problems that complete a word."""
     return [name for name in PROBLEMS if name.startswith(incomplete)]
 
 
@@ -45,44 +45,41 @@ Method = Annotated[
         autocompletion=method_names,
     ),
 ]
-TimeLimit = Annotated[float | None, typer.Option(help="CPU seconds for each run, without compilation.")]
-Gap = Annotated[float, typer.Option(help="Relative gap that counts as optimal.")]
-Threads = Annotated[int, typer.Option(help="Solver threads of each run.")]
-Seed = Annotated[int, typer.Option(help="Seed of all that is random.")]
-Effort = Annotated[
-    int | None, typer.Option(help="Nodes and rounds of each run, the same on every machine.", show_default="no limit")
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Only this instance set, as in the table; `*` stands for anything.", show_default="all"),
 ]
-Jobs = Annotated[int, typer.Option(help="Runs at a time.", min=1)]
-Format = Annotated[Literal["table", "csv", "json"], typer.Option(help="What to print on standard output.")]
-Out = Annotated[Path | None, typer.Option("--out", help="Folder for results.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Do not repeat the runs that are finished in --out.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
-
-Dask = Annotated[
-    str | None,
-    typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler.", show_default="this machine"),
-]
-OldDask = Annotated[str | None, typer.Option("--cluster", hidden=True, help="The former name of --dask.")]
-
-COMMON: dict[str, tuple[Any, Any]] = {
-    "time_limit": (TimeLimit, None),
-    "gap": (Gap, Options().gap),
-    "threads": (Threads, Options().threads),
-    "seed": (Seed, Options().seed),
-    "effort": (Effort, None),
-    "jobs": (Jobs, 1),
-    "format": (Format, "table"),
-    "out": (Out, None),
-    "resume": (Resume, False),
-    "quiet": (Quiet, False),
-    "dask": (Dask, None),
-    "old_dask": (OldDask, None),
+Quick = Annotated[bool, typer.Option("--quick", help="Fewer instances of each reference set.")]
+KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
+COMMON: dict[str, tuple[Any, Any, Any]] = {
+    "time_limit": (float | None, None, typer.Option(help="CPU seconds for each run, without compilation.")),
+    "gap": (float, Options().gap, typer.Option(help="Relative gap that counts as optimal.")),
+    "threads": (int, Options().threads, typer.Option(help="Solver threads of each run.")),
+    "seed": (int, Options().seed, typer.Option(help="Seed of all that is random.")),
+    "effort": (
+        int | None,
+        None,
+        typer.Option(help="Nodes and rounds of each run, the same on every machine.", show_default="no limit"),
+    ),
+    "jobs": (int, 1, typer.Option(help="Runs at a time.", min=1)),
+    "format": (Literal["table", "csv", "json"], "table", typer.Option(help="What to print on standard output.")),
+    "out": (Path | None, None, typer.Option("--out", help="Folder for results.")),
+    "resume": (bool, False, typer.Option("--resume", help="Do not repeat the runs that are finished in --out.")),
+    "quiet": (bool, False, typer.Option("--quiet", help="No progress.")),
+    "dask": (
+        str | None,
+        None,
+        typer.Option(metavar="ADDRESS", help="Run on the workers of this Dask scheduler.", show_default="this machine"),
+    ),
+    "old_dask": (str | None, None, typer.Option("--cluster", hidden=True, help="The former name of --dask.")),
 }
-"""Type and default of the flags that every command has."""
+"""Type, default and option of the flags that every command has."""
+OPTIONS = ("time_limit", "gap", "threads", "seed", "effort")
+"""Those of them that are options of a run."""
 
 
 def common(**defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorator of a command that takes a `session`: on the command line it has the common flags in its place.
+    """Replace the parameter `session` of a command by the common flags; return the decorator.
 
     `defaults`: other defaults of this command.
     """
@@ -91,9 +88,9 @@ def common(**defaults: Any) -> Callable[[Callable[..., None]], Callable[..., Non
         own = inspect.signature(command, eval_str=True).parameters.values()
         shared = [
             inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(name, default), annotation=hint
+                name, KEYWORD_ONLY, default=defaults.get(name, default), annotation=Annotated[kind, option]
             )
-            for name, (hint, default) in COMMON.items()
+            for name, (kind, default, option) in COMMON.items()
         ]
 
         def call(**given: Any) -> None:
@@ -107,16 +104,15 @@ def common(**defaults: Any) -> Callable[[Callable[..., None]], Callable[..., Non
 
 
 def session_of(said: dict[str, Any]) -> Session:
-    """The session that the common flags describe. Raises InputError for a value out of range."""
+    """Return the session that the common flags describe. Raises InputError for a value out of range."""
     if said["resume"] and said["out"] is None:
         raise InputError("--resume: needs --out, the folder with the finished runs")
     if said["old_dask"] is not None:
         if said["dask"] is not None:
             raise InputError("--cluster: is the former name of --dask; give --dask alone")
         err.print("gapwise: --cluster is now called --dask; the former name still works")
-    names = ("time_limit", "gap", "threads", "seed", "effort")
     return Session(
-        options=Options(**{name: said[name] for name in names}),
+        options=Options(**{name: said[name] for name in OPTIONS}),
         jobs=said["jobs"],
         format=said["format"],
         folder=said["out"],

@@ -18,7 +18,7 @@ from experiments import flags
 from experiments.entry import FAILED, exit_status, run
 from experiments.harness.gaps import false_references, score, summarise
 from experiments.harness.records import compared, unlike
-from experiments.output.csv import results_csv
+from experiments.output.columns import results_csv
 from experiments.output.folder import files_first, ready_folder
 from experiments.output.report import write_study
 from experiments.output.results import print_first_screen, print_tables
@@ -52,14 +52,9 @@ def gap_study(
             autocompletion=flags.problem_names,
         ),
     ] = None,
-    instance_set: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", help="Only this instance set, as in the table; `*` stands for anything.", show_default="all"
-        ),
-    ] = None,
+    instance_set: flags.Sets = None,
     tables: Annotated[bool, typer.Option("--tables", help="Print a table for each problem, too.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer instances of each reference set.")] = False,
+    quick: flags.Quick = False,
 ) -> None:
     """Solve instances exactly, run the heuristics on them, and print the true gaps."""
     folder = session.folder

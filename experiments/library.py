@@ -138,12 +138,12 @@ def named_sets() -> list[InstanceSet]:
 
 
 def folder_of(s: InstanceSet) -> str:
-    """The folder of a set of the library, whose names tell them apart in small letters and digits."""
+    """Return the folder of a set of the library: its name in small letters and digits."""
     return re.sub("[^a-z0-9.]+", "-", s.name.lower()).strip("-")
 
 
 def _check(session: Session | None) -> None:
-    """The instances are what their records say and, with a session to solve them in, so are their optima."""
+    """Check the instances against their records and, with a session, their optima as well."""
     sets = named_sets()
     faults = list(differing(sets))
     if session is not None:
@@ -210,7 +210,7 @@ def _accept(results: list[Path], out: Path | None) -> None:
 
 
 def _verified(instance: Instance, claimed: Result, files: Sequence[Path]) -> Result:
-    """A result of which all that counts holds. Raises InputError, and CheckFailed for what does not."""
+    """Return the verified result. Raises InputError, and CheckFailed if a claim does not hold."""
     if claimed.solution is None:
         raise InputError(f"{files[0]}: solution: needed, the best that is known where only the bound is new")
     with named(files[0]):
@@ -225,7 +225,7 @@ def _verified(instance: Instance, claimed: Result, files: Sequence[Path]) -> Res
 
 
 def _results_at(path: Path) -> Iterator[Result]:
-    """The results in a file, a store, or all those in a folder. Raises InputError for anything else."""
+    """Yield the results in a file, a store or a folder. Raises InputError for anything else."""
     if is_folder(path):
         for file in sorted(p for p in path.rglob("*") if p.name.endswith((*SUFFIXES, STORE))):
             yield from _results_at(file)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from experiments.entry import run
-from experiments.papers import DRAWINGS, METHODS, ONLINE, reference_sets
+from experiments.entry import refuse_unknown, run
+from experiments.papers import DRAWINGS, METHODS, ONLINE, STUDIES, reference_sets
 from experiments.simulator.simulation import policy_names
 from instances import InputError
-from instances.text import meant
 
 FORMATS = ("table", "json")
 
@@ -27,6 +26,27 @@ class What(StrEnum):
     POLICIES = "policies"
     SETS = "sets"
     DRAWINGS = "drawings"
+    STUDIES = "studies"
+
+
+def _sets() -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for made in reference_sets():
+        problem = made.instances[0].problem
+        found[problem] = (*found.get(problem, ()), made.name)
+    return found
+
+
+LISTS: Mapping[What, Callable[[], Mapping[str, Sequence[str]]]] = {
+    What.PROBLEMS: lambda: {"": tuple(METHODS)},
+    What.METHODS: lambda: {name: tuple(entry.name for entry in entries) for name, entries in METHODS.items()},
+    What.WORKLOADS: lambda: {"": tuple(ONLINE)},
+    What.POLICIES: lambda: {name: policy_names(name) for name in ONLINE},
+    What.SETS: _sets,
+    What.DRAWINGS: lambda: {"": tuple(DRAWINGS)},
+    What.STUDIES: lambda: {"": tuple(STUDIES)},
+}
+"""The names of each kind by problem, or under the empty name if they belong to no problem."""
 
 
 def list(
@@ -34,60 +54,25 @@ def list(
     problem: Annotated[str | None, typer.Option(help="List only what belongs to this problem.")] = None,
     format: Annotated[str, typer.Option(help="table or json.")] = "table",
 ) -> None:
-    """List problems, methods, workloads, policies, the sets of the reference study and generators."""
-    if problem is not None and problem not in (*METHODS, *ONLINE):
-        known = tuple(dict.fromkeys((*METHODS, *ONLINE)))
-        raise InputError(f"--problem: must be one of {', '.join(known)}, got {problem!r}{meant(known, problem)}")
+    """List problems, methods, workloads, policies, the sets of the reference study, generators and studies."""
+    if problem is not None:
+        refuse_unknown("--problem", problem, dict.fromkeys((*METHODS, *ONLINE)))
     if format not in FORMATS:
         raise InputError(f"--format: must be {' or '.join(FORMATS)}, got {format!r}")
-    found = {kind.value: LISTS[kind](problem) for kind in What if what in (None, kind)}
+    found = {
+        kind.value: {of: names for of, names in LISTS[kind]().items() if not of or problem in (None, of)}
+        for kind in What
+        if what in (None, kind)
+    }
     if format == "json":
         print(json.dumps(found))
         return
-    for kind, names in found.items():
-        for of, several in names.items():
+    for kind, by_problem in found.items():
+        for of, names in by_problem.items():
             print(f"{kind}{f' of {of}' if of else ''}:")
-            for name in several:
+            for name in names:
                 print(f"  {name}")
 
-
-def _problems(problem: str | None) -> dict[str, tuple[str, ...]]:
-    return {"": tuple(METHODS)}
-
-
-def _methods(problem: str | None) -> dict[str, tuple[str, ...]]:
-    return {
-        name: tuple(entry.name for entry in entries) for name, entries in METHODS.items() if problem in (None, name)
-    }
-
-
-def _workloads(problem: str | None) -> dict[str, tuple[str, ...]]:
-    return {"": tuple(ONLINE)}
-
-
-def _policies(problem: str | None) -> dict[str, tuple[str, ...]]:
-    return {name: tuple(policy_names(name)) for name in ONLINE if problem in (None, name)}
-
-
-def _sets(problem: str | None) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    for made in reference_sets():
-        found[made.instances[0].problem] = (*found.get(made.instances[0].problem, ()), made.name)
-    return {name: sets for name, sets in found.items() if problem in (None, name)}
-
-
-def _drawings(problem: str | None) -> dict[str, tuple[str, ...]]:
-    return {"": tuple(DRAWINGS)}
-
-
-LISTS: dict[What, Callable[[str | None], dict[str, tuple[str, ...]]]] = {
-    What.PROBLEMS: _problems,
-    What.METHODS: _methods,
-    What.WORKLOADS: _workloads,
-    What.POLICIES: _policies,
-    What.SETS: _sets,
-    What.DRAWINGS: _drawings,
-}
 
 if __name__ == "__main__":
     run(list)

@@ -27,8 +27,7 @@ from experiments.harness.evidence import FOLDER, Evidence, Value, path_of, read,
 from experiments.harness.experiment import TextTable
 from experiments.harness.overview import overview_of_records
 from experiments.harness.records import Record, read_records
-from experiments.harness.sources import ROOT
-from experiments.harness.user_functions import resolve
+from experiments.harness.user_functions import ROOT, resolve
 from experiments.output.columns import RUN_COLUMNS, SUMMARY_COLUMNS, ResultColumn
 from experiments.papers import METHODS, OVERVIEW
 from instances import InputError

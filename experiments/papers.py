@@ -70,7 +70,7 @@ def _has(paper: str, role: str) -> bool:
 
 
 def problems_of(paper: str) -> list[str]:
-    """The problems that the methods of a paper solve."""
+    """Return the problems that the methods of a paper solve."""
     return [problem.name for problem in SPECS[paper].problems if problem.methods is not None]
 
 
@@ -99,10 +99,7 @@ def library_sets() -> tuple[InstanceSet, ...]:
 
 
 def experiments_of(paper: str) -> tuple[Experiment, ...]:
-    """The tables and figures of a paper; they are loaded only where they are asked for, for they run the simulator.
-
-    A paper need not have any.
-    """
+    """Return the tables and figures of a paper, if it has any. They are loaded now, because they run the simulator."""
     if not _has(paper, "reproduce"):
         return ()
     found: tuple[Experiment, ...] = _part(paper, "reproduce").EXPERIMENTS

@@ -12,13 +12,12 @@ from typing import Annotated, Any
 import typer
 
 from experiments import flags
-from experiments.entry import run
+from experiments.entry import also, flags_of, option_of, run
 from experiments.harness.user_functions import resolve
 from experiments.output.folder import ready_folder
 from experiments.papers import FRONT_CERTIFIERS, FRONTS, TRACES
 from experiments.plan import methods_for
 from experiments.session import Session
-from experiments.signature import also, flags_of, option_of
 from instances import InputError, load
 
 MAKERS = {problem: resolve(target) for problem, target in FRONTS.items()}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from experiments.entry import refuse_unknown
 from experiments.harness.entry import GROUPS, Entry
 from experiments.harness.instance_set import InstanceSet, from_paths
 from experiments.harness.run import Run
@@ -87,10 +88,7 @@ def no_method(known: Iterable[str], name: str) -> InputError:
 def chosen_sets(sets: Sequence[InstanceSet], problems: Sequence[str], names: Sequence[str]) -> list[InstanceSet]:
     """Select the sets of `problems` and with `names`, if given. Raises InputError if no set remains."""
     for problem in problems:
-        if problem not in PROBLEMS:
-            raise InputError(
-                f"--problem: must be one of {', '.join(PROBLEMS)}, got {problem!r}{meant(PROBLEMS, problem)}"
-            )
+        refuse_unknown("--problem", problem, PROBLEMS)
     if problems:
         sets = [s for s in sets if s.instances[0].problem in problems]
         if not sets:
@@ -103,13 +101,13 @@ def chosen_sets(sets: Sequence[InstanceSet], problems: Sequence[str], names: Seq
 
 
 def sets_of(instances: Sequence[Instance]) -> list[InstanceSet]:
-    """Instances at hand as one nameless set a problem."""
+    """Return one nameless set per problem."""
     problems = dict.fromkeys(instance.problem for instance in instances)
     return [InstanceSet("", [i for i in instances if i.problem == problem]) for problem in problems]
 
 
 def study_runs(sets: Sequence[InstanceSet], names: Sequence[str] | None, options: Options) -> list[Run]:
-    """The runs of a study of `sets`.
+    """Return the runs of a study of `sets`.
 
     `names` replaces the methods of each set, save for `exact`. A method of another problem is passed over, one that no
     problem has raises InputError.

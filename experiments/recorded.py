@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from experiments.harness.evidence import Evidence, Probe, Value, claimed, made
-from experiments.harness.experiment import Context, Experiment, Study, TextTable, limited
+from experiments.harness.experiment import Context, Experiment, Study, Tasks, TextTable, following, limited
 from experiments.harness.gaps import MethodSummary, score, summarise
+from experiments.harness.overview import figures_of
 from experiments.harness.sample import Sample
-from experiments.harness.sources import ROOT
-from experiments.harness.staged import Tasks, following
 from experiments.harness.task import HarnessTask
-from experiments.harness.user_functions import resolve
+from experiments.harness.user_functions import ROOT, resolve
 from experiments.output.columns import NAMED, measured
 from experiments.papers import RECORDED, STUDIES, experiments_of, problems_of, reference_sets_of
 from experiments.plan import study_runs
@@ -59,7 +58,7 @@ class Recorded:
 
     @property
     def id(self) -> str:
-        """The record's name, that of its file."""
+        """Return the record's name, which is that of its file."""
         return f"{self.paper}/{self.name}"
 
     def evidence(self, context: Context, plan: RecordPlan, outcomes: Sequence[Any], probe: Probe) -> Evidence:
@@ -170,7 +169,7 @@ def _gap_study(paper: str) -> Recorded:
             rows = summarise(score(list(zip(runs, outcomes, strict=True))))
             values: dict[str, Value | Sample | float | str] = {}
             for row in rows:
-                values |= _summary(row)
+                values |= figures_of(row)
             return values, [_table([row for row in rows if row.problem == problem]) for problem in problems]
 
         return RecordPlan(runs, found)
@@ -179,21 +178,6 @@ def _gap_study(paper: str) -> Recorded:
         return " ".join(["gapwise gap_study", *(f"--problem {name}" for name in problems), *["--quick"] * quick])
 
     return Recorded(paper, GAP_STUDY, "The reference study", command, plan)
-
-
-def _summary(row: MethodSummary) -> dict[str, Value | Sample | float | str]:
-    name = f"{row.instance_set}: {row.method}"
-    samples = {
-        "gap to optimum": row.gaps,
-        "gap to bound": row.gaps_to_bound,
-        f"gap in {row.measure}": row.measure_gaps,
-        f"gap to bound in {row.measure}": row.measure_gaps_to_bound,
-        "CPU s": row.cpu_s,
-    }
-    found: dict[str, Value | Sample | float | str] = {
-        f"{name}: {what}": Sample.of(values) for what, values in samples.items() if values
-    }
-    return found | {f"{name}: proven": f"{row.proven} of {row.runs}"}
 
 
 def _table(rows: Sequence[MethodSummary]) -> TextTable:

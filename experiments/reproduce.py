@@ -13,12 +13,11 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from experiments import flags
-from experiments.entry import FAILED, run
+from experiments.entry import FAILED, refuse_unknown, run
 from experiments.harness.evidence import FOLDER, Probe, digests_of, read, recorded, write
-from experiments.harness.experiment import Context, Experiment, SharedTasks
-from experiments.harness.sources import code_digest
-from experiments.harness.staged import Tasks
+from experiments.harness.experiment import Context, Experiment, SharedTasks, Tasks
 from experiments.harness.task import Batch, TaskOutcome
+from experiments.harness.user_functions import code_digest
 from experiments.output.claims import Reproduction, claims_csv, print_claims, record, write_claims
 from experiments.output.folder import files_first
 from experiments.output.terminal import err, print_line
@@ -27,7 +26,7 @@ from experiments.papers import PAPERS, experiments_of
 from experiments.recorded import FIRST_JOBS, Recorded, RecordPlan, probe_context, recorded_of, timeless
 from experiments.session import Session
 from instances import InputError, Options
-from instances.text import meant, shown
+from instances.text import shown
 
 N = TypeVar("N", Experiment, Recorded)
 MIN_BATCH = 32  # short runs of one process: it loads a second of modules and kernels first
@@ -112,8 +111,7 @@ def _wanted(of: Callable[[str], Sequence[N]], papers: Sequence[str], only: Seque
     """Return the chosen experiments or records, with their papers. Raises InputError for an unknown name."""
     found = []
     for paper, _, name in (said.partition("/") for said in papers or PAPERS):
-        if paper not in PAPERS:
-            raise InputError(f"paper: must be one of {', '.join(PAPERS)}, got {paper!r}{meant(PAPERS, paper)}")
+        refuse_unknown("paper", paper, PAPERS)
         of_paper = [(paper, one) for one in of(paper)]
         found += _named(of_paper, [name], paper) if name else of_paper
     return _named(found, only, "--only") if only else found
@@ -123,8 +121,7 @@ def _named(found: Sequence[tuple[str, N]], names: Sequence[str], where: str) -> 
     """Return the ones with one of the names. Raises InputError, which begins with `where`, for an unknown name."""
     known = list(dict.fromkeys(one.name for _, one in found))
     for name in names:
-        if name not in known:
-            raise InputError(f"{where}: must be one of {', '.join(known)}, got {name!r}{meant(known, name)}")
+        refuse_unknown(where, name, known)
     return [(paper, one) for paper, one in found if one.name in names]
 
 
@@ -140,7 +137,7 @@ class _Planned:
 
     @property
     def lost(self) -> str | None:
-        """Why there is nothing to be found in the outcomes: the first run that failed."""
+        """Return the first run that failed, `None` if there is none."""
         lost = [outcome for outcome in self.outcomes if getattr(outcome, "status", None) == "error"]
         return shown(_line(lost[0])) if lost else None
 

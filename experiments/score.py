@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from experiments import flags
-from experiments.entry import FAILED, exit_status, run
+from experiments.entry import FAILED, exit_status, refuse_unknown, run
 from experiments.harness.entry import GROUPS
 from experiments.harness.gaps import false_references, summarise
 from experiments.harness.gaps import score as gaps_of
 from experiments.harness.records import unlike, with_records
 from experiments.output.folder import files_first
 from experiments.output.report import write_study
-from experiments.output.scorecard import Scorecard, scorecards
+from experiments.output.summary import Scorecard, scorecards
 from experiments.output.table import show_table
 from experiments.output.terminal import err, line, out, percent, print_line, print_rich
 from experiments.papers import JUDGED, METHODS, reference_sets
 from experiments.plan import chosen_sets, plan
 from experiments.session import Session
 from instances import InputError, Options
-from instances.text import meant, shown
+from instances.text import shown
 
 if TYPE_CHECKING:
     from experiments.judging.judge import Judgement
@@ -64,11 +64,8 @@ def score(
             show_default=False,
         ),
     ] = None,
-    instance_set: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Only this instance set; `*` stands for anything.", show_default="all"),
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer instances of each set.")] = False,
+    instance_set: flags.Sets = None,
+    quick: flags.Quick = False,
 ) -> None:
     """Run a heuristic of your own over the reference library, beside the papers' heuristics, and print a scorecard."""
     if task is not None:
@@ -119,8 +116,7 @@ def _judge(program: str, name: str, session: Session) -> int:
     """Judge a program and print the judgement: the exit status, that of a failure where a case has no solution."""
     from experiments.judging.judge import ProgramJudge  # loads what no scorecard needs
 
-    if name not in JUDGED:
-        raise InputError(f"--task: must be one of {', '.join(JUDGED)}, got {name!r}{meant(list(JUDGED), name)}")
+    refuse_unknown("--task", name, JUDGED)
     path, colon, function = program.rpartition(":")
     if not colon or "/" in function or function.endswith(".py"):
         path, function = program, ""
@@ -138,7 +134,7 @@ def _judge(program: str, name: str, session: Session) -> int:
 
 
 def print_judgement(found: Judgement) -> None:
-    """A line a case that is not optimal, and what it comes to."""
+    """Print one line per case that is not optimal, and the score."""
     for case in found.cases:
         if case.status != "solved":
             print(f"{case.case}: {case.status}: {case.reason}")
@@ -152,7 +148,7 @@ def print_judgement(found: Judgement) -> None:
 
 
 def print_scores(cards: list[Scorecard], own: str) -> None:
-    """A table for each card, one row a heuristic, the user's own marked."""
+    """Print one table per card, with one row per heuristic and the user's own marked."""
     for card in cards:
         print_rich(card.heading, "bold")
         _print_scores(card, own)

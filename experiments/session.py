@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from experiments.harness.runner import Lost, as_finished
+from experiments.harness.runner import Lost, as_finished, compile_first
 from experiments.harness.store import Store
 from experiments.harness.task import HarnessTask, R
-from experiments.harness.warmup import compile_first
 from experiments.output.folder import ready_folder, remove_interrupted, write_result_files
 from experiments.output.terminal import err, follow, print_line
 from instances import Options, Result
@@ -45,7 +44,7 @@ def finished(
 
     keep, todo = None if store is None else store.keep, [tasks[i] for i in left]
     if cluster is not None and todo:
-        from experiments.harness.cluster import as_finished_on  # with what few commands need
+        from experiments.harness.dask import as_finished_on  # with what few commands need
 
         runs = as_finished_on(cluster, todo, keep, cut_short, lambda said: print(said, file=sys.stderr))
     else:
@@ -71,7 +70,7 @@ class Session:
 
     @contextmanager
     def store(self, code: str | None = None) -> Iterator[Store | None]:
-        """The store of finished runs in the folder, `None` without a folder. Raises InputError where it is unusable.
+        """Open the store of finished runs in the folder, `None` without a folder. Raises InputError.
 
         `code`: a digest of the code, if outcomes of other code are none of these tasks.
         """

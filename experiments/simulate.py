@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from experiments import flags
-from experiments.entry import FAILED, run
+from experiments.entry import FAILED, also, flags_of, option_of, run
 from experiments.harness.instance_set import instances_at
 from experiments.harness.user_functions import resolve
 from experiments.output.folder import files_first
@@ -19,7 +19,6 @@ from experiments.output.simulation import Draw, print_policies, rows_csv, write_
 from experiments.output.terminal import err, out, print_line
 from experiments.papers import ONLINE, SAMPLES
 from experiments.session import Session
-from experiments.signature import also, flags_of, option_of
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import (
     Bounds,

@@ -11,11 +11,10 @@ import typer
 from experiments import flags
 from experiments.entry import exit_status, run
 from experiments.harness.instance_set import instances_at
-from experiments.harness.run import Run
-from experiments.harness.starts import starts_at
+from experiments.harness.run import Run, starts_at
 from experiments.harness.store import Store
 from experiments.harness.user_functions import resolve
-from experiments.output.csv import csv_text, names_csv, plan_csv
+from experiments.output.columns import csv_text, names_csv, plan_csv
 from experiments.output.folder import files_first, ready_folder, result_file, write_certified, write_results
 from experiments.output.results import best_of, draw_solutions, print_plan, print_table
 from experiments.output.terminal import as_json, err, line, print_line, print_rich

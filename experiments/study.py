@@ -12,14 +12,12 @@ from typing import Any
 import typer
 
 from experiments import flags
-from experiments.entry import FAILED, group, run_app
-from experiments.harness.experiment import Study, TextTable
-from experiments.harness.staged import following
+from experiments.entry import FAILED, group, run_app, signed
+from experiments.harness.experiment import Study, TextTable, following
 from experiments.output.folder import files_first
 from experiments.output.terminal import err, line, markdown, out
 from experiments.papers import STUDIES
 from experiments.session import Session
-from experiments.signature import signed
 from instances import Result
 from instances.text import shown
 

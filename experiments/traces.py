@@ -66,21 +66,55 @@ HELIOS = Source("S-Lab-System-Group/HeliosArtifact", "bdaae10", "MIT; cite Hu et
 GAVEL = Source("stanford-futuredata/gavel", "e1bc49c", "MIT; cite Narayanan et al., OSDI'20")
 
 
+SUMS = """
+0bff9c3a36b52c7025484b666d788001b1478cc4d84be409ca04b28f58f9d162  boa/workload_1.csv
+83bec266667ec209a202c10975ab321e52eb4989e5ba420d18003ed03cf15c4e  boa/workload_2.csv
+d76d5d1e3f9143b5453083de5c7a4c6576e884b41e86434a624b08f2c4277dc0  boa/workload_3.csv
+22c400f59637ba0fc2c9be3b491f67e0765d1bf33d0a57d76101d770e4443f21  boa/workload_4.csv
+4761ea418f2cb618f79e1dcfc003d24de2810ec8d0af2ecf8895690d088c3930  boa/workload_5.csv
+d6517c4d57c72e4f362f9e99f285e4f7fee0348913287033f11f02f5cb88f074  boa/workload_6.csv
+785eecaa84ea4e7a29069923e68a4e83747bca924256d4a66e5f9bdaa518c2ed  boa/filtertrace.csv
+140a0f65aa29f379dd9e3848a3961345dcabe66c7333a07605d51ba000eab935  boa/newtrace.csv
+636425e448e13e302b47c3a131c2cb558be226179c7d2eb0f237e0587da1a220  boa/newtrace_2.csv
+902b2f161e87f34be25698560196d19a8146dc573a1caee44d54ad8600dd70b9  boa/newtrace_3.csv
+5086d9b679077267cfd978a4da7b65bbbae7fd3b782b20704df700db1976676f  boa/newtrace_4.csv
+329b421eedefed764d0868db1dbfaead6c38f2d274f603f2c0ebfe476fbcb496  boa/newtrace_5.csv
+600a7bd378eccd9d548484451924d85c7825943062813fc7f5c0b5ef7eab702d  boa/newtrace_6.csv
+0c3ed662c3ff54483e8ff1cc39bf4f1e63b8b33ad2b7f8424d418dec6acef33a  boa/newtrace_7.csv
+a6ceec4edba7e23b3f82b0d4a37165d0891f1da463647c057106229ae46323d5  eva/trace_pai_200.csv
+0623696bffe1758014b655b461a873e46133005399cfa1646be3202ab86b89ca  eva/trace_pai_full.csv
+1ee7ed79c27a3b0861cda8ddba86a004c6aba904caafa329a76ae93ca63834a8  alibaba/openb_pod_list_default.csv
+bec1c33fbdde61fd463877534ec79b393aec73e1cbb22d55fab9f166ac480982  alibaba/openb_pod_list_cpu100.csv
+d9ec6f6c74fb980cc0b81239470c6353fceea077ea9abd610003b604c7cc2b01  alibaba/openb_pod_list_multigpu20.csv
+6e5647aa60efb5f4b8902154f55eaaa5e205d0d96544af1a4166f51380886879  traces/philly.csv
+b748bffe74f156421934c84d2bff375293c496800bf071853b0997acd2a959b8  traces/philly_pool_nodes.csv
+9bd61f67c63ff69b4fe77ca912ff30a57cbd32a65c3bd4f879d02382b2e5837b  traces/gavel_msr_seed0.csv
+e58c77f63d7d2d49733558467a0bf4977a2c922d1f6707c96d2ee3bc2dd2dea0  traces/helios_earth_vc_demand_10min.csv
+cd85b21f9b2651a64ed7ecb86f2c5dea771a3bd55d41537eea976b61aa00642f  traces/helios_earth_vc_gpus.csv
+"""
+"""The checksums of the files, as `sha256sum -c` reads them."""
+SHA256 = {name: digest for digest, name in map(str.split, SUMS.split("\n")[1:-1])}
+
+
 @dataclass(frozen=True)
 class Trace:
     """A file of `--traces`.
 
-    `name`: its path there. `sha256`: of its bytes. `source`, `paths`: the repository and the files in it.
+    `name`: its path there. `source`, `paths`: the repository and the files in it.
     `changes`: the changes by the conversion. `convert`: the text, from a checkout of the repository and the folder of
     checkouts.
     """
 
     name: str
-    sha256: str
     source: Source
     paths: tuple[str, ...]
     changes: str
     convert: Callable[[Path], str]
+
+    @property
+    def sha256(self) -> str:
+        """Return the SHA-256 of the file's bytes."""
+        return SHA256[self.name]
 
     def made(self, checkouts: Path) -> str:
         """Return the text of the file. Raises InputError if a file of the repository is missing or has another form."""
@@ -253,87 +287,43 @@ def _asks(pod: Mapping[str, str]) -> tuple[int, int, int]:
     return int(pod["num_gpu"]), cpus, memory
 
 
-def _boa(source: Source, path: str, name: str, sha256: str, *, filtered: bool = False) -> Trace:
+def _boa(source: Source, path: str, name: str, *, filtered: bool = False) -> Trace:
     if filtered:
         said = f"rows of {', '.join(FILTERED)}"
-        return Trace(f"boa/{name}.csv", sha256, source, (path,), said, _applications(source, path))
-    return Trace(f"boa/{name}.csv", sha256, source, (path,), "none", _copied(source, path))
+        return Trace(f"boa/{name}.csv", source, (path,), said, _applications(source, path))
+    return Trace(f"boa/{name}.csv", source, (path,), "none", _copied(source, path))
 
 
-def _openb(kind: str, sha256: str) -> Trace:
+def _openb(kind: str) -> Trace:
     path = f"cluster-trace-gpu-v2023/csv/openb_pod_list_{kind}.csv"
-    return Trace(f"alibaba/{Path(path).name}", sha256, ALIBABA, (path,), "none", _copied(ALIBABA, path))
+    return Trace(f"alibaba/{Path(path).name}", ALIBABA, (path,), "none", _copied(ALIBABA, path))
 
 
-def _pai(jobs: str, sha256: str) -> Trace:
+def _pai(jobs: str) -> Trace:
     path = PAI.format(jobs)
     said = "a row a job, in columns, beside the pod that it stands for and its life"
-    return Trace(f"eva/trace_pai_{jobs}.csv", sha256, EVA_ARTIFACT, (path, OPENB), said, _eva_jobs(path))
+    return Trace(f"eva/trace_pai_{jobs}.csv", EVA_ARTIFACT, (path, OPENB), said, _eva_jobs(path))
 
 
 NEWTRACE = "sia-simulator/workloads/newtrace/workload-{}.csv"
 POLLUX = "simulator/workloads/workload-{}.csv"
+EARTH_GPUS = f"{EARTH}/Earth_gpu_number.csv"
 TRACES = (
-    *(
-        _boa(ADAPTDL, POLLUX.format(k), f"workload_{k}", sha256)
-        for k, sha256 in enumerate(
-            (
-                "0bff9c3a36b52c7025484b666d788001b1478cc4d84be409ca04b28f58f9d162",
-                "83bec266667ec209a202c10975ab321e52eb4989e5ba420d18003ed03cf15c4e",
-                "d76d5d1e3f9143b5453083de5c7a4c6576e884b41e86434a624b08f2c4277dc0",
-                "22c400f59637ba0fc2c9be3b491f67e0765d1bf33d0a57d76101d770e4443f21",
-                "4761ea418f2cb618f79e1dcfc003d24de2810ec8d0af2ecf8895690d088c3930",
-                "d6517c4d57c72e4f362f9e99f285e4f7fee0348913287033f11f02f5cb88f074",
-            ),
-            1,
-        )
-    ),
-    _boa(
-        SIA_ARTIFACT,
-        NEWTRACE.format(1),
-        "filtertrace",
-        "785eecaa84ea4e7a29069923e68a4e83747bca924256d4a66e5f9bdaa518c2ed",
-        filtered=True,
-    ),
-    *(
-        _boa(SIA_ARTIFACT, NEWTRACE.format(k), "newtrace" if k == 1 else f"newtrace_{k}", sha256)
-        for k, sha256 in enumerate(
-            (
-                "140a0f65aa29f379dd9e3848a3961345dcabe66c7333a07605d51ba000eab935",
-                "636425e448e13e302b47c3a131c2cb558be226179c7d2eb0f237e0587da1a220",
-                "902b2f161e87f34be25698560196d19a8146dc573a1caee44d54ad8600dd70b9",
-                "5086d9b679077267cfd978a4da7b65bbbae7fd3b782b20704df700db1976676f",
-                "329b421eedefed764d0868db1dbfaead6c38f2d274f603f2c0ebfe476fbcb496",
-                "600a7bd378eccd9d548484451924d85c7825943062813fc7f5c0b5ef7eab702d",
-                "0c3ed662c3ff54483e8ff1cc39bf4f1e63b8b33ad2b7f8424d418dec6acef33a",
-            ),
-            1,
-        )
-    ),
-    _pai("200", "a6ceec4edba7e23b3f82b0d4a37165d0891f1da463647c057106229ae46323d5"),
-    _pai("full", "0623696bffe1758014b655b461a873e46133005399cfa1646be3202ab86b89ca"),
-    _openb("default", "1ee7ed79c27a3b0861cda8ddba86a004c6aba904caafa329a76ae93ca63834a8"),
-    _openb("cpu100", "bec1c33fbdde61fd463877534ec79b393aec73e1cbb22d55fab9f166ac480982"),
-    _openb("multigpu20", "d9ec6f6c74fb980cc0b81239470c6353fceea077ea9abd610003b604c7cc2b01"),
+    *(_boa(ADAPTDL, POLLUX.format(k), f"workload_{k}") for k in range(1, 7)),
+    _boa(SIA_ARTIFACT, NEWTRACE.format(1), "filtertrace", filtered=True),
+    *(_boa(SIA_ARTIFACT, NEWTRACE.format(k), "newtrace" if k == 1 else f"newtrace_{k}") for k in range(1, 8)),
+    *(_pai(jobs) for jobs in ("200", "full")),
+    *(_openb(kind) for kind in ("default", "cpu100", "multigpu20")),
     Trace(
         "traces/philly.csv",
-        "6e5647aa60efb5f4b8902154f55eaaa5e205d0d96544af1a4166f51380886879",
         ADAPTDL,
         (PHILLY,),
         "in order of submission, in seconds from the Monday `2017-09-04`; jobs numbered",
         _philly,
     ),
-    Trace(
-        "traces/philly_pool_nodes.csv",
-        "b748bffe74f156421934c84d2bff375293c496800bf071853b0997acd2a959b8",
-        HELIOS,
-        (POOLS,),
-        "columns renamed",
-        _pool_nodes,
-    ),
+    Trace("traces/philly_pool_nodes.csv", HELIOS, (POOLS,), "columns renamed", _pool_nodes),
     Trace(
         "traces/gavel_msr_seed0.csv",
-        "9bd61f67c63ff69b4fe77ca912ff30a57cbd32a65c3bd4f879d02382b2e5837b",
         GAVEL,
         (f"{MSR}/*.trace", THROUGHPUTS),
         "pools in one table; a job lasts its steps over the steps a second of its type alone on V100s",
@@ -341,19 +331,11 @@ TRACES = (
     ),
     Trace(
         "traces/helios_earth_vc_demand_10min.csv",
-        "e58c77f63d7d2d49733558467a0bf4977a2c922d1f6707c96d2ee3bc2dd2dea0",
         HELIOS,
         (f"{EARTH}/*/cluster_sequence_vc.csv",),
         "pools in one table, every tenth minute: jobs, and GPUs that run or are waited for",
         _earth_demand,
     ),
-    Trace(
-        "traces/helios_earth_vc_gpus.csv",
-        "cd85b21f9b2651a64ed7ecb86f2c5dea771a3bd55d41537eea976b61aa00642f",
-        HELIOS,
-        (f"{EARTH}/Earth_gpu_number.csv",),
-        "none",
-        _copied(HELIOS, f"{EARTH}/Earth_gpu_number.csv"),
-    ),
+    Trace("traces/helios_earth_vc_gpus.csv", HELIOS, (EARTH_GPUS,), "none", _copied(HELIOS, EARTH_GPUS)),
 )
 """All that `--traces` can hold, but for BOA's measured speedups."""

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 from experiments.canvas import SAME
-from experiments.harness.warmup import compile_first, listed
+from experiments.harness.runner import compile_first, listed
 from instances import save
 from instances.eva import table_3
 

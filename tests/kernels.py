@@ -19,8 +19,8 @@ from typing import Any
 from numba import types
 from numba.core.dispatcher import Dispatcher
 
+from experiments.harness.runner import LIST, Kernels, listed
 from experiments.harness.task import ReportFile
-from experiments.harness.warmup import LIST, Kernels, listed
 from experiments.plan import sets_at, study_runs
 from instances import Options
 

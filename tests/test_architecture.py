@@ -13,7 +13,7 @@ from functools import cache
 import networkx as nx
 import pytest
 
-from experiments.harness.sources import files
+from experiments.harness.user_functions import files
 from experiments.papers import BUILDS_ON, ONLINE, PAPERS
 from tests.commands import python
 

@@ -8,10 +8,10 @@ from instances import Options
 from instances.aryl import elastic_jobs, loaned_servers, spread_jobs
 
 EXACT = "models.aryl:exact"
-RECLAIMED = "experiments.peers.aryl.reclaimed:reclaimed"
-ITEMS = (Peer("HiGHS, items", "experiments.peers.aryl.items:items"),)
+RECLAIMED = "experiments.peers.cp_sat.aryl:reclaimed"
+ITEMS = (Peer("HiGHS, items", "experiments.peers.highs.aryl:items"),)
 RECLAIMS = (
-    Peer("HiGHS, k-union", "experiments.peers.aryl.union:union"),
+    Peer("HiGHS, k-union", "experiments.peers.highs.aryl:union"),
     Peer("CP-SAT, k-union", RECLAIMED, extra=True),
     Peer("CP-SAT, k-union, 8 workers", RECLAIMED, workers=8, extra=True),
 )

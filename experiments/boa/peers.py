@@ -8,7 +8,7 @@ from instances import Options
 from instances.boa import newtrace, random_allocation
 
 EXACT = "models.boa:exact"
-PEERS = (Peer("HiGHS, network of paths", "experiments.peers.boa.network:network"),)
+PEERS = (Peer("HiGHS, network of paths", "experiments.peers.highs.boa:network"),)
 LOADS = (1.1, 1.25, 1.5, 2.0, 3.0)
 
 

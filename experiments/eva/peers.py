@@ -11,9 +11,9 @@ from instances.eva import pod_requests, price_list, table_7
 from instances.eva.price_lists import Cloud
 
 EXACT = "models.eva:exact"
-PATTERNS = Peer("HiGHS, all maximal patterns", "experiments.peers.eva.patterns:patterns")
-CONTENTS = Peer("HiGHS, all contents", "experiments.peers.eva.contents:contents")
-COLUMNS = Peer("HiGHS, column generation", "experiments.peers.eva.columns:columns")
+PATTERNS = Peer("HiGHS, all maximal patterns", "experiments.peers.highs.eva:patterns")
+CONTENTS = Peer("HiGHS, all contents", "experiments.peers.highs.eva:contents")
+COLUMNS = Peer("HiGHS, column generation", "experiments.peers.highs.eva:columns")
 
 
 def peers(options: Options, quick: Quick = False) -> Study:

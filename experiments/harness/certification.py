@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from experiments.harness.run import Run, Unchecked, concluded, load_method
-from experiments.harness.task import Digests, Reported, ReportFile
+from experiments.harness.task import Digests, HarnessTask, Reported, ReportFile
 from experiments.harness.user_functions import resolve
 from instances import CheckFailed, InputError, Result
 from instances.fields import Frozen
@@ -39,7 +39,7 @@ def certifiable(result: Result) -> bool:
 
 
 @dataclass(frozen=True)
-class Certification:
+class Certification(HarnessTask[Certified]):
     """Compute the certificate of the certifiable result of a run, within a separate time limit as long as the run's.
 
     `certifier`: the `module:function` that makes it; `None` where a problem has none.
@@ -81,7 +81,7 @@ class Certification:
             return f"the verifier refuses the certificate: {error}"
 
     def outcome(self, found: Certificate | str) -> Certified:
-        """The result with the bound of its certificate, which may be less than it was."""
+        """Return the result with the bound of its certificate, which may be weaker than before."""
         if isinstance(found, str):
             return Certified(result=self.result, reason=found)
         method, result = load_method(self.run.entry), self.result
@@ -106,9 +106,3 @@ class Certification:
 
     def content(self, digests: Digests) -> dict[str, Any]:
         return {**self.run.content(digests), "certificate": True}
-
-    def kept(self, outcome: Certified) -> bool:
-        return False
-
-    def recalled(self, text: str) -> Certified | None:
-        return None

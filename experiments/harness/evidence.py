@@ -14,7 +14,7 @@ from pydantic import Field
 
 from experiments.harness.experiment import Claim, TextTable
 from experiments.harness.sample import Sample
-from experiments.harness.sources import ROOT
+from experiments.harness.user_functions import ROOT
 from instances import InputError
 from instances.fields import Frozen
 from instances.files import read_json, write_whole

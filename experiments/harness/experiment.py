@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -73,17 +73,15 @@ def measured(
     within: float = 0.03,
     near: float = 0.1,
     note: str = "",
-    sentence: str = "",
-    readings: tuple[str, ...] = (),
-    would_change: str = "",
+    **more: Any,
 ) -> Claim:
-    """Compare a figure of the paper with the mean of a sample of ours.
+    """Compare a figure of the paper with the mean of a sample of ours; `more`: further fields of the claim.
 
     The mean decides `reproduced` and `near`, as in `compared`. `differs` takes enough seeds and an interval that
     does not reach the paper's figure; else it is `few runs`.
     """
     claim = compared(where, what, paper, sample.mean, within=within, near=near, note=note)
-    claim = replace(claim, sample=sample, sentence=sentence, readings=readings, would_change=would_change)
+    claim = replace(claim, sample=sample, **more)
     if claim.verdict == "differs":
         reached = sample.low is None or sample.high is None or sample.low <= paper <= sample.high
         if reached or sample.seeds < ENOUGH_SEEDS:
@@ -102,7 +100,7 @@ class Context:
     lacked: dict[str, InputError] = field(default_factory=dict, compare=False)
 
     def trace(self, name: str) -> Path:
-        """The file of a trace, in the folder of its paper's data or in that of the traces itself.
+        """Return the file of a trace, from the folder of its paper's data or from the folder of traces.
 
         It is noted among those that are `read`, or `lacked`. Raises InputError where it is in neither.
         """
@@ -142,7 +140,7 @@ class Experiment:
     draw: Callable[[Path, Context, Sequence[Any]], None] | None = None
 
     def missing(self, context: Context) -> str | None:
-        """Why the experiment cannot be run: the first trace that is not there."""
+        """Return why the experiment cannot be run: the first missing trace."""
         try:
             for name in self.traces:
                 context.trace(name)
@@ -151,7 +149,7 @@ class Experiment:
         return None
 
     def not_run(self, why: str) -> Claim:
-        """The one claim of an experiment that is not run."""
+        """Return the one claim of an experiment that is not run."""
         return Claim(self.title, self.name, None, None, "not run", why)
 
 
@@ -187,7 +185,7 @@ class SharedTasks:
         self._places: dict[str, int] = {}
 
     def add(self, tasks: Sequence[HarnessTask[Any]]) -> list[int]:
-        """The place of each task among all; those that are there already are not added again."""
+        """Add tasks unless they exist, and return the place of each among all tasks."""
         places = []
         for task in tasks:
             content = [type(task).__name__, task.content(self._digests), repr(getattr(task, "options", None))]
@@ -205,5 +203,68 @@ def chunks(outcomes: Sequence[Any], size: int) -> list[Sequence[Any]]:
 
 
 def limited(options: Options, seconds: float) -> Options:
-    """The options with a study's own time limit, unless another is asked for."""
+    """Return the options with a study's own time limit, unless another one is given."""
     return options if options.time_limit is not None else replace(options, time_limit=seconds)
+
+
+Tasks = Sequence[HarnessTask[Any]]
+Stages = Generator[Tasks, Sequence[Any], None]
+"""A generator of the tasks of each stage, none empty. It is sent the outcomes of each stage."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StagedStudy(Study):
+    """A study whose `tasks` are those of its first stage. Its outcomes are those of all stages, in order."""
+
+    stages: Callable[[], Stages]
+
+
+def following(study: Study, outcomes: Sequence[Any]) -> Tasks:
+    """Return the tasks of the stage after these outcomes; empty after the last stage."""
+    return after(_stages_of(study), outcomes)
+
+
+def _stages_of(study: Study) -> Stages:
+    if isinstance(study, StagedStudy):
+        yield from study.stages()
+    else:
+        yield study.tasks
+
+
+def after(stages: Stages, outcomes: Sequence[Any]) -> Tasks:
+    """Return the tasks after these outcomes; empty after the last stage."""
+    left = list(outcomes)
+    with suppress(StopIteration):
+        tasks = next(stages)
+        while left:
+            mine, left = left[: len(tasks)], left[len(tasks) :]
+            tasks = stages.send(mine)
+        return tasks
+    return ()
+
+
+def side_by_side(each: Sequence[Stages]) -> Stages:
+    """Combine stages: yield the tasks of all first stages together, then those of all second stages, and so on."""
+    going = [(stages, next(stages)) for stages in each]
+    while going:
+        outcomes = yield [task for _, tasks in going for task in tasks]
+        left, before, going = list(outcomes), going, []
+        for stages, tasks in before:
+            mine, left = left[: len(tasks)], left[len(tasks) :]
+            with suppress(StopIteration):
+                going.append((stages, stages.send(mine)))
+
+
+def of_each(studies: Sequence[Study]) -> tuple[list[list[Any]], Stages]:
+    """Combine the stages of several studies, and return them with one list per study that collects its outcomes."""
+    found: list[list[Any]] = [[] for _ in studies]
+    return found, side_by_side([_noted(_stages_of(one), mine) for one, mine in zip(studies, found, strict=True)])
+
+
+def _noted(stages: Stages, found: list[Any]) -> Stages:
+    with suppress(StopIteration):
+        tasks = next(stages)
+        while True:
+            outcomes = yield tasks
+            found += outcomes
+            tasks = stages.send(outcomes)

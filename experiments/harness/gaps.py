@@ -17,7 +17,8 @@ different methods found them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
@@ -96,6 +97,11 @@ class Scored:
         return self.gap_to_bound if self.measure is None else self.measure_gap_to_bound
 
     @property
+    def has_gap(self) -> bool:
+        """Return whether there is a reported gap; on one instance it is of the same kind for all methods."""
+        return self.shown_gap_to_optimum is not None or self.shown_gap_to_bound is not None
+
+    @property
     def optimum_known(self) -> bool:
         """Return whether the run is compared with a proven optimum."""
         return self.gap_to_optimum is not None or self.nothing == "optimum"
@@ -113,66 +119,98 @@ class Scored:
 
 @dataclass(frozen=True)
 class MethodSummary:
-    """One line of the study's table: an instance set and a method.
+    """One line of the study's table: the runs of a method on an instance set, `scored`.
 
     - `instances`: number of instances of the set.
-    - `whole`: whether the method has a gap on every instance on which any method has one, so that its means are
-      comparable.
-    - `common`, `common_to_bound`: the reported gaps on the instances on which every method with any gap has one.
+    - `everywhere`: the instances on which any method has a gap. An optimum of 0 excludes an instance.
+    - `alike`: the instances on which every method with any gap has one.
+    - `whole`: whether the method has a gap `everywhere`, so that its means are comparable.
     """
 
     problem: str
     instance_set: str
     method: str
-    runs: int
-    gaps: tuple[float, ...]
-    gaps_to_bound: tuple[float, ...]
-    proven: int
-    violating: int
-    failed: int
-    cpu_s: tuple[float, ...]
-    nothing: tuple[str, ...] = ()
-    measure: str = ""
-    part: str = ""
-    measure_gaps: tuple[float, ...] = ()
-    measure_gaps_to_bound: tuple[float, ...] = ()
-    parts: tuple[float, ...] = ()
-    best_parts: tuple[float, ...] = ()
-    instances: int = 0
-    whole: bool = True
-    common: tuple[float, ...] = ()
-    common_to_bound: tuple[float, ...] = ()
+    scored: tuple[Scored, ...]
+    instances: int
+    everywhere: frozenset[Key]
+    alike: frozenset[Key]
+    whole: bool
+
+    def values(self, name: str, keys: Collection[Key] | None = None) -> tuple[float, ...]:
+        """Return the known values of a field of the runs, or of those on the instances `keys`."""
+        values = (getattr(s, name) for s in self.scored if keys is None or s.key in keys)
+        return tuple(value for value in values if value is not None)
 
     def describe(self, values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
         """Return mean, median and maximum; `None` without values, or if other methods have gaps on more instances."""
         return (fmean(values), median(values), max(values)) if values and self.whole else (None, None, None)
 
     @property
+    def runs(self) -> int:
+        """Return the number of runs."""
+        return len(self.scored)
+
+    @property
+    def proven(self) -> int:
+        """Return the number of runs whose solution is proven optimal."""
+        return sum(s.proven for s in self.scored)
+
+    @property
+    def measure(self) -> Measure | None:
+        """Return the measure of the problem, if it has one."""
+        return self.scored[0].measure
+
+    @property
+    def cpu_s(self) -> tuple[float, ...]:
+        """Return the CPU seconds of the runs, if they are known."""
+        return tuple(s.result.cpu_s for s in self.scored if s.result.cpu_s is not None)
+
+    @property
+    def gaps(self) -> tuple[float, ...]:
+        """Return the gaps to the optimum, in the objective."""
+        return self._to_optimum("gap_to_optimum")
+
+    @property
     def shown_gaps(self) -> tuple[float, ...]:
         """Return the reported gaps to the optimum: in the measure, if the problem has one."""
-        return self.measure_gaps if self.measure else self.gaps
+        return self._to_optimum("shown_gap_to_optimum")
 
     @property
     def shown_gaps_to_bound(self) -> tuple[float, ...]:
         """Return the reported gaps to the best bound: in the measure, if the problem has one."""
-        return self.measure_gaps_to_bound if self.measure else self.gaps_to_bound
+        return self.values("shown_gap_to_bound")
+
+    @property
+    def common(self) -> tuple[float, ...]:
+        """Return the reported gaps to the optimum on the instances on which every method with any gap has one."""
+        return self.values("shown_gap_to_optimum", self.alike)
+
+    @property
+    def common_to_bound(self) -> tuple[float, ...]:
+        """Return the reported gaps to the best bound on the same instances."""
+        return self.values("shown_gap_to_bound", self.alike)
+
+    def _to_optimum(self, name: str) -> tuple[float, ...]:
+        own = self.everywhere.intersection(s.key for s in self.scored)
+        return self.values(name, own or None)
 
     @property
     def partial(self) -> bool:
         """Return whether the method has gaps, but on fewer instances than other methods of its set."""
-        return not self.whole and bool(self.gaps or self.gaps_to_bound or self.measure_gaps)
+        return not self.whole and bool(self.gaps or self.values("gap_to_bound"))
 
     @property
     def notes(self) -> str:
         """Describe the runs that the figures leave out."""
-        notes = []
-        if self.gaps_to_bound and len(self.gaps_to_bound) < self.runs:
-            notes.append(f"to bound over {len(self.gaps_to_bound)} of {self.runs}")
-        notes += [f"{self.nothing.count(what)} without a gap: {what} 0" for what in dict.fromkeys(self.nothing)]
-        if self.violating:
-            notes.append(f"{self.violating} break a constraint")
-        if self.failed:
-            notes.append(f"{self.failed} without a solution")
+        notes, to_bound, statuses = [], self.values("gap_to_bound"), [s.result.status for s in self.scored]
+        if to_bound and len(to_bound) < self.runs:
+            notes.append(f"to bound over {len(to_bound)} of {self.runs}")
+        nothing = Counter(s.nothing for s in self.scored if s.nothing and s.measure is None)
+        notes += [f"{times} without a gap: {what} 0" for what, times in nothing.items()]
+        if violating := statuses.count("violates"):
+            notes.append(f"{violating} break a constraint")
+        if failed := sum(status in UNSOLVED for status in statuses):
+            notes.append(f"{failed} without a solution")
         return ", ".join(notes)
 
 
@@ -302,54 +340,17 @@ def summarise(scored: Iterable[Scored]) -> list[MethodSummary]:
     """Return one row for each problem, instance set and method, in the order of the runs."""
     sets: dict[tuple[str, str], dict[str, list[Scored]]] = {}
     for s in scored:
-        sets.setdefault((s.result.problem, s.run.instance_set), {}).setdefault(s.result.method, []).append(s)
+        sets.setdefault((s.result.problem, s.key[0]), {}).setdefault(s.result.method, []).append(s)
     return [row for (problem, name), methods in sets.items() for row in _rows(problem, name, methods)]
 
 
 def _rows(problem: str, instance_set: str, methods: Mapping[str, Sequence[Scored]]) -> Iterator[MethodSummary]:
-    known = gapped([s for group in methods.values() for s in group])
-    everywhere, common = compared(known)
-    for method, group in methods.items():
-        alike, own = [s for s in group if s.key in common], [s for s in group if s.key in everywhere] or group
-        yield MethodSummary(
-            problem,
-            instance_set,
-            method,
-            runs=len(group),
-            gaps=tuple(s.gap_to_optimum for s in own if s.gap_to_optimum is not None),
-            gaps_to_bound=tuple(s.gap_to_bound for s in group if s.gap_to_bound is not None),
-            proven=sum(s.proven for s in group),
-            violating=sum(s.result.status == "violates" for s in group),
-            failed=sum(s.unsolved for s in group),
-            cpu_s=tuple(s.result.cpu_s for s in group if s.result.cpu_s is not None),
-            nothing=tuple(s.nothing for s in group if s.nothing and s.measure is None),
-            measure=next((s.measure.name for s in group if s.measure is not None), ""),
-            part=next((s.measure.part for s in group if s.measure is not None), ""),
-            measure_gaps=tuple(s.measure_gap_to_optimum for s in group if s.measure_gap_to_optimum is not None),
-            measure_gaps_to_bound=tuple(s.measure_gap_to_bound for s in group if s.measure_gap_to_bound is not None),
-            parts=tuple(s.part for s in group if s.part is not None),
-            best_parts=tuple(s.best_part for s in group if s.best_part is not None),
-            instances=len({s.key for of in methods.values() for s in of}),
-            whole=known[method] == everywhere,
-            common=tuple(s.shown_gap_to_optimum for s in alike if s.shown_gap_to_optimum is not None),
-            common_to_bound=tuple(s.shown_gap_to_bound for s in alike if s.shown_gap_to_bound is not None),
-        )
-
-
-def compared(known: Mapping[str, frozenset[Key]]) -> tuple[frozenset[Key], frozenset[Key]]:
-    """Return the instances on which any method has a gap, and those on which every method with any gap has one."""
+    every = [s for group in methods.values() for s in group]
+    bare = {s.key for s in every if s.nothing == "optimum" and s.measure is None}
+    known = {method: frozenset(s.key for s in group if s.has_gap) - bare for method, group in methods.items()}
     everywhere: frozenset[Key] = frozenset().union(*known.values())
-    return everywhere, everywhere.intersection(*(keys for keys in known.values() if keys))
-
-
-def gapped(scored: Sequence[Scored]) -> dict[str, frozenset[Key]]:
-    """Return the instances of one problem on which each method has a gap; all methods have the same kind of gap.
-
-    Instances with an optimum of 0 are excluded, because not every method can have a gap there.
-    """
-    bare = {s.key for s in scored if s.nothing == "optimum" and s.measure is None}
-    found: dict[str, set[Key]] = {s.result.method: set() for s in scored}
-    for s in scored:
-        if s.key not in bare and (s.shown_gap_to_optimum, s.shown_gap_to_bound) != (None, None):
-            found[s.result.method].add(s.key)
-    return {method: frozenset(keys) for method, keys in found.items()}
+    alike = everywhere.intersection(*(keys for keys in known.values() if keys))
+    instances = len({s.key for s in every})
+    for method, group in methods.items():
+        whole = known[method] == everywhere
+        yield MethodSummary(problem, instance_set, method, tuple(group), instances, everywhere, alike, whole)

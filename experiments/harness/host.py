@@ -17,9 +17,11 @@ import importlib
 import math
 import multiprocessing
 import os
+import re
 import shutil
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -32,7 +34,8 @@ from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
-from experiments.harness.user_modules import NAMES
+from experiments.harness.user_functions import NAMES, ROOT
+from instances.private import private_folder
 
 SCRIPT = ("init_main_from_name", "init_main_from_path")
 _preparation = spawn.get_preparation_data
@@ -72,7 +75,7 @@ class _Spawn(context.SpawnContext):
 
 
 def start_method() -> Any:
-    """The context in which the processes of tasks are started."""
+    """Return the context in which the processes of tasks are started."""
     return _Spawn()
 
 
@@ -109,7 +112,6 @@ WORKING = 0.02  # a run works if it has used this share of a core
 ANSWER_S = 5.0  # a host that does not answer within this time is ended, too
 END = b""
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl
-PROJECT = Path(__file__).parents[2]
 MOST_NAMES = 4000  # bytes, which go through a pipe in one piece
 
 Work = Callable[[bytes], None]
@@ -423,7 +425,7 @@ def _run(work: Work, order: bytes, names_to: int | None = None) -> None:
 def _ours(module: str) -> bool:
     """Return whether a module is this project's, and not a user's module of the same name."""
     file = getattr(sys.modules[module], "__file__", None)
-    return module.partition(".")[0] in NAMES and str(file).startswith(str(PROJECT))
+    return module.partition(".")[0] in NAMES and file is not None and Path(file).resolve().is_relative_to(ROOT)
 
 
 class _Prints(TextIOWrapper):
@@ -451,3 +453,97 @@ def _outlive_no_parent(parent: int, folder: str) -> None:
         time.sleep(1.0)
     shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)
+
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+CAN_LOCK = fcntl is not None
+
+
+def locked(handle: int) -> bool | None:
+    """Lock the open `handle` until it is closed or the process ends; return `False` if another process holds the lock.
+
+    Returns `None` if locks are not available, as on some network file systems.
+    """
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+PREFIX = "run-"
+NAME = re.compile(PREFIX + "[a-z0-9_]{8}")  # as `tempfile` makes them
+MARK = "made-by-gapwise"
+SIGNED = b"Gapwise keeps here what its runs have found. The folder is removed once its command has ended.\n"
+TRIES, PAUSE_S = 40, 0.05  # a process that has just been killed may still create a file in the folder
+AS_IT_IS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # no link, and no wait for a pipe
+
+
+class TemporaryFolder:
+    """Create a new folder of this command at `path`, and remove the folders of dead commands."""
+
+    def __init__(self) -> None:
+        place = private_folder()
+        remove_abandoned(place)
+        self._lock: int | None = None
+        self._at_exit = Finalize(None, self.remove, exitpriority=0)  # an interrupt may come before the removal
+        while True:
+            # without a private folder, a name without our form: only this command may remove it
+            self.path = Path(tempfile.mkdtemp(prefix="gapwise-" if place is None else PREFIX, dir=place))
+            if place is None or not CAN_LOCK:
+                return
+            with suppress(FileNotFoundError):  # another command has just removed it before it was locked
+                self._lock = os.open(self.path, AS_IT_IS | os.O_DIRECTORY)
+                if locked(self._lock) is not False:
+                    (self.path / MARK).write_bytes(SIGNED)
+                    return
+                os.close(self._lock)
+
+    def remove(self) -> None:
+        """Remove the folder with all its content."""
+        self._at_exit.cancel()
+        path: Path | None = getattr(self, "path", None)  # None if it could not be made
+        for _ in range(TRIES):
+            if path is None or not path.exists():
+                break
+            shutil.rmtree(path, ignore_errors=True)
+            if path.exists():
+                time.sleep(PAUSE_S)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def remove_abandoned(place: Path | None) -> None:
+    """Remove from `place` the folders of killed commands: they contain our mark, and no process holds their lock."""
+    if place is None or not CAN_LOCK:
+        return
+    with suppress(OSError):
+        for name in filter(NAME.fullmatch, os.listdir(place)):
+            with suppress(OSError):  # not a folder, or another user's
+                _remove_where_abandoned(place / name)
+
+
+def _remove_where_abandoned(folder: Path) -> None:
+    handle = os.open(folder, AS_IT_IS | os.O_DIRECTORY)
+    try:
+        if _signed(handle) and locked(handle):
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(handle)
+
+
+def _signed(folder: int) -> bool:
+    mark = os.open(MARK, AS_IT_IS, dir_fd=folder)
+    try:
+        return os.read(mark, 2 * len(SIGNED)) == SIGNED
+    finally:
+        os.close(mark)

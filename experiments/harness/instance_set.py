@@ -26,7 +26,7 @@ class InstanceSet:
 
 
 def from_paths(paths: Sequence[Path], methods: tuple[str, ...]) -> list[InstanceSet]:
-    """One set for each folder and problem, of the instances at `paths` (see `instances_at`).
+    """Return one set for each folder and problem, of the instances at `paths` (see `instances_at`).
 
     A set is called like its folder, with as much of the path as distinguishes it from the others.
     """
@@ -38,7 +38,7 @@ def from_paths(paths: Sequence[Path], methods: tuple[str, ...]) -> list[Instance
 
 
 def instances_at(paths: Iterable[Path]) -> dict[Path, Instance]:
-    """The instances by file: a path is an instance file, or a folder with such files, however deep.
+    """Return the instances by file: a path is an instance file, or a folder that contains such files.
 
     In a folder, JSON without the field `gapwise` is something else and is passed over, with a line on standard error.
     Raises InputError for a path that is not there, a folder without instance files or a bad file.
@@ -72,7 +72,7 @@ def _instances_in(folder: Path) -> dict[Path, Instance]:
 
 
 def _told_apart(folders: Iterable[Path]) -> dict[Path, str]:
-    """The shortest ends of the paths that no two share."""
+    """Return the shortest distinct ends of the paths."""
     left, names, length = list(folders), {}, 1
     while left:
         times = Counter(folder.parts[-length:] for folder in left)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 from experiments.harness.evidence import Evidence, Value
 from experiments.harness.experiment import TextTable
@@ -12,8 +11,6 @@ from experiments.harness.gaps import MethodSummary
 from experiments.harness.sample import Sample
 
 HEAD = ("paper", "decides", "solved with a proof", "CPU s, mean", "heuristic", "gap, mean", "gap, worst")
-Lookup = Callable[[str, str], Value | None]
-"""`lookup(method, measure)`: a figure of a method on the set of a row."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +32,10 @@ class OverviewRow:
     called: str
     gap: str = "gap to optimum"
 
-    def cells(self, lookup: Lookup) -> list[str]:
-        """Return the cells of the row, "-" for a figure that is not known."""
-        proven, seconds = lookup("exact", "proven"), lookup("exact", "CPU s")
-        gap = lookup(self.heuristic, self.gap)
+    def cells(self, figures: Mapping[str, Value]) -> list[str]:
+        """Return the cells of the row, from the figures of its set; "-" for a figure that is not known."""
+        names = "exact: proven", "exact: CPU s", f"{self.heuristic}: {self.gap}"
+        proven, seconds, gap = (figures.get(f"{self.instance_set}: {name}") for name in names)
         solved = "-" if proven is None or proven.text is None else f"{self.size}: {proven.text}"
         mean_s = "-" if seconds is None or seconds.mean is None else f"{seconds.mean:.2f}"
         gaps = ["-", "-"]
@@ -48,32 +45,31 @@ class OverviewRow:
         return [self.paper, self.decides, solved, mean_s, f"{self.called}{of}", *gaps]
 
 
+def figures_of(row: MethodSummary) -> dict[str, Value | Sample | float | str]:
+    """Return the figures of a row of a study's summary by their names in records."""
+    name = f"{row.instance_set}: {row.method}"
+    samples = {"gap to optimum": row.gaps, "gap to bound": row.values("gap_to_bound")}
+    if row.measure is not None:
+        samples[f"gap in {row.measure.name}"] = row.values("measure_gap_to_optimum")
+        samples[f"gap to bound in {row.measure.name}"] = row.values("measure_gap_to_bound")
+    samples["CPU s"] = row.cpu_s
+    found: dict[str, Value | Sample | float | str] = {
+        f"{name}: {what}": Sample.of(values) for what, values in samples.items() if values
+    }
+    return found | {f"{name}: proven": f"{row.proven} of {row.runs}"}
+
+
 def overview_of_study(overview: Sequence[OverviewRow], rows: Sequence[MethodSummary]) -> TextTable:
     """Return the table with the figures of a study."""
-    found = {(row.problem, row.instance_set, row.method): row for row in rows}
 
-    def lookup_of(paper: OverviewRow) -> Lookup:
-        def lookup(method: str, measure: str) -> Value | None:
-            row = found.get((paper.problem, paper.instance_set, method))
-            if row is None:
-                return None
-            if measure == "proven":
-                return Value(text=f"{row.proven} of {row.runs}")
-            if measure == "CPU s":
-                return Value(mean=fmean(row.cpu_s)) if row.cpu_s else None
-            gaps = row.gaps if measure == "gap to optimum" else row.measure_gaps
-            return Value.of(Sample.of(gaps)) if gaps else None
+    def figures(paper: OverviewRow) -> dict[str, Value]:
+        mine = (r for r in rows if (r.problem, r.instance_set) == (paper.problem, paper.instance_set))
+        return {name: Value.of(found) for row in mine for name, found in figures_of(row).items()}
 
-        return lookup
-
-    return TextTable(HEAD, [paper.cells(lookup_of(paper)) for paper in overview])
+    return TextTable(HEAD, [paper.cells(figures(paper)) for paper in overview])
 
 
 def overview_of_records(overview: Sequence[OverviewRow], records: Sequence[Evidence]) -> TextTable:
     """Return the table with the figures of records, one for each paper."""
-
-    def lookup_of(paper: OverviewRow, record: Evidence) -> Lookup:
-        return lambda method, measure: record.values.get(f"{paper.instance_set}: {method}: {measure}")
-
     pairs = zip(overview, records, strict=True)
-    return TextTable(HEAD, [paper.cells(lookup_of(paper, record)) for paper, record in pairs])
+    return TextTable(HEAD, [paper.cells(record.values) for paper, record in pairs])

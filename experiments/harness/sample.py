@@ -76,7 +76,7 @@ class Sample:
         return cls(len(kinds), measure(rows), float(low), float(high), min(without), max(without))
 
     def text(self, form: str = ".3g") -> str:
-        """`1.56 (10 seeds, 95% 1.41 to 1.72, 1.2 to 2.1)`."""
+        """Return, for example, `1.56 (10 seeds, 95% 1.41 to 1.72, 1.2 to 2.1)`."""
         if self.low is None or self.high is None:
             return f"{self.mean:{form}} (1 seed)"
         interval = f"95% {self.low:{form}} to {self.high:{form}}"

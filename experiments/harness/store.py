@@ -15,8 +15,8 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
+from experiments.harness.host import CAN_LOCK, locked
 from experiments.harness.task import Digests, HarnessTask, R
-from experiments.harness.temporary import CAN_LOCK, locked
 from instances import InputError, OutputError
 from instances.files import HALF_WRITTEN
 from instances.reading import refuse_irregular

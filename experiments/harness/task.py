@@ -17,8 +17,7 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar
 
 from pydantic import Field
 
-from experiments.harness.user_functions import resolve, source_digest
-from experiments.harness.user_modules import NAMES
+from experiments.harness.user_functions import NAMES, ROOT, resolve, source_digest
 from instances import CheckFailed, InputError, Instance, Options, Solution, Stopwatch
 from instances.fields import Frozen
 from instances.online import RuleBroken
@@ -125,46 +124,51 @@ class Digests:
         return self._sources[target, code]
 
 
-class HarnessTask(Protocol[R]):
-    """A task: `work` runs in a separate process; this process checks the value that it returns, or its report.
-
-    - `time_limit`: CPU seconds; the process is ended after this limit and a grace period.
-    - `modules`: modules that a process imports before the clock starts.
-    """
+class HarnessTask(Generic[R]):
+    """A task: `work` runs in a separate process; this process checks the value that it returns, or its report."""
 
     @property
-    def time_limit(self) -> float | None: ...
+    def time_limit(self) -> float | None:
+        """Return the CPU seconds after which, and after a grace period, the process is ended."""
+        return None
 
     @property
-    def modules(self) -> tuple[str, ...]: ...
+    def modules(self) -> tuple[str, ...]:
+        """Return the modules that a process imports before the clock starts."""
+        return ()
 
     @property
     def kernels(self) -> tuple[str, ...]:
         """Return the keys of this task's compiled functions in `kernels.json`."""
+        return ()
 
+    @abstractmethod
+    def label(self) -> tuple[str, str]:
+        """Return the names of instance and method, or of workload and policy."""
+
+    @abstractmethod
     def work(self, report: ReportFile) -> Any:
         """Do the work. May raise any exception; must return a picklable value."""
 
+    @abstractmethod
     def outcome(self, found: Any) -> R:
         """Check the value that `work` returned, and return the outcome."""
 
+    @abstractmethod
     def ended(self, reported: Reported, termination: Termination, reason: str) -> R:
         """Return the outcome of a task that failed or was ended, from its report."""
 
+    @abstractmethod
     def content(self, digests: Digests) -> dict[str, Any]:
         """Return all inputs of the outcome except the options, for a digest."""
 
     def kept(self, outcome: R) -> bool:
         """Return whether an outcome is final, so that the task is not repeated."""
+        return False
 
     def recalled(self, text: str) -> R | None:
         """Parse the outcome from `text`; return `None` if it is not valid or has other options."""
-
-    def label(self) -> tuple[str, str]:
-        """Return the names of instance and method, or of workload and policy."""
-
-
-PACKAGES = Path(__file__).resolve().parents[2]
+        return None
 
 
 class Failure:
@@ -186,7 +190,7 @@ class Failure:
 def _place_in_user_code(error: BaseException) -> str:
     """Return the file, line and function of the last frame that is the user's, as text; "" if there is none."""
     libraries = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    others = ("<frozen ", *(f"{folder}{os.sep}" for folder in (*libraries, *(PACKAGES / name for name in NAMES))))
+    others = ("<frozen ", *(f"{folder}{os.sep}" for folder in (*libraries, *(ROOT / name for name in NAMES))))
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if not frame.filename.startswith(others):
             return f" ({Path(frame.filename).name}, line {frame.lineno}, in {frame.name})"
@@ -209,41 +213,19 @@ class Whole(Frozen):
 W = TypeVar("W", bound=Whole)
 
 
-class WholeTask(Generic[W]):
+class WholeTask(HarnessTask[W]):
     """Base class of tasks that either finish or fail, without a partial result and by default without a time limit.
 
-    `outcome_type`: the class of the outcome. A subclass defines its names (`label`), its work (`work`) and the inputs
-    of its outcome (`content`). It may fill in further fields of a failed outcome in `made`.
+    `outcome_type`: the class of the outcome. A subclass may fill in further fields of a failed outcome in `made`.
     """
 
     outcome_type: ClassVar[type[Any]]
     options: Options
 
     @property
-    def time_limit(self) -> float | None:
-        return None
-
-    @property
-    def modules(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def kernels(self) -> tuple[str, ...]:
-        return ()
-
-    @property
     def effective(self) -> Options:
         """Return the options in effect; a subclass overrides this if they differ from the requested ones."""
         return self.options
-
-    @abstractmethod
-    def label(self) -> tuple[str, str]: ...
-
-    @abstractmethod
-    def work(self, report: ReportFile) -> W: ...
-
-    @abstractmethod
-    def content(self, digests: Digests) -> dict[str, Any]: ...
 
     def outcome(self, found: W) -> W:
         return found

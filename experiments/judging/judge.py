@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, Self
 
-from experiments.harness.sources import ROOT
+from experiments.harness.user_functions import ROOT
 from experiments.judging.confinement import THREADS
 from instances import CheckFailed, InputError, MalformedSolution, agree, better
 from instances.fields import Sense

@@ -13,10 +13,9 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.harness.experiment import TextTable, limited
+from experiments.harness.experiment import StagedStudy, Stages, TextTable, after, limited
 from experiments.harness.run import Run
 from experiments.harness.sample import Sample
-from experiments.harness.staged import StagedStudy, Stages, after
 from experiments.harness.task import Measured, Measurement
 from experiments.kubernetes.crowded import KINDS, crowded
 from experiments.kubernetes.methods import METHODS

@@ -7,7 +7,7 @@ from experiments.peers.comparison import LIMIT_S, Peer, PeerRow, comparison
 from instances import Options
 from instances.kubernetes import random_cluster
 
-EXACT, PODS = "models.kubernetes:exact", "experiments.peers.kubernetes.pods:pods"
+EXACT, PODS = "models.kubernetes:exact", "experiments.peers.cp_sat.kubernetes:pods"
 PEERS = (
     Peer("CP-SAT, pods on nodes", PODS, extra=True),
     Peer("CP-SAT, pods on nodes, 8 workers", PODS, workers=8, extra=True),

@@ -17,10 +17,9 @@ from types import FunctionType
 from typing import Any
 
 from experiments.harness.entry import Entry
-from experiments.harness.experiment import TextTable, limited
+from experiments.harness.experiment import StagedStudy, Stages, TextTable, after, limited
 from experiments.harness.run import Run, Unchecked
 from experiments.harness.sample import Sample
-from experiments.harness.staged import StagedStudy, Stages, after
 from experiments.harness.task import Digests, ReportFile
 from experiments.output.terminal import percent
 from instances import Instance, Options, Result
@@ -167,25 +166,25 @@ class Ablation:
 
     @property
     def proven(self) -> tuple[int, int]:
-        """The number of proven instances, with and without the parts."""
+        """Return the number of proven instances, with and without the parts."""
         whole, without = (sum(r.status == "optimal" for r in results) for results in (self.whole, self.without))
         return whole, without
 
     @property
     def gaps(self) -> tuple[float, float]:
-        """The mean gap with and without the parts, of an instance without a bound or a solution 1."""
+        """Return the mean gap with and without the parts; an instance without bound or solution counts 1."""
         whole, without = (fmean(_gap(r) for r in results) for results in (self.whole, self.without))
         return whole, without
 
     @property
     def ratios(self) -> list[float]:
-        """CPU seconds without the parts, as multiples of those with them."""
+        """Return the CPU seconds without the parts, as multiples of those with them."""
         pairs = zip(self.whole, self.without, strict=True)
         return [max(LEAST_S, a.cpu_s or 0.0) / max(LEAST_S, b.cpu_s or 0.0) for b, a in pairs]
 
     @property
     def worth(self) -> str:
-        """Proofs, a gap or a factor of time that the parts are worth; "nothing" if none of these."""
+        """Return what the parts are worth: proofs, a gap or a factor of time, or "nothing"."""
         slower, (proven, left), (gap, wider) = _geometric(self.ratios), self.proven, self.gaps
         said = [] if left >= proven else ["1 proof" if proven - left == 1 else f"{proven - left} proofs"]
         said += ["gap"] if wider > max(LEAST_GAP, WIDER * gap) else []
@@ -194,7 +193,7 @@ class Ablation:
 
     @property
     def cells(self) -> list[str]:
-        """The row of the table."""
+        """Return the row of the table."""
         runs, (proven, left), gaps = len(self.whole), self.proven, [percent(gap, 4) for gap in self.gaps]
         numbers = [f"{self.entered}/{runs}", f"{proven} → {left}", " → ".join(gaps), f"{_geometric(self.ratios):.2f}"]
         return [self.name, self.instance_set, *numbers, self.worth]

@@ -27,7 +27,7 @@ class Reproduction:
     outcomes: Sequence[Any] = ()
 
     def concluded(self, context: Context, outcomes: Sequence[Any]) -> Reproduction:
-        """With the claims that the outcomes tell; where a run failed, `not run` with its reason."""
+        """Return the experiment with its claims, or with `not run` and the reason if a run failed."""
         lost = [outcome for outcome in outcomes if getattr(outcome, "status", None) == "error"]
         if lost:
             why = f"{len(lost)} of {len(outcomes)} runs failed: {lost[0].reason}"
@@ -39,13 +39,13 @@ class Reproduction:
 
     @property
     def picture(self) -> str | None:
-        """The name of the picture's file."""
+        """Return the name of the picture's file, `None` if there is none."""
         drawn = self.experiment.draw is not None and self.outcomes
         return f"{self.paper}-{self.experiment.name}.svg" if drawn else None
 
 
 def record(found: Reproduction, claim: Claim) -> dict[str, Any]:
-    """A claim as a flat record."""
+    """Return a claim as a flat record."""
     sample = claim.sample
     return {
         "experiment": f"{found.paper}/{found.experiment.name}",
@@ -55,11 +55,7 @@ def record(found: Reproduction, claim: Claim) -> dict[str, Any]:
         "ours": _plain(claim.ours),
         "verdict": claim.verdict,
         "note": claim.note,
-        "seeds": None if sample is None else sample.seeds,
-        "low": None if sample is None else sample.low,
-        "high": None if sample is None else sample.high,
-        "least": None if sample is None else sample.least,
-        "greatest": None if sample is None else sample.greatest,
+        **{name: getattr(sample, name, None) for name in ("seeds", "low", "high", "least", "greatest")},
         "sentence": claim.sentence,
         "readings": "; ".join(claim.readings),
         "would_change": claim.would_change,
@@ -67,7 +63,7 @@ def record(found: Reproduction, claim: Claim) -> dict[str, Any]:
 
 
 def claims_csv(found: Sequence[Reproduction]) -> str:
-    """One line a claim; unknown values are empty."""
+    """Return one line per claim; unknown values are empty."""
     rows = [record(one, claim) for one in found for claim in one.claims]
     return pd.DataFrame(rows).to_csv(index=False)
 
@@ -87,7 +83,7 @@ def _cells(claim: Claim) -> tuple[str, ...]:
 
 
 def print_claims(found: Sequence[Reproduction]) -> None:
-    """One table an experiment, and how many claims there are of each verdict."""
+    """Print one table per experiment, and the number of claims with each verdict."""
     for one in found:
         out.print(f"{one.paper}: {shown(one.experiment.title)}", style="bold")
         rows = [[shown(value) for value in _cells(claim)] for claim in one.claims]
@@ -100,7 +96,7 @@ def print_claims(found: Sequence[Reproduction]) -> None:
 
 
 def write_claims(folder: Path, found: Sequence[Reproduction], context: Context) -> None:
-    """`claims.csv`, a picture an experiment that has one, and `report.md` with all of it."""
+    """Write `claims.csv`, the pictures, and `report.md` with all claims and pictures."""
     write_whole(folder / "claims.csv", claims_csv(found).encode())
     lines = ["# The papers' tables and figures, reproduced", ""]
     for one in found:

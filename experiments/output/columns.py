@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from statistics import fmean
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from experiments.harness.gaps import MethodSummary, Scored
-from experiments.output.terminal import percent
+from experiments.output.terminal import cell, percent
 from instances import Result
 from instances.gaps import TOLERANCE, of_nothing
 from instances.text import shown
@@ -202,7 +204,6 @@ def _gaps(
     heading: str,
     about: str,
     gaps: Callable[[MethodSummary], Sequence[float]],
-    to_bound: Callable[[MethodSummary], Sequence[float]],
 ) -> tuple[OfSummary, ...]:
     to_optimum = (("mean", f"{heading}mean"), ("median", "median"), ("max", "max"))
     return (
@@ -220,27 +221,21 @@ def _gaps(
         OfSummary(
             f"mean_{kind}_to_bound",
             "to bound",
-            lambda row: row.describe(to_bound(row))[0],
+            lambda row: row.describe(row.values(f"{kind}_to_bound"))[0],
             form=SHARE,
             about=f"mean {about} to the best bound of unproven instances",
         ),
     )
 
 
-OF_THE_OBJECTIVE = _gaps("gap", "gap to optimum: ", "gap", attrgetter("gaps"), attrgetter("gaps_to_bound"))
+OF_THE_OBJECTIVE = _gaps("gap", "gap to optimum: ", "gap", attrgetter("gaps"))
 OF_THE_MEASURE = (
-    *_gaps(
-        "measure_gap",
-        "",
-        "gap in the problem's measure",
-        attrgetter("measure_gaps"),
-        attrgetter("measure_gaps_to_bound"),
-    ),
+    *_gaps("measure_gap", "", "gap in the problem's measure", lambda row: row.values("measure_gap_to_optimum")),
     *(
-        OfSummary(name, heading, lambda row, of=of: row.describe(of(row))[0], form="{:.3g}", about=about)  # type: ignore[misc]
+        OfSummary(name, heading, lambda row, of=of: row.describe(row.values(of))[0], form="{:.3g}", about=about)  # type: ignore[misc]
         for name, heading, of, about in (
-            ("mean_part", "", attrgetter("parts"), "mean of the part of the measure that is the objective"),
-            ("mean_optimal_part", "optimum's", attrgetter("best_parts"), "the same for the proven optima"),
+            ("mean_part", "", "part", "mean of the part of the measure that is the objective"),
+            ("mean_optimal_part", "optimum's", "best_part", "the same for the proven optima"),
         )
     ),
 )
@@ -271,12 +266,82 @@ SUMMARY_COLUMNS = tuple(
 """The columns of `summary.csv`, with one row per problem, instance set and method."""
 
 
+SCREEN = (
+    OfSummary("problem", "problem", attrgetter("problem"), "name"),
+    *NAMED,
+    OfSummary("runs", "instances", attrgetter("runs")),
+    OfSummary("proven", "proven", attrgetter("proven")),
+    OfSummary("mean_gap", "gap, mean", lambda row: _mean(row.shown_gaps), form=SHARE),
+    OfSummary("max_gap", "gap, worst", lambda row: max(row.shown_gaps, default=None), form=SHARE),
+    OfSummary("to_bound", "to bound, worst", lambda row: max(row.shown_gaps_to_bound, default=None), form=SHARE),
+    OfSummary("mean_cpu_s", "CPU s, mean", lambda row: _mean(row.cpu_s), form=SECONDS),
+)
+NUMBERS = frozenset(column.heading for column in SCREEN if column.kind == "number")
+"""The columns of the first table that a study prints, and the headings of those with numbers."""
+
+
+def screen_columns(rows: Sequence[MethodSummary]) -> list[OfSummary]:
+    """Return the columns of the first table: without the problem of all rows, and without a gap that no row has."""
+    problems = {row.problem for row in rows}
+    columns = SCREEN if len(problems) > 1 else SCREEN[1:]
+    return [c for c in columns if c.name != "to_bound" or any(row.shown_gaps_to_bound for row in rows)]
+
+
 def measured(rows: Sequence[MethodSummary]) -> tuple[OfSummary, ...]:
     """Return the columns for the rows of one problem: gaps in the problem's measure if it has one."""
-    name, part = next(((row.measure, row.part) for row in rows if row.measure), ("", ""))
+    measure = next((row.measure for row in rows if row.measure is not None), None)
     ended = (COMMON, *SUMMARY_ENDED) if any(row.partial for row in rows) else SUMMARY_ENDED
-    if not name:
+    if measure is None:
         return (*OF_THE_OBJECTIVE, *ended)
-    headings = {"mean_measure_gap_to_optimum": f"gap in {name}: mean", "mean_part": part}
+    headings = {"mean_measure_gap_to_optimum": f"gap in {measure.name}: mean", "mean_part": measure.part}
     headed = (replace(column, heading=headings.get(column.name, column.heading)) for column in OF_THE_MEASURE)
     return (*headed, *ended)
+
+
+def csv_text(results: Iterable[Result]) -> str:
+    """Return a header line and one line per result; unknown values are empty."""
+    return _table_csv(RESULT_COLUMNS, results)
+
+
+def plan_csv(result: Result) -> str:
+    """Return one line per decision of a solution, such as a placement or an allocation, by its names."""
+    table: str = result.to_frame().map(cell).to_csv(index=False, lineterminator="\n")
+    return table
+
+
+def names_csv(called: Mapping[str, tuple[str, Any]], names: Mapping[str, Callable[..., Mapping[str, Any]]]) -> str:
+    """Return one line per variable of an exported model, with its name in the model and the meaning of its indices."""
+    rows = [
+        {"name": name, "variable": variable} | dict(names[variable](*(index if isinstance(index, tuple) else (index,))))
+        for name, (variable, index) in called.items()
+    ]
+    return _csv(rows, ["name", "variable"])
+
+
+def _csv(rows: Sequence[Mapping[str, Any]], first: Sequence[str]) -> str:
+    """Return rows of one or several kinds as CSV: the columns are the union of theirs, with `first` at the front."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(dict.fromkeys([*first, *(c for row in rows for c in row)])), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def results_csv(scored: Sequence[Scored]) -> str:
+    """Return one line per run, with its instance set and the gaps of the study."""
+    return _table_csv(RUN_COLUMNS, scored)
+
+
+def summary_csv(rows: Sequence[MethodSummary]) -> str:
+    """Return one line per row of the study's table; gaps are shares of 1, unknown values empty."""
+    return _table_csv(SUMMARY_COLUMNS, rows)
+
+
+def _table_csv(columns: Sequence[ResultColumn[Row]], rows: Iterable[Row]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(column.name for column in columns)
+    for row in rows:
+        values = (column.value(row) for column in columns)
+        writer.writerow(cell({True: "yes", False: "no"}[v] if isinstance(v, bool) else v) for v in values)
+    return text.getvalue()

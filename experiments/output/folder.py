@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from experiments.output.csv import csv_text
+from experiments.output.columns import csv_text
 from instances import InputError, OutputError, Result
 from instances.files import write_whole
 
@@ -84,7 +84,7 @@ def remove_interrupted(folder: Path, result: Result) -> None:
 
 
 def result_file(instance: str, method: str, ending: str = "json") -> str:
-    """The name of the file for the result of `method` on `instance`, or for what else belongs to it, by its `ending`.
+    """Return the file name of the result of `method` on `instance`, or of another file of it with an `ending`.
 
     A short name of small letters, digits and `._+-` stays as it is. Any other is made of those and followed by `~`,
     which no plain name has, and a digest: some file systems take capitals for small letters.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -13,10 +14,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from experiments.canvas import DASHES, MARKERS, canvas, from_zero, legend, lined, plain
-from experiments.harness.gaps import UNSOLVED, MethodSummary, compared
+from experiments.harness.gaps import Key, MethodSummary, Scored, summarise
 from experiments.output.columns import NAMED, measured
 from experiments.palette import Look, looks, widths
-from instances import InputError
+from instances import InputError, Result
 from instances.gaps import TOLERANCE
 from instances.tables import read_rows
 from instances.text import shown
@@ -132,7 +133,7 @@ def _said(to: str) -> str:
 
 
 def _scaled(axes: Axes, side: Literal["x", "y"], gaps: pd.Series, label: str) -> None:
-    """The axis of gaps, from zero, with what it says."""
+    """Scale an axis of gaps from zero, and label it."""
     values = [100 * gap for gap in gaps.dropna()]
     if max(values) > LOGARITHMIC:
         from_zero(axes, side, values)
@@ -144,8 +145,8 @@ def _scaled(axes: Axes, side: Literal["x", "y"], gaps: pd.Series, label: str) ->
 
 
 def latex(table: pd.DataFrame | str | Path) -> str:
-    """The table that `gap_study` prints, for LaTeX with booktabs: a `tabular` for each problem."""
-    rows = _summaries(_frame(table))
+    """Return the table of `gap_study` for LaTeX with booktabs: one `tabular` per problem."""
+    rows = summarise(_rows(_frame(table)))
     return "\n".join(
         _tabular([row for row in rows if row.problem == name]) for name in dict.fromkeys(r.problem for r in rows)
     )
@@ -198,34 +199,22 @@ def _frame(table: pd.DataFrame | str | Path) -> pd.DataFrame:
     return found.assign(**gaps).assign(**{OF["optimum"]: gaps[OF["optimum"]].mask(found["key"].isin(bare))})
 
 
-def _summaries(frame: pd.DataFrame) -> list[MethodSummary]:
-    sets = frame.groupby(["problem", "instance_set"], sort=False)
-    return [row for (problem, name), here in sets for row in _of_set(str(problem), str(name), here)]
+@dataclass(frozen=True)
+class FileRow(Scored):
+    """A run as a table has it, without its instance."""
+
+    row_key: Key = ("", "")
+    measure = None
+
+    @property
+    def key(self) -> Key:
+        return self.row_key
 
 
-def _of_set(problem: str, instance_set: str, here: pd.DataFrame) -> Iterator[MethodSummary]:
-    groups = {str(name): of for name, of in here.groupby("method", sort=False)}
-    known = {name: frozenset(of.loc[of[list(OF.values())].notna().any(axis=1), "key"]) for name, of in groups.items()}
-    everywhere, common = compared(known)
-    for name, of in groups.items():
-        alike = of[of["key"].isin(common)]
-        yield MethodSummary(
-            problem,
-            instance_set,
-            name,
-            runs=len(of),
-            gaps=_values(of[OF["optimum"]]),
-            gaps_to_bound=_values(of[OF["bound"]]),
-            proven=int(of["proven"].sum()),
-            violating=int((of["status"] == "violates").sum()),
-            failed=int(of["status"].isin(UNSOLVED).sum()),
-            cpu_s=_values(of["solve_s"] + of["build_s"].fillna(0)),
-            instances=here["key"].nunique(),
-            whole=known[name] == everywhere,
-            common=_values(alike[OF["optimum"]]),
-            common_to_bound=_values(alike[OF["bound"]]),
-        )
-
-
-def _values(column: pd.Series) -> tuple[float, ...]:
-    return tuple(float(value) for value in column.dropna())
+def _rows(frame: pd.DataFrame) -> Iterator[FileRow]:
+    """Yield the runs of a table."""
+    known = frame.astype(object).where(frame.notna(), None)
+    for row in known.to_dict("records"):
+        cells = {name: row[name] for name in ("problem", "method", "status", "build_s", "solve_s")}
+        gaps = {name: row[name] for name in (*OF.values(), "proven")}
+        yield FileRow(cast(Any, None), Result.model_construct(**cells), **gaps, row_key=row["key"])

@@ -17,9 +17,7 @@ from typing import Any
 from experiments.harness.experiment import TextTable
 from experiments.harness.gaps import Key, MethodSummary, Scored
 from experiments.harness.overview import OverviewRow, overview_of_study
-from experiments.output.columns import NAMED, RUN_TABLE, ResultColumn, Row, measured
-from experiments.output.csv import results_csv, summary_csv
-from experiments.output.results import NUMBERS
+from experiments.output.columns import NAMED, NUMBERS, RUN_TABLE, ResultColumn, Row, measured, results_csv, summary_csv
 from experiments.output.summary import ProblemAnswer, answers
 from experiments.output.terminal import percent
 from experiments.palette import BLUE, GREY, INK, Look, looks, widths
@@ -435,7 +433,7 @@ def _gaps_of(row: MethodSummary) -> str:
     said = []
     for gaps, to in _kinds(row):
         if gaps:
-            to += f" in {row.measure}" if row.measure else ""
+            to += "" if row.measure is None else f" in {row.measure.name}"
             over = f" over {len(gaps)} of {row.instances}" if len(gaps) < row.instances else ""
             said.append(f"mean {percent(fmean(gaps))}, worst {percent(max(gaps))} to {to}{over}")
     return f"{shown(row.method)}: {' and '.join(said) or 'no gap is known'}"

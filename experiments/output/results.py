@@ -4,27 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 
-from experiments.harness.experiment import TextTable
 from experiments.harness.gaps import MethodSummary, Scored
 from experiments.harness.overview import OverviewRow, overview_of_study
 from experiments.harness.user_functions import resolve
-from experiments.output.columns import COMMON, NAMED, RESULT_TABLE, Kind, measured
+from experiments.output.columns import COMMON, NAMED, NUMBERS, RESULT_TABLE, ResultColumn, Row, measured, screen_columns
 from experiments.output.folder import result_file
 from experiments.output.summary import answers
 from experiments.output.table import show_table
-from experiments.output.terminal import out, percent, print_rich
+from experiments.output.terminal import out, print_rich
 from instances import Instance, Result
 from instances.gaps import ahead
 from instances.solution_table import solution_rows
 from instances.text import shown
 
 
+def _show_rows(columns: Sequence[ResultColumn[Row]], rows: Iterable[Row]) -> None:
+    """Print the columns of some rows as a table, grouped by the first column if the terminal is too narrow."""
+    head = [(column.heading, column.kind) for column in columns]
+    show_table(head, ([column.show(row) for column in columns] for row in rows), grouped=True)
+
+
 def print_table(results: Iterable[Result]) -> None:
     """Print one row per result on standard output, and its note."""
-    head = [(column.heading, column.kind) for column in RESULT_TABLE]
-    show_table(head, ([column.show(r) for column in RESULT_TABLE] for r in results), grouped=True)
+    _show_rows(RESULT_TABLE, results)
 
 
 def print_tables(rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> None:
@@ -41,9 +44,7 @@ def print_tables(rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> Non
     for problem in dict.fromkeys(row.problem for row in rows):
         here = [row for row in rows if row.problem == problem]
         out.print(problem, style="bold")
-        columns = [*NAMED, *measured(here)]
-        head = [(column.heading, column.kind) for column in columns]
-        show_table(head, ([column.show(row) for column in columns] for row in here), grouped=True)
+        _show_rows((*NAMED, *measured(here)), here)
         out.print()
     common = f"{COMMON.heading}: mean over the instances of a set on which every method has a gap; "
     print_rich(
@@ -61,36 +62,13 @@ def print_first_screen(rows: Sequence[MethodSummary], overview: Sequence[Overvie
     - `overview`: the rows of the reference study, empty for other instances.
     - `folder`: the folder with the report.
     """
-    content = overview_of_study(overview, rows) if overview else _by_set(rows)
-    kinds: dict[str, Kind] = {"problem": "name", "instance set": "name", "method": "name"}
-    kinds.update(dict.fromkeys(NUMBERS, "number"))
-    show_table([(name, kinds.get(name, "text")) for name in content.head], content.rows, grouped=not overview)
+    if overview:
+        table = overview_of_study(overview, rows)
+        show_table([(name, "number" if name in NUMBERS else "text") for name in table.head], table.rows)
+    else:
+        _show_rows(screen_columns(rows), rows)
     out.print()
     print_rich(f"The report is {folder / 'report.html'}. --resume --tables prints all tables.")
-
-
-NUMBERS = ("instances", "proven", "CPU s, mean", "gap, mean", "gap, worst", "to bound, worst")
-
-
-def _by_set(rows: Sequence[MethodSummary]) -> TextTable:
-    """Return the table of sets and methods. The gap to the best bound of unproven instances has its own column."""
-    head = ["instance set", "method", *NUMBERS[:2], *NUMBERS[3:], NUMBERS[2]]
-    content = [_set_and_method(row) for row in rows]
-    if all(cells[6] == "-" for cells in content):
-        del head[6]
-        content = [[*cells[:6], *cells[7:]] for cells in content]
-    if len({row.problem for row in rows}) > 1:  # which may have methods of the same name
-        head = ["problem", *head]
-        content = [[row.problem, *cells] for row, cells in zip(rows, content, strict=True)]
-    return TextTable(head, content)
-
-
-def _set_and_method(row: MethodSummary) -> list[str]:
-    gaps, open_gaps = row.shown_gaps, row.shown_gaps_to_bound
-    mean, worst = (percent(fmean(gaps)), percent(max(gaps))) if gaps else ("-", "-")
-    to_bound = percent(max(open_gaps)) if open_gaps else "-"
-    seconds = f"{fmean(row.cpu_s):.3f}" if row.cpu_s else "-"
-    return [shown(row.instance_set), shown(row.method), str(row.runs), str(row.proven), mean, worst, to_bound, seconds]
 
 
 def draw_solutions(
@@ -111,7 +89,7 @@ def draw_solutions(
 
 
 def best_of(results: Iterable[Result]) -> Result | None:
-    """The best result of one instance that keeps every constraint, the first of equal ones."""
+    """Return the best feasible result of one instance, the first of equal ones."""
     best = None
     for result in results:
         if result.solved and result.objective is not None:
@@ -124,7 +102,7 @@ MOST = 30  # lines of a plan
 
 
 def print_plan(instances: Sequence[Instance], results: Sequence[Result], plans: Mapping[str, str]) -> None:
-    """The best solution of the one instance; of several there are too many to show.
+    """Print the best solution if there is only one instance.
 
     `plans`: the `module:function` that puts a solution in words, by problem; others are tables.
     """

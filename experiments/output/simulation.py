@@ -26,13 +26,13 @@ LONG = ("options", "versions")  # in the JSON lines alone
 
 
 def rows_csv(rows: Sequence[dict[str, Any]]) -> str:
-    """One line a simulation; unknown values are empty."""
+    """Return one line per simulation; unknown values are empty."""
     table = pd.DataFrame(rows).drop(columns=list(LONG), errors="ignore")
     return table[sorted(table, key="cpu_s".__eq__)].to_csv(index=False)  # the seconds, which differ each time, last
 
 
 def print_policies(rows: Sequence[dict[str, Any]], choice: ChosenPolicies) -> None:
-    """One row a policy of one world, with what the world is about: medians, and the ends of the first measure.
+    """Print one row per policy of one world: medians of its measures, and the range of the first one.
 
     All of them are over the same workloads, those that every policy has finished which has finished any.
     """

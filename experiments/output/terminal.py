@@ -126,7 +126,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def label(text: str, most: int = 60) -> str:
-    """`text` for a picture: of bounded length, and its dollars no mathematics."""
+    """Return `text` for a picture: of bounded length, and without mathematics between dollars."""
     text = shown(text)
     text = text if len(text) <= most else text[: most - 1] + "…"
     return text.replace("$", r"\$")
@@ -142,13 +142,13 @@ def cell(value: object) -> object:
 
 @contextmanager
 def no_warnings() -> Iterator[None]:
-    """Without the warnings of a drawing library, which has no glyph for some characters of a name."""
+    """Suppress warnings of a drawing library that has no glyph for some characters."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 def markdown(table: TextTable) -> list[str]:
-    """The lines of a table; all columns but the first are set to the right."""
+    """Return the lines of a table; all columns except the first are aligned right."""
     rows = ["| " + " | ".join(row) + " |" for row in (table.head, *table.rows)]
     return [rows[0], "|---|" + "---:|" * (len(table.head) - 1), *rows[1:]]

@@ -8,15 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from experiments import flags
-from experiments.entry import run
-from experiments.harness.experiment import Study, TextTable
-from experiments.harness.staged import StagedStudy, after, of_each
+from experiments.entry import refuse_unknown, run
+from experiments.harness.experiment import StagedStudy, Study, TextTable, after, of_each
 from experiments.harness.user_functions import resolve
 from experiments.papers import PAPERS, STUDIES
 from experiments.session import Session
 from experiments.study import run_study
-from instances import InputError
-from instances.text import meant
 
 
 @flags.common()
@@ -29,8 +26,7 @@ def peers(
 ) -> None:
     """Exact methods beside the best compact model of each problem for another solver, at equal CPU limits."""
     for paper in papers or ():
-        if paper not in PAPERS:
-            raise InputError(f"paper: must be one of {', '.join(PAPERS)}, got {paper!r}{meant(PAPERS, paper)}")
+        refuse_unknown("paper", paper, PAPERS)
     kind = "growth" if growth else "peers"
     studies = [resolve(STUDIES[f"{paper}-{kind}"])(options=session.options) for paper in papers or PAPERS]
     run_study(together(studies), session)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from statistics import fmean
@@ -21,31 +21,6 @@ from instances.gaps import ahead
 
 LIMIT_S = 10.0
 ALIKE_S, ALIKE = 0.02, 1.25  # times within this difference or this factor are a tie
-HEAD = (
-    "work",
-    "instances",
-    "peer",
-    "proven, peer",
-    "proven, exact",
-    "largest gap, peer",
-    "largest gap, exact",
-    "mean CPU s, peer",
-    "mean CPU s, exact",
-    "times as long",
-    "peer's values are worse by",
-    "who wins",
-)
-EACH = (
-    "instance",
-    "peer",
-    "value, peer",
-    "value, exact",
-    "bound, peer",
-    "bound, exact",
-    "CPU s, peer",
-    "CPU s, exact",
-    "who wins",
-)
 
 
 @dataclass(frozen=True)
@@ -92,11 +67,6 @@ class Duel:
     ours: Sequence[Result]
 
     @property
-    def name(self) -> str:
-        """Return the prefix of its values in a record."""
-        return f"{self.work}: {self.peer}"
-
-    @property
     def wins(self) -> list[str]:
         """Return the winner of each instance."""
         return [_winner(peer, own) for peer, own in zip(self.theirs, self.ours, strict=True)]
@@ -111,43 +81,16 @@ class Duel:
             if value is not None and own
         ]
 
-    def cells(self) -> list[str]:
-        """Return the row of the table."""
-        theirs, ours = _seconds(self.theirs), _seconds(self.ours)
-        times = Counter(self.wins)
-        names = {"peer": self.peer, "exact": "exact", "tie": "tie"}
-        return [
-            self.work,
-            str(len(self.ours)),
-            self.peer,
-            _proven(self.theirs),
-            _proven(self.ours),
-            _largest(self.theirs),
-            _largest(self.ours),
-            f"{fmean(theirs):.3f}",
-            f"{fmean(ours):.3f}",
-            f"{sum(theirs) / max(sum(ours), 1e-9):.3g}",
-            percent(fmean(self.excess), 2) if self.excess else "no value",
-            ", ".join(f"{name} {times[who]}" for who, name in names.items() if times[who]),
-        ]
-
-    def each(self) -> Iterator[list[str]]:
-        """Yield a row for each instance."""
-        for peer, own, wins in zip(self.theirs, self.ours, self.wins, strict=True):
-            found = (peer.objective, own.objective, peer.bound, own.bound)
-            told = ["-" if number is None else f"{number:.10g}" for number in found]
-            seconds = [f"{spent:.3f}" for spent in (peer.cpu_s or 0.0, own.cpu_s or 0.0)]
-            yield [own.instance, self.peer, *told, *seconds, wins]
-
     def values(self) -> Iterator[tuple[str, Sample | float | str]]:
         """Yield the figures by their names in a record."""
+        name = f"{self.work}: {self.peer}"
         for who, results in (("peer", self.theirs), ("exact", self.ours)):
-            yield f"{self.name}: CPU s, {who}", Sample.of(_seconds(results))
-            yield f"{self.name}: proven, {who}", _proven(results)
-        yield f"{self.name}: wins of the peer", float(self.wins.count("peer"))
+            yield f"{name}: CPU s, {who}", Sample.of(_seconds(results))
+            yield f"{name}: proven, {who}", _proven(results)
+        yield f"{name}: wins of the peer", float(self.wins.count("peer"))
         if self.excess:
-            yield f"{self.name}: excess of the peer", Sample.of(self.excess)
-        yield f"{self.name}: solver", str(self.theirs[0].info.get("solver", self.peer))
+            yield f"{name}: excess of the peer", Sample.of(self.excess)
+        yield f"{name}: solver", str(self.theirs[0].info.get("solver", self.peer))
 
 
 def _winner(peer: Result, own: Result) -> str:
@@ -185,10 +128,50 @@ def _proven(results: Sequence[Result]) -> str:
     return f"{sum(result.status == 'optimal' for result in results)} of {len(results)}"
 
 
-def _largest(results: Sequence[Result]) -> str:
-    """Return the largest gap between value and bound, or the number of runs without a gap."""
+def largest_gap(results: Sequence[Result]) -> str:
+    """Return the largest gap between value and bound, or the number of runs without a gap; a dash without runs."""
     gaps = [result.gap for result in results if result.gap is not None]
-    return percent(max(gaps), 2) if len(gaps) == len(results) else f"none for {len(results) - len(gaps)}"
+    lacking = len(results) - len(gaps)
+    return f"none for {lacking}" if lacking else percent(max(gaps, default=None), 2)
+
+
+def _said_wins(duel: Duel) -> str:
+    times = Counter(duel.wins)
+    names = {"peer": duel.peer, "exact": "exact", "tie": "tie"}
+    return ", ".join(f"{name} {times[who]}" for who, name in names.items() if times[who])
+
+
+def _number(number: float | None) -> str:
+    return "-" if number is None else f"{number:.10g}"
+
+
+TABLE: dict[str, Callable[[Duel], str]] = {
+    "work": lambda duel: duel.work,
+    "instances": lambda duel: str(len(duel.ours)),
+    "peer": lambda duel: duel.peer,
+    "proven, peer": lambda duel: _proven(duel.theirs),
+    "proven, exact": lambda duel: _proven(duel.ours),
+    "largest gap, peer": lambda duel: largest_gap(duel.theirs),
+    "largest gap, exact": lambda duel: largest_gap(duel.ours),
+    "mean CPU s, peer": lambda duel: f"{fmean(_seconds(duel.theirs)):.3f}",
+    "mean CPU s, exact": lambda duel: f"{fmean(_seconds(duel.ours)):.3f}",
+    "times as long": lambda duel: f"{sum(_seconds(duel.theirs)) / max(sum(_seconds(duel.ours)), 1e-9):.3g}",
+    "peer's values are worse by": lambda duel: percent(fmean(duel.excess), 2) if duel.excess else "no value",
+    "who wins": _said_wins,
+}
+"""The columns of the table, with a row for each peer."""
+EACH: dict[str, Callable[[str, Result, Result], str]] = {
+    "instance": lambda name, peer, own: own.instance,
+    "peer": lambda name, peer, own: name,
+    "value, peer": lambda name, peer, own: _number(peer.objective),
+    "value, exact": lambda name, peer, own: _number(own.objective),
+    "bound, peer": lambda name, peer, own: _number(peer.bound),
+    "bound, exact": lambda name, peer, own: _number(own.bound),
+    "CPU s, peer": lambda name, peer, own: f"{peer.cpu_s or 0.0:.3f}",
+    "CPU s, exact": lambda name, peer, own: f"{own.cpu_s or 0.0:.3f}",
+    "who wins": lambda name, peer, own: _winner(peer, own),
+}
+"""The columns of the second table, with a row for each peer and instance."""
 
 
 def comparison(rows: Sequence[PeerRow], options: Options, few: Sequence[int] = ()) -> Study:
@@ -207,8 +190,9 @@ def comparison(rows: Sequence[PeerRow], options: Options, few: Sequence[int] = (
 
     def tables(outcomes: Sequence[Result]) -> list[TextTable | str]:
         found = list(duels(outcomes))
-        each = [row for duel in found for row in duel.each()]
-        return [TextTable(HEAD, [duel.cells() for duel in found]), TextTable(EACH, each)]
+        rows = [[show(duel) for show in TABLE.values()] for duel in found]
+        pairs = ((duel.peer, *pair) for duel in found for pair in zip(duel.theirs, duel.ours, strict=True))
+        return [TextTable([*TABLE], rows), TextTable([*EACH], [[show(*of) for show in EACH.values()] for of in pairs])]
 
     def values(outcomes: Sequence[Result]) -> Mapping[str, Sample | float | str]:
         return dict(value for duel in duels(outcomes) for value in duel.values())

@@ -26,7 +26,7 @@ LEAST_S = 1e-3
 
 
 def curves(tables: Iterable[TextTable]) -> Figure:
-    """The picture of the rows a size that studies of growth have."""
+    """Draw the tables of studies of growth, with one panel per problem."""
     panels: dict[str, list[dict[str, str]]] = {}
     for table in tables:
         for cells in table.rows:

@@ -10,13 +10,11 @@ from statistics import fmean, median
 from typing import Any
 
 from experiments.harness.entry import Entry, always
-from experiments.harness.experiment import TextTable
+from experiments.harness.experiment import StagedStudy, Stages, TextTable, after, side_by_side
 from experiments.harness.run import Run
 from experiments.harness.sample import Sample
-from experiments.harness.staged import StagedStudy, Stages, after, side_by_side
 from experiments.output.benchmark import counted
-from experiments.output.terminal import percent
-from experiments.peers.comparison import Peer, refuse_false
+from experiments.peers.comparison import Peer, largest_gap, refuse_false
 from instances import Instance, Options, Result
 
 GOALS = {"1%": 0.01, "proof": Options().gap}
@@ -99,10 +97,7 @@ class Step:
     @property
     def gap(self) -> str:
         """Return the largest remaining gap of the runs to this gap."""
-        gaps = [result.gap for result in self.results if result.gap is not None]
-        if len(gaps) < len(self.results):
-            return f"none for {len(self.results) - len(gaps)}"
-        return percent(max(gaps, default=None), 2)
+        return largest_gap(self.results)
 
 
 @dataclass

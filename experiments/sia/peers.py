@@ -9,7 +9,7 @@ from instances import Options
 from instances.sia import synthetic
 
 EXACT = "models.sia:exact"
-START_TIMES = "experiments.peers.sia.start_times:start_times"
+START_TIMES = "experiments.peers.cp_sat.sia:start_times"
 PEERS = (
     Peer("CP-SAT, start times", START_TIMES, extra=True),
     Peer("CP-SAT, start times, 8 workers", START_TIMES, workers=8, extra=True),

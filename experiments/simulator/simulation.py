@@ -18,8 +18,7 @@ import pandas as pd
 from experiments.harness.entry import Entry
 from experiments.harness.run import apply
 from experiments.harness.task import Digests, ReportFile, Whole, WholeTask
-from experiments.harness.user_functions import takes_data, user_function
-from experiments.harness.user_modules import users_first
+from experiments.harness.user_functions import takes_data, user_function, users_first
 from experiments.papers import METHODS, ONLINE
 from experiments.simulator.kernel import simulate
 from experiments.simulator.online import Nothing, Online, Replan, Snapshots
@@ -267,7 +266,7 @@ class Bounds(Whole):
     values: list[float | None]
 
     def line(self) -> str:
-        """The bounds in one line."""
+        """Describe the bounds in one line."""
         known = [value for value in self.values if value is not None]
         least = f" {min(known):.6g}" if known else ""
         return f"{self.workload} bound {self.status}{least}" + (f" ({self.reason})" if self.reason else "")

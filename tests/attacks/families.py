@@ -16,8 +16,7 @@ from functools import partial
 from typing import Any
 
 from experiments.harness.entry import Entry
-from experiments.harness.run import Unchecked, answer, apply, concluded, load_method
-from experiments.harness.starts import GivenStart
+from experiments.harness.run import GivenStart, Unchecked, answer, apply, concluded, load_method
 from experiments.plan import methods_for
 from instances import InputError, Instance, Options, Report, Result
 from instances.clock import within

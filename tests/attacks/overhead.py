@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import distributed
 
-from experiments.harness.cluster import as_finished_on
+from experiments.harness.dask import as_finished_on
 from experiments.harness.run import Run
 from experiments.harness.runner import as_finished
 from experiments.plan import plan

@@ -37,8 +37,9 @@ from typing import Any
 
 from experiments.harness.evidence import read
 from experiments.harness.experiment import Context, SharedTasks
-from experiments.harness.sources import LAYERS, ROOT, files
 from experiments.harness.task import ReportFile
+from experiments.harness.user_functions import NAMES as LAYERS
+from experiments.harness.user_functions import ROOT, files
 from experiments.papers import PAPERS
 from experiments.recorded import Recorded, RecordPlan, probe_context, recorded_of, timeless
 from instances import Stopwatch

@@ -6,6 +6,7 @@ to specific nodes. The job then stays on them while it keeps the GPUs and the no
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn
 
@@ -107,15 +108,16 @@ def jobs_of(data: BoaRenting) -> list[RentingJobState]:
 MOST_NODES = 100_000  # a request for more at once is an error of the policy
 
 
+@dataclass(slots=True, eq=False)
 class RentedNode:
     """A node from its order on: `ready_at` is the time of its start, `marked_at` the time of its release request."""
 
-    __slots__ = ("id", "marked_at", "ordered_at", "ready", "ready_at", "released_at")
-
-    def __init__(self, id: str, ordered_at: float, ready_at: float) -> None:
-        self.id, self.ordered_at, self.ready_at = id, ordered_at, ready_at
-        self.ready: Event | None = None
-        self.marked_at = self.released_at = float("inf")
+    id: str
+    ordered_at: float
+    ready_at: float
+    ready: Event | None = None
+    marked_at: float = float("inf")
+    released_at: float = float("inf")
 
 
 class Nodes:

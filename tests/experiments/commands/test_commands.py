@@ -237,7 +237,7 @@ BAD = [
     ("solve {file} --format jsn", "got 'jsn', did you mean 'json'?"),
     (
         "list methds",
-        "what: must be one of problems, methods, workloads, policies, sets, drawings, got 'methds', did you",
+        "what: must be one of problems, methods, workloads, policies, sets, drawings, studies, got 'methds', did you",
     ),
     ("solve {file} --time-limit -1", "time limit: must be > 0"),
     ("solve {file} --time-limit x", "--time-limit: must be a number, got 'x'"),
@@ -443,7 +443,7 @@ def test_no_gap_for_what_breaks_constraints():
     _, broken = scored_results(("exact", "optimal", 10.0, 10.0), ("h", "violates", 9.0, None))
     assert broken.gap_to_optimum is broken.gap_to_bound is None
     (row,) = summarise([broken])
-    assert row.violating == 1
+    assert row.notes == "1 break a constraint"
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.harness.gaps import MethodSummary
 from experiments.harness.instance_set import from_paths
-from experiments.output.columns import NAMED, measured
-from experiments.output.csv import summary_csv
 from experiments.output.folder import result_file
-from experiments.output.report import set_table
 from experiments.output.terminal import cell, label
 from instances import Instance, save
 from instances.eva import table_3
@@ -105,25 +101,6 @@ def test_a_study_of_every_name_ends_with_table_and_report_and_resumes(named: Pat
     assert "\x1b" not in report
     again = call("gap_study", named, "--out", tmp_path / "out", "--method", "no-packing", "--quiet", "--resume")
     assert again.stdout == first.stdout  # CPU seconds and all: nothing was run again
-
-
-def row(method: str, gaps: tuple[float, ...], instance_set: str = "$a_{$", **more: object) -> MethodSummary:
-    numbers: dict = {"gaps_to_bound": (), "proven": 0, "violating": 0, "failed": 0, "cpu_s": (1.0,)} | more
-    return MethodSummary("eva-packing", instance_set, method, numbers.pop("runs", len(gaps)), gaps, **numbers)
-
-
-def test_terminal_report_and_csv_say_the_same_of_runs_without_a_gap():
-    poor = row("ssf", (0.1,), runs=10, violating=7, failed=2, instance_set="s")
-    said = "7 break a constraint, 2 without a solution"
-    assert [column.show(poor) for column in (*NAMED, *measured([poor]))] == [
-        *("s", "ssf", "10.00%", "10.00%", "10.00%", "1/10", "-", "0/10", "1.000", said)
-    ]
-    (line,) = csv.DictReader(summary_csv([poor]).splitlines())
-    known = line["runs"], line["gaps_to_optimum"], line["mean_gap_to_optimum"], line["notes"]
-    assert known == ("10", "1", "0.1", said)
-    page = set_table([poor], "eva-packing")
-    assert "<td data-value='1'>1/10</td>" in page
-    assert f"<td class='text long'>{said}</td>" in page
 
 
 def test_sets_of_folders_with_one_base_name_are_told_apart(tmp_path: Path):

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from experiments import reproduce
-from experiments.harness.cluster import as_finished_on
+from experiments.harness.dask import as_finished_on
 from experiments.harness.experiment import Claim, Context, Experiment, compared
 from experiments.harness.run import apply
 from experiments.harness.runner import Lost
@@ -126,7 +126,7 @@ def _mean_delay(context: Context, outcomes: Any) -> list[Claim]:
 
 
 def test_where_no_scheduler_answers_is_one_line(monkeypatch: pytest.MonkeyPatch):
-    from experiments.harness import cluster as module
+    from experiments.harness import dask as module
 
     monkeypatch.setattr(module, "CONNECT_S", 0.2)
     with pytest.raises(InputError, match=r"--dask: tcp://127\.0\.0\.1:9: no scheduler answers"):

@@ -19,9 +19,9 @@ from typing import Any
 
 import pytest
 
+from experiments.harness.host import MARK, SIGNED, TemporaryFolder
 from experiments.harness.run import Run
 from experiments.harness.runner import as_finished
-from experiments.harness.temporary import MARK, SIGNED, TemporaryFolder
 from experiments.output.folder import write_result_files
 from experiments.plan import plan
 from experiments.session import Interrupted, Session
@@ -136,7 +136,7 @@ def test_a_run_that_is_finished_leaves_no_interrupted_result(tmp_path: Path, mon
         assert len(list(out.glob("*.json"))) == (0 if gone else 1)
 
 
-@pytest.mark.parametrize("module", ["experiments.cli", "typer", "pydantic", "numpy", "experiments.harness.pool"])
+@pytest.mark.parametrize("module", ["experiments.cli", "typer", "pydantic", "numpy", "experiments.harness.runner"])
 def test_an_interrupt_while_a_command_loads_is_one_line(table_3_file: Path, module: str):
     done = python("-c", INTERRUPTED_AT.format(module=module), "solve", table_3_file)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "gapwise: interrupted\n")
@@ -204,7 +204,7 @@ def test_folders_of_dead_commands_are_removed_and_no_others(tmp_path: Path, monk
 
 def test_an_interrupt_before_the_first_run_leaves_no_folder(tmp_path: Path):
     done = python(
-        "-c", "from experiments.harness.pool import HostPool\npool = HostPool(1, [])\nraise KeyboardInterrupt",
+        "-c", "from experiments.harness.runner import HostPool\npool = HostPool(1, [])\nraise KeyboardInterrupt",
         TMPDIR=str(tmp_path),
     )  # fmt: skip
     assert "KeyboardInterrupt" in done.stderr

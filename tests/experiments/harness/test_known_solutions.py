@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from experiments.harness.entry import Entry
-from experiments.harness.run import Run
+from experiments.harness.run import GivenStart, Run
 from experiments.harness.runner import run_all
-from experiments.harness.starts import GivenStart
 from instances import Options, save
 from instances.eva import table_3
 from models.eva import exact

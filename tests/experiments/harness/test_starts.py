@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from experiments.harness.entry import Entry, named
-from experiments.harness.run import Run, apply, load_method
+from experiments.harness.run import Run, apply, best_start, from_start, load_method
 from experiments.harness.runner import run_all
-from experiments.harness.starts import best_start, from_start
 from experiments.harness.task import Reported, ReportFile
 from experiments.papers import METHODS
 from heuristics.eva import full_reconfiguration, no_packing

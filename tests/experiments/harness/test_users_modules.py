@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.harness import user_modules
+from experiments.harness import user_functions as user_modules
 from experiments.harness.user_functions import user_function
 from instances.eva import table_3
 from tests.commands import python

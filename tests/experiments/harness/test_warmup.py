@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 from numba.core import caching
 
-from experiments.harness import warmup
-from experiments.harness.warmup import Compilation, compile_first, listed, types_of
+from experiments.harness import runner as warmup
+from experiments.harness.runner import Compilation, compile_first, listed, types_of
 from experiments.papers import METHODS
 from experiments.plan import plan
 from instances import Options

@@ -22,7 +22,7 @@ import pytest
 from experiments.eva import prism
 from experiments.eva.methods import METHODS
 from experiments.harness import records
-from experiments.harness.sources import ROOT
+from experiments.harness.user_functions import ROOT
 from experiments.judging import cell, confinement
 from experiments.judging import judge as judging
 from experiments.judging.confinement import MACHINES, REFUSED

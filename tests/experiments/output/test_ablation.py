@@ -13,8 +13,8 @@ from experiments.aryl import ablation as aryl_ablation
 from experiments.boa import ablation as boa_ablation
 from experiments.eva import saving_ablation
 from experiments.eva.ablation import EXACT, JOINT, PARTS
+from experiments.harness.experiment import following
 from experiments.harness.runner import run_all
-from experiments.harness.staged import following
 from experiments.kubernetes import ablation as kubernetes_ablation
 from experiments.output.ablation import SEEDS, MethodPart, ablate, say_no
 from experiments.sia import ablation as sia_ablation

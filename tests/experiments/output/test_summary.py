@@ -11,8 +11,8 @@ import pytest
 
 from experiments.harness.gaps import Scored, false_references, score, summarise
 from experiments.harness.run import Run
-from experiments.output.columns import measured
-from experiments.output.csv import summary_csv
+from experiments.output.columns import NAMED, measured, summary_csv
+from experiments.output.report import set_table
 from experiments.output.results import print_table, print_tables
 from experiments.output.terminal import line
 from experiments.plan import methods_for
@@ -197,7 +197,24 @@ def test_gaps_to_a_bound_are_compared_on_the_same_instances_too():
         ("g", True, (pytest.approx(0.1),), ()),
         ("h", False, (pytest.approx(0.2),), ()),
     ]
-    assert [row.describe(row.gaps_to_bound)[0] for row in rows] == [0.5, 0.75, None]
+    assert [row.describe(row.values("gap_to_bound"))[0] for row in rows] == [0.5, 0.75, None]
+
+
+def test_terminal_report_and_csv_say_the_same_of_runs_without_a_gap():
+    statuses: dict[Any, int] = {"feasible": 1, "violates": 7, "error": 2}
+    runs = finished(*(("ssf", status, 110.0, None) for status, times in statuses.items() for _ in range(times)))
+    solved, *rest = (Scored(run, result.model_copy(update={"solve_s": 1.0})) for run, result in runs)
+    (poor,) = summarise([replace(solved, gap_to_optimum=0.1), *rest])
+    said = "7 break a constraint, 2 without a solution"
+    assert [column.show(poor) for column in (*NAMED, *measured([poor]))] == [
+        *("set", "ssf", "10.00%", "10.00%", "10.00%", "1/10", "-", "0/10", "1.000", said)
+    ]
+    (line,) = csv.DictReader(summary_csv([poor]).splitlines())
+    known = line["runs"], line["gaps_to_optimum"], line["mean_gap_to_optimum"], line["notes"]
+    assert known == ("10", "1", "0.1", said)
+    page = set_table([poor], "eva-packing")
+    assert "<td data-value='1'>1/10</td>" in page
+    assert f"<td class='text long'>{said}</td>" in page
 
 
 def test_a_set_whose_methods_all_have_gaps_everywhere_has_no_further_column():

@@ -11,10 +11,9 @@ import pytest
 
 from experiments.aryl import growth as of_aryl
 from experiments.harness.evidence import read
-from experiments.harness.experiment import Study
+from experiments.harness.experiment import StagedStudy, Study, following
 from experiments.harness.run import Run
 from experiments.harness.runner import run_all
-from experiments.harness.staged import StagedStudy, following
 from experiments.harness.user_functions import resolve
 from experiments.papers import PAPERS, STUDIES
 from experiments.peers.__main__ import together

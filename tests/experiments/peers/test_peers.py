@@ -14,16 +14,13 @@ from experiments.harness.user_functions import resolve
 from experiments.papers import PAPERS, STUDIES
 from experiments.peers import cp_sat
 from experiments.peers.__main__ import together
-from experiments.peers.aryl.items import items
-from experiments.peers.aryl.reclaimed import reclaimed
-from experiments.peers.aryl.union import union
-from experiments.peers.boa.network import network
 from experiments.peers.comparison import LIMIT_S, Peer, PeerRow, comparison
-from experiments.peers.eva.columns import columns
-from experiments.peers.eva.contents import contents
-from experiments.peers.eva.patterns import maximal_patterns, patterns
-from experiments.peers.kubernetes.pods import pods
-from experiments.peers.sia.start_times import start_times
+from experiments.peers.cp_sat.aryl import reclaimed
+from experiments.peers.cp_sat.kubernetes import pods
+from experiments.peers.cp_sat.sia import start_times
+from experiments.peers.highs.aryl import items, union
+from experiments.peers.highs.boa import network
+from experiments.peers.highs.eva import columns, contents, maximal_patterns, patterns
 from instances import InputError, Instance, Options, Result
 from instances.aryl import elastic_jobs, figure_5, loaned_servers, spread_jobs, table_2, table_4
 from instances.boa import figure_1, random_allocation
@@ -60,9 +57,9 @@ CP_SAT = [
     (pods, kubernetes.exact, two_halves()),
     (pods, kubernetes.exact, random_cluster(5, 3, load=0.97)),
 ]
-ITEMS = Peer("items", "experiments.peers.aryl.items:items")
+ITEMS = Peer("items", "experiments.peers.highs.aryl:items")
 SPREAD = PeerRow("spread", [spread_jobs(12, 12, 3, 4), spread_jobs(10, 10, 1, 3)], "models.aryl:exact", [
-    Peer("union", "experiments.peers.aryl.union:union")
+    Peer("union", "experiments.peers.highs.aryl:union")
 ])  # fmt: skip
 
 
@@ -102,7 +99,7 @@ def test_column_generation_bounds_the_optimum_and_does_not_fall_below_it(seed: i
 
 
 def test_a_peer_has_no_solution_where_contents_are_too_many_to_list(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("experiments.peers.eva.contents.MOST", 3)
+    monkeypatch.setattr("experiments.peers.highs.eva.MOST", 3)
     result = contents(table_7(30, 4, objective="net-saving").data)
     assert (result.status, result.bound) == ("no_solution", None)
     assert "holds more than 3 contents" in (result.reason or "")

@@ -31,7 +31,7 @@ from experiments.harness.records import (
     write_records,
 )
 from experiments.harness.run import Run, apply
-from experiments.output.scorecard import scorecards
+from experiments.output.summary import scorecards
 from experiments.papers import METHODS
 from experiments.plan import plan
 from instances import InputError, Options, Result, load, save

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from experiments.simulator.boa.records import RentingRecords
+from experiments.simulator.boa import RentingRecords
 from experiments.simulator.simulation import Simulation
 from heuristics.boa.online import ONLINE
 from instances import Instance, Options

@@ -56,7 +56,7 @@ def _read(data: SiaOracle, values: Values) -> Solution:
 
 @method("exact", honours=HONOURED)
 def start_times(data: SiaOracle, options: Options, report: Report) -> Answer:
-    """The oracle by CP-SAT. Raises InputError where fairness has a weight."""
+    """Solve the oracle by CP-SAT. Raises InputError where fairness has a weight."""
     if data.fairness_weight:
         raise InputError(f"data.fairness_weight: must be 0 for a peer, got {data.fairness_weight}")
     return solve_cp_sat(build_start_times, _read, data, options, report)

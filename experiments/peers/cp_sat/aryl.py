@@ -49,7 +49,7 @@ def _read(data: ArylReclaim, values: Values) -> Solution:
 
 @method("exact", honours=HONOURED)
 def reclaimed(data: ArylReclaim, options: Options, report: Report) -> Answer:
-    """The reclaim by CP-SAT. Raises InputError for another objective than the number of jobs."""
+    """Solve the reclaim by CP-SAT. Raises InputError for another objective than the number of jobs."""
     if data.objective != "preempted-jobs":
         raise InputError(f"data.objective: must be preempted-jobs for this peer, got {data.objective}")
     return solve_cp_sat(build_reclaimed, _read, data, options, report)

@@ -13,6 +13,7 @@ from instances.method import method
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpModel, IntVar
 
+
 On = dict[tuple[str, str], "IntVar"]
 """Pods of an entry on a node."""
 
@@ -90,5 +91,5 @@ def _read(data: NodePlacement, values: Values) -> Solution:
 
 @method("exact", honours=HONOURED)
 def pods(data: NodePlacement, options: Options, report: Report) -> Answer:
-    """The placement by CP-SAT."""
+    """Solve the placement by CP-SAT."""
     return solve_cp_sat(build_pods, _read, data, options, report)

@@ -103,7 +103,7 @@ def _cost(network: PathNetwork, a: WidthArrays, data: BoaAllocation) -> sparse.c
 
 @method("exact")
 def network(data: BoaAllocation, options: Options, report: Report) -> Answer:
-    """The widths by HiGHS. Raises InputError where they are no whole ones of one GPU type."""
+    """Solve the widths by HiGHS. Raises InputError unless they are integers of one GPU type."""
     if data.widths != "integer" or data.heterogeneous:
         raise InputError("data.widths: must be integer, of one GPU type, for this peer")
     return solve_highs(build_network, data, options, report)

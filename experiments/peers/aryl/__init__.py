@@ -1,1 +1,0 @@
-"""Peers of the exact methods for Aryl's elastic jobs and loaned servers."""

@@ -1,1 +1,0 @@
-"""Peers of the exact methods for BOA's allocation."""
