@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.boa.benchmark import EXACT
+from experiments.boa.studies import EXACT
 from experiments.harness.experiment import Quick, Study
 from experiments.output.ablation import MethodPart, ablate, copy_function
 from instances import Instance, Options
@@ -16,7 +16,6 @@ from models.boa.real_widths.branching import RunBranching
 from models.boa.real_widths.run_dual import RunDual
 from models.boa.real_widths.runs import evaluate_runs
 
-LIMIT_S = 6.0
 GAP = "models.boa.rescaling.gap_closing"
 CLOSE = (f"{GAP}:GapClosing.run",)
 PATHS = "models.boa.rescaling.path_dual"
@@ -27,35 +26,32 @@ maximise_node, maximise = copy_function(RunBranching.maximise), copy_function(Ru
 find_lengths = copy_function(evaluate_runs)
 
 
+# Stand-ins: each is called in place of the functions of a part, as PARTS says.
+
+
 def _no_labels(*_: Any) -> int:
-    """Stand in for gap closing."""
     return 0
 
 
 def _no_children(branching: Any, node: Any) -> list[Any]:
-    """Stand in for branching on a node."""
     return []
 
 
 def _to_the_maximum(branching: Any, node: Any, target: float = np.inf) -> None:
-    """Stand in for a dual that ends at a bound that is good enough."""
     maximise_node(branching, node)
 
 
 def _from_far(
     dual: Any, budget: float, clock: Any, allowed: Any = None, near: Any = None, target: float = np.inf
 ) -> Any:
-    """Stand in for a dual that begins from the multiplier of the parent."""
     return maximise(dual, budget, clock, allowed, None, target)
 
 
 def _from_all_widths(runs: Any, mu: float, low: Any = None, high: Any = None) -> Any:
-    """Stand in for a search for widths between those that are known."""
     return find_lengths(runs, mu)
 
 
 def _nothing_beyond(runs: Any, paid: Any, width: Any) -> Any:
-    """Stand in for the bound on lengths far beyond the best width."""
     return np.zeros(len(runs))
 
 
@@ -105,8 +101,8 @@ def _random(
     return random_allocation(classes, epochs, widths, rescale=rescale, budget_over_least=budget, seed=seed)
 
 
-def _formulas(classes: int, epochs: int, seed: int) -> Instance[BoaAllocation]:
-    """Classes with Amdahl's speedups, and real widths that only the budget limits."""
+def _formulas(seed: int) -> Instance[BoaAllocation]:
+    """Four classes of eight epochs with Amdahl's speedups, and real widths that only the budget limits."""
     draw = np.random.default_rng(seed)
     made = tuple(
         JobClass(
@@ -115,14 +111,14 @@ def _formulas(classes: int, epochs: int, seed: int) -> Instance[BoaAllocation]:
             rescale_hours=float(draw.uniform(0.05, 0.3)),
             epochs=tuple(
                 Epoch(size_hours=float(draw.uniform(0.1, 1)), speedup=Speedup(amdahl=float(draw.uniform(0.5, 0.999))))
-                for _ in range(epochs)
+                for _ in range(8)
             ),
         )
-        for i in range(classes)
+        for i in range(4)
     )
     data = BoaAllocation(budget=1e8, classes=made, widths="continuous")
     data = data.model_copy(update={"budget": 2 * least_budget(data)})
-    return Instance.of(data, f"formulas-{classes}-{epochs}-{seed}")
+    return Instance.of(data, f"formulas-4-8-{seed}")
 
 
 DRAWS: dict[str, Callable[..., Instance[BoaAllocation]]] = {
@@ -132,7 +128,7 @@ DRAWS: dict[str, Callable[..., Instance[BoaAllocation]]] = {
     "newTrace, real widths, tight": lambda seed: _real(newtrace(1.05 + 0.05 * (seed - 101))),
     "real widths, 1 class, 8 epochs, tight": lambda seed: _real(_random(1, 8, 1.0, 1.05, seed)),
     "real widths, 3 classes, 20 epochs": lambda seed: _real(_random(3, 20, 0.3, 1.5, seed, 32)),
-    "real widths, formulas, 4 classes, 8 epochs": lambda seed: _formulas(4, 8, seed),
+    "real widths, formulas, 4 classes, 8 epochs": _formulas,
 }
 
 
