@@ -20,7 +20,7 @@ from experiments.boa.pictures import gpus_over_time
 from experiments.canvas import canvas, legend, save_figure
 from experiments.eva.pictures import over_time
 from experiments.harness.evidence import path_of, read
-from experiments.kubernetes.savings import savings
+from experiments.kubernetes.pictures import savings
 from experiments.palette import things
 from experiments.papers import ONLINE, PAPERS
 from experiments.peers.curves import curves

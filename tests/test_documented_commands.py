@@ -20,7 +20,7 @@ import pytest
 import typer
 from typer.main import get_command
 
-from experiments.aryl.draw import loaning
+from experiments.aryl.reference import loaning
 from experiments.cli import COMMANDS, GROUPS
 from experiments.entry import USAGE_ERROR
 from experiments.harness.gaps import score, summarise

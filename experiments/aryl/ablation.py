@@ -25,53 +25,46 @@ CLOSURES = f"{DEFAULTS}.reclaim.closures"
 BRANCH = (f"{SEARCH}._branch",)
 
 
+# Stand-ins: each is called in place of the functions of a part, as PARTS says.
+
+
 def _first_sets(sets: Any, n_jobs: int, k: int) -> list[int]:
-    """Stand in for the greedy choice of servers."""
     return list(range(k))
 
 
 def _start_jobs(sets: Any, size: Any, n_jobs: int, start: Any, *_: Any) -> set[int]:
-    """Stand in for annealing that swaps jobs."""
     return set(start)
 
 
 def _first_schedule(search: Any, first: Any) -> Any:
-    """Stand in for the local search over priority orders."""
     return first
 
 
 def _as_it_is(program: Any, *_: Any) -> Any:
-    """Stand in for the tightening of a program."""
     return program
 
 
 def _no_bound(*_: Any, **__: Any) -> float:
-    """Stand in for a lower bound on times."""
     return 0.0
 
 
 def _after_all(program: Any, m: int) -> bool:
-    """Stand in for the number of completions from which on all jobs are at their fastest."""
     return m >= len(program.work)
 
 
 def _all_items(items: Any, *_: Any) -> Any:
-    """Stand in for the jobs that the linear relaxation leaves undecided."""
     return np.arange(len(items.value)), items.job
 
 
 def _free_gpus(items: Any) -> tuple[float, float]:
-    """Stand in for the best price of a GPU."""
     return float(np.maximum.reduceat(items.value, items.first[:-1]).sum()), 0.0
 
 
 def _base_demand(items: Any, *_: Any) -> Any:
-    """Stand in for the first choice of items."""
     return items.first[:-1].copy()
 
 
 def _first_servers(data: Any, program: Any) -> list[str]:
-    """Stand in for the first choice of servers."""
     return list(data.servers[: data.reclaim])
 
 
@@ -143,10 +136,8 @@ JOINT = {
 """Parts that may stand in for one another, left out together."""
 
 
-def _mean_jct(jobs: int, seed: int, **more: Any) -> Instance[Any]:
-    return elastic_jobs(jobs, seed, objective="mean-jct", **more)
-
-
+_mean_jct = partial(elastic_jobs, objective="mean-jct")
+_lossy = partial(loaned_servers, 200, 0.7, reclaim=60, elastic_share=0.36)
 DRAWS: dict[str, Callable[..., Instance[Any]]] = {
     "12 of 60 servers, spread": lambda seed: spread_jobs(60, 60, seed, 12),
     "40 of 200 servers, spread": lambda seed: spread_jobs(200, 200, seed, 40),
@@ -164,10 +155,8 @@ DRAWS: dict[str, Callable[..., Instance[Any]]] = {
     "knapsack, 2,000 jobs, workers of 3, 5, 7": partial(
         elastic_jobs, 2_000, spare_gpus=3_544, gpus_per_worker=(3, 5, 7)
     ),
-    "lost GPU-hours, 60 of 200": lambda seed: loaned_servers(
-        200, 0.7, seed, 60, elastic_share=0.36, objective="lost-gpu-hours"
-    ),
-    "elastic jobs, 60 of 200": lambda seed: loaned_servers(200, 0.7, seed, 60, elastic_share=0.36),
+    "lost GPU-hours, 60 of 200": partial(_lossy, objective="lost-gpu-hours"),
+    "elastic jobs, 60 of 200": _lossy,
 }
 
 

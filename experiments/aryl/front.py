@@ -1,4 +1,4 @@
-"""Print and write the Pareto front of a reclaim: preempted jobs against lost GPU-hours."""
+"""The Pareto front of a reclaim, preempted jobs against lost GPU-hours: printed, written, and certified."""
 
 from __future__ import annotations
 
@@ -13,14 +13,19 @@ from typing import Any
 from experiments.entry import UNSOLVED, exit_status
 from experiments.harness.entry import Entry
 from experiments.harness.run import Run, load_method
+from experiments.output.folder import result_file
 from experiments.output.table import show_table
 from experiments.output.terminal import err, line, print_rich
 from experiments.session import Session
-from instances import Instance, Options, Result
+from instances import CheckFailed, InputError, Instance, Options, Result
 from instances.aryl import ArylReclaim
 from instances.files import write_whole
+from instances.proofs import Certificate, NoCertificate
+from instances.proofs.aryl.front import FrontProofs, StatedFront, StatedPoint, exact_loss
+from instances.proofs.certificate import rounded
 from instances.text import shown
 from models.aryl import Front, FrontPoint, pareto_front
+from models.aryl.front_certificate import front_certificates
 from models.aryl.loss import compute_loss
 
 COLUMNS = ("method", "preempted_jobs", "lost_gpu_hours", "bound_gpu_hours", "proven")
@@ -55,34 +60,33 @@ def front(
         entries = [entry for entry in entries if load_method(entry).kind == "heuristic"]
     with session.store() as store:
         results = session.outcomes([Run(instance, entry, session.options) for entry in entries], store, line)
-        kept = session.options, session.format, session.folder, session.quiet
-        solved = print_front(instance, results, *kept)
+        solved = print_front(instance, results, session)
     return exit_status(results, store) if solved else UNSOLVED
 
 
-def print_front(
-    instance: Instance[Any], results: Sequence[Result], options: Options, style: str, folder: Path | None, quiet: bool
-) -> bool:
-    """Print the front and the losses of other `results`, and return whether the front has a point.
+def print_front(instance: Instance[Any], results: Sequence[Result], session: Session) -> bool:
+    """Print the front and the losses of other `results`, also to `front.csv` if the session has a folder.
 
-    `style`: `table`, `csv` or `json`. `folder`: receives `front.csv`, if given. Raises InputError if a job has no
-    `gpu_hours`.
+    Return whether the front has a point. Raises InputError if a job has no `gpu_hours`.
     """
 
     def show(point: FrontPoint) -> None:
-        if not quiet:
+        if not session.quiet:
             proven = "" if point.proven else ", not proven"
             err.print(f"{point.jobs} jobs, {float(point.gpu_hours):g} GPU-hours{proven}")
 
-    front = pareto_front(instance.data, options, show)
+    front = pareto_front(instance.data, session.options, show)
     found = [(r.method, r.solution) for r in results if r.solved]
     rules = [_rule_point(instance.data, method, s["servers"]) for method, s in found if s is not None]
-    if folder is not None:
-        write_whole(folder / "front.csv", front_csv(front, rules).encode())
-    if style == "csv":
-        print(front_csv(front, rules), end="")
-    elif style == "json":
-        for row, point in zip(_rows(front, rules), (*front.points, *rules), strict=True):
+    rows = _rows(front, rules)
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([COLUMNS, *rows])
+    if session.folder is not None:
+        write_whole(session.folder / "front.csv", text.getvalue().encode())
+    if session.format == "csv":
+        print(text.getvalue(), end="")
+    elif session.format == "json":
+        for row, point in zip(rows, (*front.points, *rules), strict=True):
             servers = {"servers": point.solution["servers"]} if isinstance(point, FrontPoint) else {}
             names = dict(zip(COLUMNS, row, strict=True))
             print(json.dumps({"instance": instance.name, "problem": instance.problem} | names | servers))
@@ -91,16 +95,8 @@ def print_front(
     return bool(front.points)
 
 
-def front_csv(front: Front, rules: Sequence[RulePoint]) -> str:
-    """Return one line per point of the front, the fewest jobs first, then one line per heuristic."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(_rows(front, rules))
-    return text.getvalue()
-
-
 def _rows(front: Front, rules: Sequence[RulePoint]) -> list[tuple[str, int, float, float | None, bool | None]]:
+    """Return one row per point of the front, the fewest jobs first, then one row per heuristic."""
     points = [("exact", p.jobs, float(p.gpu_hours), p.bound, p.proven) for p in front.points]
     return [*points, *((rule.method, rule.jobs, rule.gpu_hours, None, None) for rule in rules)]
 
@@ -122,3 +118,48 @@ def _print_table(instance: Instance[Any], front: Front, rules: Sequence[RulePoin
     show_table([*((name, "number") for name in numbers), ("", "text")], rows)
     if not front.complete:
         print_rich("the front is not proven to be complete")
+
+
+def stated_front(instance: Instance[ArylReclaim], front: Front, proofs: Sequence[Certificate]) -> StatedFront:
+    """The front with the bounds that its certificates prove."""
+    lost = [exact_loss(instance.data, point.solution["servers"]) for point in front.points]
+    fewest, *hours = (proof.bound for proof in proofs)
+    points = tuple(
+        StatedPoint(
+            preempted_jobs=point.jobs,
+            lost_gpu_hours=float(own),
+            bound_gpu_hours=max(0.0, rounded(bound, "minimize")),
+            servers=tuple(point.solution["servers"]),
+        )
+        for point, own, bound in zip(front.points, lost, hours, strict=True)
+    )
+    complete = fewest >= points[0].preempted_jobs and all(b >= own for b, own in zip(hours, lost, strict=True))
+    return StatedFront(instance=instance.name, points=points, complete=complete)
+
+
+def certify(instance: Instance[ArylReclaim], options: Options, folder: Path) -> None:
+    """Write the front of `instance` and what proves it to `folder`; a line says where there is no certificate.
+
+    The front is found once more for that.
+    """
+    front = pareto_front(instance.data, options)
+    if not front.points:
+        return
+    try:
+        proofs = front_certificates(instance.data, front, options)
+    except NoCertificate as error:
+        err.print(f"{instance.name} front: no certificate: {error}")
+        return
+    stated = stated_front(instance, front, proofs)
+    try:
+        verifier = FrontProofs(instance)
+        for proof in proofs:
+            verifier.add(proof.text)
+        verifier.see(stated.model_dump(mode="json"))
+    except (CheckFailed, InputError) as error:
+        err.print(f"{instance.name} front: no certificate: the verifier refuses the certificate: {error}")
+        return
+    write_whole(folder / result_file(instance.name, "front"), (stated.model_dump_json(indent=1) + "\n").encode())
+    names = ["fewest", *(f"{point.preempted_jobs}-jobs" for point in stated.points)]
+    for name, proof in zip(names, proofs, strict=True):
+        write_whole(folder / result_file(instance.name, "front", f"{name}.vipr"), proof.text.encode())

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from experiments.harness.entry import Entry, named
+from experiments.harness.user_functions import resolve
 
 LITERAL_JOBS = 5
 """With more jobs the literal mean-JCT program takes a minute and more."""
@@ -16,67 +18,56 @@ LITERAL_ITEMS = 20_000
 """With more binaries of allocations, or more rows of reclaiming, a literal model is not built."""
 
 
-def _unfit_elastic_exact(data: Any) -> str | None:
-    from models.aryl.knapsack import explain_too_many_items
+def _ask(target: str, data: Any) -> str | None:
+    """Ask a function, given as `module:function` and loaded only now, why a method does not fit an instance."""
+    found: str | None = resolve(target)(data)
+    return found
 
-    return explain_too_many_items(data) if data.objective == "jct-reduction" else None
+
+_unfit_two_phase = partial(_ask, "heuristics.aryl.allocation:explain_large_table")
+_unfit_equal_split = partial(_ask, "heuristics.aryl.allocation:explain_many_steps")
+_unfit_placement_exact = partial(_ask, "models.aryl.placement:explain_too_many_patterns")
+
+
+def _unfit_afs(data: Any) -> str | None:
+    return _unfit_equal_split(data) if data.scaling_loss else None
+
+
+def _unfit_elastic_exact(data: Any) -> str | None:
+    return _ask("models.aryl.knapsack:explain_too_many_items", data) if data.objective == "jct-reduction" else None
+
+
+def _too_many(number: int, what: str) -> str | None:
+    return f"{number:,} {what}, more than {LITERAL_ITEMS:,}" if number > LITERAL_ITEMS else None
 
 
 def _unfit_elastic_literal(data: Any) -> str | None:
     items = sum(len(workers) for workers in data.choices())
-    if data.objective == "mean-jct":
-        items *= len(data.jobs)
-    return f"{items:,} binaries, more than {LITERAL_ITEMS:,}" if items > LITERAL_ITEMS else None
+    return _too_many(items * len(data.jobs) if data.objective == "mean-jct" else items, "binaries")
 
 
 def _costly_elastic_literal(data: Any) -> bool:
     return data.objective == "mean-jct" and len(data.jobs) > LITERAL_JOBS
 
 
-def _unfit_two_phase(data: Any) -> str | None:
-    from heuristics.aryl.allocation import explain_large_table
-
-    return explain_large_table(data)
-
-
-def _unfit_afs(data: Any) -> str | None:
-    from heuristics.aryl.allocation import explain_many_steps
-
-    return explain_many_steps(data) if data.scaling_loss else None
-
-
-def _unfit_equal_split(data: Any) -> str | None:
-    from heuristics.aryl.allocation import explain_many_steps
-
-    return explain_many_steps(data)
-
-
-def _unfit_placement_exact(data: Any) -> str | None:
-    from models.aryl.placement import explain_too_many_patterns
-
-    return explain_too_many_patterns(data)
-
-
 def _unfit_placement_literal(data: Any) -> str | None:
-    pairs = len(data.jobs) * len(data.servers)
-    return f"{pairs:,} pairs of a job and a server, more than {LITERAL_ITEMS:,}" if pairs > LITERAL_ITEMS else None
+    return _too_many(len(data.jobs) * len(data.servers), "pairs of a job and a server")
 
 
 def _costly_placement_literal(data: Any) -> bool:
     return len(data.jobs) * len(data.servers) > LITERAL_PAIRS
 
 
-def _pairs(data: Any) -> int:
+def _rows(data: Any) -> int:
     return sum(len(job.needs()[0]) for job in data.jobs)
 
 
 def _unfit_reclaim_literal(data: Any) -> str | None:
-    rows = _pairs(data)
-    return f"{rows:,} rows, more than {LITERAL_ITEMS:,}" if rows > LITERAL_ITEMS else None
+    return _too_many(_rows(data), "rows")
 
 
 def _costly_reclaim_literal(data: Any) -> bool:
-    return _pairs(data) > LITERAL_ROWS
+    return _rows(data) > LITERAL_ROWS
 
 
 _RULES = (

@@ -1,7 +1,8 @@
-"""Reference sets of Aryl: the paper's examples, elastic jobs, loaned servers from best fit to random, placement."""
+"""Reference sets of Aryl, and the workloads of `gapwise draw`."""
 
 from __future__ import annotations
 
+from experiments.drawing import Drawing, Flag
 from experiments.harness.instance_set import InstanceSet
 from experiments.harness.overview import OverviewRow
 from instances.aryl import (
@@ -9,6 +10,7 @@ from instances.aryl import (
     figure_5,
     five_servers,
     loaned_servers,
+    loaning_days,
     placement_moment,
     spread_jobs,
     table_2,
@@ -57,3 +59,17 @@ def instance_sets(quick: bool = False) -> list[InstanceSet]:
         InstanceSet("five servers to place workers on", [five_servers()], ("all",)),
         InstanceSet("90 servers to place workers on", moments, ("exact", "best-fit-decreasing")),
     ]
+
+
+loaning = Drawing(
+    "Days of jobs on a training cluster that borrows inference servers, with the moments of Aryl's trace.",
+    loaning_days,
+    flags={
+        "days": Flag(default=15.0),
+        "seed": Flag(default=0),
+        "trace": Flag(shown="drawn"),
+        "training_servers": Flag(default=443, help="Servers of 8 GPUs; inference servers in proportion."),
+        "orchestrator_period_seconds": Flag("orchestrator_period"),
+        "scheduling_period_seconds": Flag("scheduling_period"),
+    },
+)

@@ -6,7 +6,7 @@ worker that has as many and is slower (`slow`). Every row with loans is run unde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.harness.experiment import AGAINST, Claim, Context, Experiment, measured
+from experiments.harness.experiment import AGAINST, Claim, Context, Experiment, Verdict, measured
 from experiments.harness.sample import Sample
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Simulation
@@ -25,6 +25,7 @@ TRACE = "traces/philly.csv"
 READINGS = ("wide", "slow")
 LOADS = (0.68, 0.72, 0.78)
 """Loads of an eighth of the paper's clusters; at the last the baseline queues for about as long as the paper's."""
+HELD: tuple[Verdict, ...] = ("reproduced", "near")
 ITS_TRACE = "the paper's trace: these jobs are Philly's, drawn to what it says of its own"
 
 
@@ -73,13 +74,15 @@ class Setting:
 Runs = Mapping[str, Sequence[Simulated]]
 """The runs of each row, one a seed."""
 Measure = Callable[[Simulated], float | None]
+Statement = Callable[[Runs], Claim]
+"""A claim, once the runs are done."""
 
 
 def rows_experiment(
     name: str,
     title: str,
     rows: Mapping[str, Setting],
-    claims: Callable[[Runs], Sequence[Claim]],
+    statements: Iterable[Statement],
     *,
     scale: Scale = FULL,
     quick: Scale = QUICK,
@@ -90,6 +93,8 @@ def rows_experiment(
 
     `quick`: scale of a quick run. `says`: the paper's sentence.
     """
+
+    statements = list(statements)
 
     def size(context: Context) -> Scale:
         return quick if context.quick else scale
@@ -107,16 +112,15 @@ def rows_experiment(
         return {reading: {label: [next(found) for _ in range(seeds)] for label in rows} for reading in READINGS}
 
     def claimed(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
-        found = side_by_side({reading: claims(of) for reading, of in runs(context, outcomes).items()})
+        read = runs(context, outcomes).items()
+        found = side_by_side({reading: [statement(of) for statement in statements] for reading, of in read})
         return [claim if claim.paper is None else replace(claim, sentence=says) for claim in found]
 
-    return Experiment(
-        name,
-        title,
-        tasks,
-        claimed,
-        draw=None if draw is None else lambda path, context, outcomes: draw(path, runs(context, outcomes)[READINGS[0]]),
-    )
+    def drawn(path: Path, context: Context, outcomes: Sequence[Any]) -> None:
+        assert draw is not None
+        draw(path, runs(context, outcomes)[READINGS[0]])
+
+    return Experiment(name, title, tasks, claimed, draw=None if draw is None else drawn)
 
 
 def side_by_side(found: Mapping[str, Sequence[Claim]]) -> list[Claim]:
@@ -129,7 +133,7 @@ def side_by_side(found: Mapping[str, Sequence[Claim]]) -> list[Claim]:
         if len({(claim.ours, claim.note) for claim in same}) == 1:
             claims.append(same[0])
             continue
-        held = any(claim.verdict in ("reproduced", "near") for claim in same)
+        held = any(claim.verdict in HELD for claim in same)
         for reading, claim in zip(found, same, strict=True):
             others = tuple(f"{r} workers: {_shown(c)}" for r, c in zip(found, same, strict=True) if r != reading)
             said = replace(claim, what=f"{claim.what}; {reading} workers", readings=claim.readings + others)
@@ -157,30 +161,38 @@ def of_total(name: str) -> Measure:
 WAIT, JCT = of_jobs("delay"), of_jobs("jct")
 
 
-def level(where: str, what: str, paper: float | None, runs: Sequence[Simulated], measure: Measure) -> Claim:
-    """A measure of the runs, by its mean over the seeds in which it is known."""
-    known = [value for value in map(measure, runs) if value is not None]
-    return _claim(where, what, paper, Sample.of(known) if known else None)
+def level(where: str, what: str, paper: float | None, row: str, measure: Measure) -> Statement:
+    """State a measure of a row, by its mean over the seeds in which it is known."""
+
+    def claim(runs: Runs) -> Claim:
+        known = [value for value in map(measure, runs[row]) if value is not None]
+        return _claim(where, what, paper, Sample.of(known) if known else None)
+
+    return claim
 
 
-def ratio(
-    where: str,
-    what: str,
-    paper: float | None,
-    above: Sequence[Simulated],
-    below: Sequence[Simulated],
-    measure: Measure = JCT,
-) -> Claim:
-    """A measure of runs over that of others on the same seeds, by the geometric mean of the ratios."""
-    ratios = paired(above, below, measure)
-    return _claim(where, what, paper, None if ratios is None else Sample.of_ratios(ratios))
+def ratio(where: str, what: str, paper: float | None, row: str, base: str, measure: Measure = JCT) -> Statement:
+    """State a measure of a row over that of another on the same seeds, by the geometric mean of the ratios.
+
+    It is not comparable if the measure is 0 or unknown in a run.
+    """
+
+    def claim(runs: Runs) -> Claim:
+        pairs = [(measure(a), measure(b)) for a, b in zip(runs[row], runs[base], strict=True)]
+        ratios = [a / b for a, b in pairs if a and b]
+        return _claim(where, what, paper, Sample.of_ratios(ratios) if len(ratios) == len(pairs) else None)
+
+    return claim
 
 
-def paired(above: Sequence[Simulated], below: Sequence[Simulated], measure: Measure) -> list[float] | None:
-    """Ratios of a measure by seed; None where it is 0 or unknown somewhere."""
-    pairs = [(measure(a), measure(b)) for a, b in zip(above, below, strict=True)]
-    ratios = [a / b for a, b in pairs if a and b]
-    return ratios if len(ratios) == len(pairs) else None
+def not_comparable(statement: Statement, why: str | None, unless: Sequence[Verdict] = HELD) -> Statement:
+    """State that a claim cannot be compared with the paper, for a reason, unless its verdict is one of these."""
+
+    def claim(runs: Runs) -> Claim:
+        found = statement(runs)
+        return found if why is None or found.verdict in unless else replace(found, verdict="not comparable", note=why)
+
+    return claim
 
 
 def _claim(where: str, what: str, paper: float | None, sample: Sample | None) -> Claim:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -93,45 +93,33 @@ def _elastic(
     return ArylElastic(capacity_gpus=float((least * gpus).sum() + capacity), jobs=jobs, scaling_loss=loss, **more)
 
 
-def _exact_knapsack(options: Options) -> Allocator:
+def _exactly_allocated(objective: Literal["jct-reduction", "mean-jct"], options: Options) -> Allocator:
     from models.aryl import exact
 
     def allocate(
         least: IntArray, most: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int
     ) -> IntArray:
-        data = _elastic(least, most, gpus, left, loss, capacity, objective="jct-reduction")
-        found = exact(data, _limited(options)).solution
-        return least if found is None else np.array([found["workers"][str(i)] for i in range(len(least))])
-
-    return allocate
-
-
-def _rolling(options: Options) -> Allocator:
-    from models.aryl import exact
-
-    def allocate(
-        least: IntArray, most: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int
-    ) -> IntArray:
-        if len(least) > ROLLING_JOBS:
+        if objective == "mean-jct" and len(least) > ROLLING_JOBS:
             found: IntArray = knapsack(least, most, gpus, left, loss, capacity)
             return found
-        data = _elastic(least, most, gpus, left, loss, capacity, objective="mean-jct")
+        data = _elastic(least, most, gpus, left, loss, capacity, objective=objective)
         solution = exact(data, _limited(options)).solution
         if solution is None:
             return least
-        now = solution["intervals"][0]["workers"]
-        return np.array([now.get(str(i), w) for i, w in enumerate(least.tolist())])
+        now = solution["workers"] if objective == "jct-reduction" else solution["intervals"][0]["workers"]
+        return np.array([now.get(str(i), workers) for i, workers in enumerate(least.tolist())])
 
     return allocate
 
 
-def _plain(name: str) -> Callable[[Options], Allocator]:
-    return lambda options: ALLOCATORS[name]
+def _plain(name: str, options: Options) -> Allocator:
+    return ALLOCATORS[name]
 
 
-SCALING: dict[str, Callable[[Options], Allocator]] = {name: _plain(name) for name in ALLOCATORS} | {
-    "knapsack": _exact_knapsack,
-    "rolling": _rolling,
+SCALING: dict[str, Callable[[Options], Allocator]] = {
+    **{name: partial(_plain, name) for name in ALLOCATORS},
+    "knapsack": partial(_exactly_allocated, "jct-reduction"),
+    "rolling": partial(_exactly_allocated, "mean-jct"),
 }
 """Who gets spare GPUs: the papers' rules, the exact knapsack of phase two, and the exact mean JCT of what is there."""
 

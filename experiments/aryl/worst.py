@@ -1,21 +1,23 @@
-"""Spaces of Aryl: elastic jobs on eight GPUs, and jobs that are spread over four loaned servers."""
+"""Spaces of worst cases of Aryl, and its tasks for the judge."""
 
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import Literal
 
+from experiments.aryl.methods import METHODS
 from experiments.harness.experiment import Quick, Study
+from experiments.judging.judge import JudgeTask
+from experiments.judging.problems import Drawn, task_of
 from experiments.worst_cases.space import RepeatedEntries
 from experiments.worst_cases.study import Sweep, study_of
-from instances import Instance, Options
+from instances import Instance, Options, aryl
 from instances.aryl import ArylElastic, ArylReclaim, ElasticJob, LoanedJob
 
 WORKERS = ((1, 2), (1, 3), (2, 3), (2, 4), (2, 6))
 SECONDS = (1.0, 2.0, 5.0, 20.0, 100.0)
 SERVERS = ("s1", "s2", "s3", "s4")
-
-
 HOURS = (0.1, 10.0, 1000.0)
 
 
@@ -35,11 +37,6 @@ def elastic_jobs(objective: Literal["jct-reduction", "mean-jct"] = "jct-reductio
     data = ArylElastic(capacity_gpus=8.0, jobs=jobs[:1], objective=objective)
     name = "aryl-elastic-jobs" if objective == "jct-reduction" else f"aryl-elastic-{objective}"
     return RepeatedEntries(Instance.of(data, name, "Aryl (arXiv:2202.07896), as in Tables 2 and 4"), jobs)
-
-
-def elastic_mean_jct() -> RepeatedEntries:
-    """The same jobs, to the last completion."""
-    return elastic_jobs("mean-jct")
 
 
 def spread_jobs() -> RepeatedEntries:
@@ -63,7 +60,7 @@ def lost_hours() -> RepeatedEntries:
 
 
 SPACES = {
-    "aryl-elastic": {"elastic-jobs": elastic_jobs, "elastic-mean-jct": elastic_mean_jct},
+    "aryl-elastic": {"elastic-jobs": elastic_jobs, "elastic-mean-jct": partial(elastic_jobs, "mean-jct")},
     "aryl-reclaim": {"spread-jobs": spread_jobs, "lost-hours": lost_hours},
 }
 ELASTIC = ("two-phase", "fifo", "afs", "gandiva", "equal-split")
@@ -78,3 +75,18 @@ SWEEPS = (
 def worst_cases(options: Options, quick: Quick = False) -> Study:
     """Worst cases of the heuristics of Aryl."""
     return study_of("aryl", SWEEPS, options, quick)
+
+
+def reclaiming(seed: int) -> JudgeTask:
+    """Four spreads of 600 loaned servers of which 60 go back, a third of the jobs placed at random."""
+    made = [aryl.loaned_servers(600, 0.35, s, 60) for s in range(seed, seed + 4)]
+    return task_of("aryl-reclaim", "60 of 600 servers go back", METHODS["aryl-reclaim"][0], made)
+
+
+def two_phase(seed: int) -> JudgeTask:
+    """Ten sets of six jobs, three in four elastic, by mean JCT."""
+    made = [aryl.elastic_jobs(6, s, objective="mean-jct", elastic_share=0.75) for s in range(seed, seed + 10)]
+    return task_of("aryl-elastic", "GPUs for six jobs, by mean JCT", METHODS["aryl-elastic"][0], made)
+
+
+TASKS: dict[str, Drawn] = {"aryl-reclaim": reclaiming, "aryl-elastic": two_phase}

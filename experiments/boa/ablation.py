@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.boa.benchmark import EXACT
+from experiments.boa.studies import EXACT
 from experiments.harness.experiment import Quick, Study
 from experiments.output.ablation import MethodPart, ablate
 from instances import Instance, Options
@@ -20,18 +20,18 @@ BRANCHING = "models.boa.run_branching"
 RUNS = "models.boa.runs"
 
 
+# Stand-ins: each is called in place of the functions of a part, as PARTS says.
+
+
 def _no_labels(*_: Any) -> int:
-    """Stand in for gap closing."""
     return 0
 
 
 def _no_children(branching: Any, node: Any) -> list[Any]:
-    """Stand in for branching on a node."""
     return []
 
 
 def _nothing_beyond(runs: Any, paid: Any, width: Any) -> Any:
-    """Stand in for the bound on lengths far beyond the best width."""
     return np.zeros(len(runs))
 
 
@@ -62,8 +62,8 @@ def _random(
     return random_allocation(classes, epochs, widths, rescale=rescale, budget_over_least=budget, seed=seed)
 
 
-def _formulas(classes: int, epochs: int, seed: int) -> Instance[BoaAllocation]:
-    """Classes with Amdahl's speedups, and real widths that only the budget limits."""
+def _formulas(seed: int) -> Instance[BoaAllocation]:
+    """Four classes of eight epochs with Amdahl's speedups, and real widths that only the budget limits."""
     draw = np.random.default_rng(seed)
     made = tuple(
         JobClass(
@@ -72,14 +72,14 @@ def _formulas(classes: int, epochs: int, seed: int) -> Instance[BoaAllocation]:
             rescale_hours=float(draw.uniform(0.05, 0.3)),
             epochs=tuple(
                 Epoch(size_hours=float(draw.uniform(0.1, 1)), speedup=Speedup(amdahl=float(draw.uniform(0.5, 0.999))))
-                for _ in range(epochs)
+                for _ in range(8)
             ),
         )
-        for i in range(classes)
+        for i in range(4)
     )
     data = BoaAllocation(budget=1e8, classes=made, widths="continuous")
     data = data.model_copy(update={"budget": 2 * least_budget(data)})
-    return Instance.of(data, f"formulas-{classes}-{epochs}-{seed}")
+    return Instance.of(data, f"formulas-4-8-{seed}")
 
 
 DRAWS: dict[str, Callable[..., Instance[BoaAllocation]]] = {
@@ -89,7 +89,7 @@ DRAWS: dict[str, Callable[..., Instance[BoaAllocation]]] = {
     "newTrace, real widths, tight": lambda seed: _real(newtrace(1.05 + 0.05 * (seed - 101))),
     "real widths, 1 class, 8 epochs, tight": lambda seed: _real(_random(1, 8, 1.0, 1.05, seed)),
     "real widths, 3 classes, 20 epochs": lambda seed: _real(_random(3, 20, 0.3, 1.5, seed, 32)),
-    "real widths, formulas, 4 classes, 8 epochs": lambda seed: _formulas(4, 8, seed),
+    "real widths, formulas, 4 classes, 8 epochs": _formulas,
 }
 
 

@@ -83,6 +83,11 @@ Curves = dict[tuple[Hashable, ...], PolicyCurve]
 """Curves by their keys, such as trace, seed and policy."""
 
 
+def part(curves: Curves, *first: Hashable) -> Curves:
+    """Return the curves whose keys begin with these parts, by the rest of their keys."""
+    return {key[len(first) :]: curve for key, curve in curves.items() if key[: len(first)] == first}
+
+
 def at(x: float, points: Iterable[tuple[float, float]]) -> float | None:
     """Interpolate linearly at `x` between two points; return `None` outside of them."""
     found = sorted(points)

@@ -40,27 +40,6 @@ class BudgetPoint:
     result: Result
 
 
-def write_files(folder: Path | None, found: Sequence[BudgetPoint], title: str) -> None:
-    """Write the points as CSV and as figures to `folder`, if it is given."""
-    if folder is None:
-        return
-    write_whole(folder / "frontier.csv", frontier_csv(found).encode())
-    from experiments.boa.plot import write_plots  # This loads matplotlib, which only a picture should.
-
-    names = dict.fromkeys(p.result.method for p in found)
-    curves = {name: [(p.budget, p.result.objective) for p in found if p.result.method == name] for name in names}
-    write_plots(folder / "frontier", curves, _optima(found), title)
-
-
-def _json_line(runs: Sequence[Run]) -> Callable[[int, Result], str]:
-    """The JSON line of a result: the result, and the budget as a number."""
-
-    def made(i: int, result: Result) -> str:
-        return json.dumps({"budget": runs[i].instance.data.budget} | result.model_dump(mode="json"), ensure_ascii=False)
-
-    return made
-
-
 def of_trace(
     file: Path,
     *,
@@ -99,10 +78,19 @@ def front(
     budgets = budgets_of(instance.data, points, low, high)
     wanted = None if mean_jct is None else wanted_line(instance.data, budgets[-1], mean_jct, session.options)
     runs = [Run(at_budget(instance, budget), entry, session.options) for budget in budgets for entry in entries]
+
+    def json_line(i: int, result: Result) -> str:
+        budget = {"budget": runs[i].instance.data.budget}
+        return json.dumps(budget | result.model_dump(mode="json"), ensure_ascii=False)
+
+    def write() -> None:
+        if session.folder is not None:
+            write_files(session.folder, found, instance.name)
+
     with session.store() as store:
-        results = session.outcomes(runs, store, line, _json_line(runs))
+        results = session.outcomes(runs, store, line, json_line)
         found = [BudgetPoint(run.instance.data.budget, result) for run, result in zip(runs, results, strict=True)]
-        with files_first(lambda: write_files(session.folder, found, instance.name)):
+        with files_first(write):
             if session.format == "table":
                 print_frontier(found, entries, instance.data)
             elif session.format == "csv":
@@ -112,6 +100,17 @@ def front(
         if session.folder is not None and not session.quiet:
             err.print(f"wrote {session.folder / 'frontier'}.csv, .svg, .pdf and .png")
     return exit_status(results, store)
+
+
+def write_files(folder: Path, found: Sequence[BudgetPoint], title: str) -> None:
+    """Write the points as CSV and as figures."""
+    write_whole(folder / "frontier.csv", frontier_csv(found).encode())
+    from experiments.boa.pictures import write_plots  # This loads matplotlib, which only a picture should.
+
+    curves: dict[str, list[tuple[float, float | None]]] = {}
+    for p in found:
+        curves.setdefault(p.result.method, []).append((p.budget, p.result.objective))
+    write_plots(folder / "frontier", curves, _optima(found), title)
 
 
 def budgets_of(data: BoaAllocation, points: int, low: float | None, high: float | None) -> list[float]:
@@ -128,21 +127,15 @@ def budgets_of(data: BoaAllocation, points: int, low: float | None, high: float 
     return [float(b) for b in np.linspace(start, end, points)]
 
 
-def at_budget(instance: Instance, budget: float) -> Instance:
+def at_budget(instance: Instance[BoaAllocation], budget: float) -> Instance[BoaAllocation]:
     """Return the instance with another budget, which becomes part of its name."""
-    assert isinstance(instance.data, BoaAllocation)
-    update = {
-        "data": replace_budget(instance.data, budget),
-        "reference": None,
-        "name": f"{instance.name}@{budget:.10g}",
-    }
-    return instance.model_copy(update=update)
+    data, name = replace_budget(instance.data, budget), f"{instance.name}@{budget:.10g}"
+    return instance.model_copy(update={"data": data, "reference": None, "name": name})
 
 
 def frontier_csv(found: Sequence[BudgetPoint]) -> str:
     """Return one line per point: budget, method, status, mean JCT and bound in hours, relative excess, CPU seconds."""
-    optima = _optima(found)
-    text = io.StringIO()
+    optima, text = _optima(found), io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["budget", "method", "status", "mean_jct_hours", "bound_hours", "excess_over_optimum", "cpu_s"])
     for p in found:

@@ -1,4 +1,4 @@
-"""Figures of the renting world: completion time against the bill, GPUs over time, jobs, and the paper's figures."""
+"""Pictures of BOA: runs in the renting world, the paper's figures, solutions, and what a budget buys."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
-from experiments.boa.curves import HOUR, Curves, PolicyCurve, burst_factors
-from experiments.canvas import canvas, legend, lined, logarithmic, plain, save_all
+from experiments.boa.curves import HOUR, Curves, Point, PolicyCurve, burst_factors
+from experiments.canvas import canvas, legend, lined, logarithmic, plain, save_all, save_figure
 from experiments.output.folder import part
-from experiments.palette import INK, Look, looks, things
+from experiments.output.terminal import label, no_warnings
+from experiments.palette import BLUE, INK, looks, things
 from experiments.simulator.plots import titles
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Bounds
-from instances.boa import BoaRenting
+from instances.boa import BoaAllocation, BoaRenting
+from instances.solution_table import solution_table
 from models.boa import PolicyBound
 
 STEPS = 60
@@ -60,7 +63,8 @@ def jct_against_bill(runs: Sequence[Simulated], bounded: Mapping[str, BoaRenting
     figure, (axes,) = canvas(6, 4.4)
     look = looks(run.policy for run in runs)
     for name in look:
-        points = sorted((run.totals["rented_gpus"], _mean_jct(run)) for run in runs if run.policy == name)
+        made = [Point.of(run) for run in runs if run.policy == name]
+        points = sorted((point.rented, point.mean) for point in made)
         axes.plot(*zip(*points, strict=True), label=plain(name), **lined(look[name], marked=True, width=0.8))
     alike = _alike(bounded)
     for names in alike:
@@ -78,7 +82,10 @@ def gpus_over_time(runs: Sequence[Simulated]) -> Figure:
     figure, panels = canvas(8, 0.8 + 1.4 * len(runs), len(runs), sharex=True, sharey=True)
     look = looks(run.policy for run in runs)
     for axes, run in zip(panels, runs, strict=True):
-        _gpus(axes, run.timeline_table(), look[run.policy])
+        timeline, colour = run.timeline_table(), look[run.policy].colour
+        hours = timeline["time"] / HOUR
+        axes.fill_between(hours, timeline["held"], step="post", alpha=0.3, linewidth=0, color=colour)
+        axes.step(hours, timeline["rented"], where="post", linewidth=0.8, color=colour)
         axes.set_title(plain(run.policy), fontsize=8, loc="left")
         axes.set_ylabel("GPUs")
     panels[0].set_ylim(bottom=0)
@@ -137,22 +144,12 @@ def _alike(workloads: Mapping[str, BoaRenting]) -> list[list[str]]:
     return found
 
 
-def _gpus(axes: Axes, timeline: pd.DataFrame, look: Look) -> None:
-    hours = timeline["time"] / HOUR
-    axes.fill_between(hours, timeline["held"], step="post", alpha=0.3, linewidth=0, color=look.colour)
-    axes.step(hours, timeline["rented"], where="post", linewidth=0.8, color=look.colour)
-
-
-def _mean_jct(run: Simulated) -> float:
-    return float(run.jobs_table()["jct"].mean()) / HOUR
-
-
 NAMES = {"exact": "BOA, exact plan", "width-calculator": "BOA, Width Calculator"}
 FAR = 10.0
 """If completion times differ by more than this factor, the axis is logarithmic."""
 
 
-def frontiers(path: Path, curves: Curves) -> None:
+def mean_frontiers(path: Path, curves: Curves) -> None:
     """Mean completion time against rented GPUs above the bound; all curves are of the same jobs."""
     figure, (axes,) = canvas(6.4, 5)
     _frontier(axes, list(curves.values()), "mean")
@@ -175,12 +172,12 @@ def two_frontiers(path: Path, curves: Curves) -> None:
     _finish(figure, path)
 
 
-def over_time(path: Path, curves: Curves, gpus: float = 55) -> None:
-    """Plot the rented GPUs over time of each policy's run with the bill closest to a given number."""
+def over_time(path: Path, curves: Curves) -> None:
+    """Plot the rented GPUs over time of each policy's run with the bill closest to 55 GPUs."""
     figure, (axes,) = canvas(8, 4.2)
     look = looks(curve.label for curve in curves.values())
     for curve in curves.values():
-        point = min(curve.points, key=lambda p: abs(p.rented - gpus))
+        point = min(curve.points, key=lambda p: abs(p.rented - 55))
         timeline = point.run.timeline_table()
         label = f"{_name(curve)}, {point.rented:.0f} GPUs, mean JCT {point.mean:.2f} h"
         style = lined(look[curve.label], width=1)
@@ -241,3 +238,81 @@ def _name(curve: PolicyCurve) -> str:
 def _finish(figure: Figure, path: Path) -> None:
     legend(figure, 7.5)
     save_all(figure, path)
+
+
+DRAWN = 60  # epochs
+
+
+def widths(data: BoaAllocation, solution: Mapping[str, Any]) -> Figure:
+    """A bar for each epoch of each class; where widths are mixed, one for each, as opaque as it is probable."""
+    table = solution_table(solution)
+    share = next((table[name] for name in ("probability", "fraction") if name in table), pd.Series(1.0, table.index))
+    names = [
+        f"{label(str(name))} {epoch}" if len(data.classes) > 1 else str(epoch)
+        for name, epoch in zip(table["class"], table["epoch"], strict=True)
+    ]
+    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    figure, (axes,) = canvas(min(12, max(3.6, 2.5 + 0.35 * len(places))), 3.6)
+    for name, width, chance in zip(names, table["width"], share, strict=True):
+        if places[name] < DRAWN and chance > 0:
+            shade: dict[str, Any] = {"color": BLUE, "edgecolor": BLUE, "alpha": min(1.0, 0.2 + 0.8 * chance)}
+            axes.bar(places[name], width, width=0.7, **shade)
+            said = f"{width:g}" if chance > 0.999 else f"{width:g} ({chance:.0%})"
+            axes.text(places[name], width, said, ha="center", va="bottom", fontsize=6)
+    drawn = list(places)[:DRAWN]
+    axes.set_xticks(range(len(drawn)), drawn, rotation=90 if len(drawn) > 8 else 0, fontsize=7)
+    kind = "class and epoch" if len(data.classes) > 1 else "epoch"
+    free = [kind.price for kind in data.gpu_types] == [1]
+    unit = "GPUs on average" if free else "an hour"
+    axes.set(xlabel=kind, ylabel="GPUs of a job", title=f"a budget of {data.budget:g} {unit}")
+    axes.margins(y=0.1)
+    return figure
+
+
+Frontier = Sequence[tuple[float, float | None]]
+"""(budget, mean completion time in hours), `None` where there is no solution."""
+
+MOST = 4.0  # Mean completion times beyond this multiple of the smallest are cut off.
+MOST_EXCESS = 25.0  # An excess over the optimum beyond this many percent is cut off.
+
+
+@no_warnings()
+def write_plots(stem: Path, curves: Mapping[str, Frontier], optima: Mapping[float, float], title: str) -> None:
+    """Write `stem`.svg, .pdf and .png. Raises OutputError where a file cannot be written."""
+    figure = budgets(curves, optima, title)
+    save_all(figure, stem)
+    save_figure(figure, stem.with_suffix(".png"))
+
+
+@no_warnings()
+def budgets(curves: Mapping[str, Frontier], optima: Mapping[float, float], title: str) -> Figure:
+    """The curves by method, and below the excess over the `optima` that are proven; else `exact` is hollow."""
+    figure, (above, below) = canvas(6.4, 5.6, 2, sharex=True, height_ratios=(3, 2))
+    look = looks(curves)
+    for name, points in curves.items():
+        style = lined(look[name], width=1.8 if name == "exact" else 1.2)
+        known = [(b, t) for b, t in points if t is not None]
+        above.plot([b for b, _ in known], [t for _, t in known], label=label(name), **style)
+        if name == "exact":
+            unproven = [(b, t) for b, t in known if b not in optima]
+            if unproven:
+                hollow: dict[str, Any] = {"facecolors": "white", "edgecolors": look[name].colour, "s": 18}
+                above.scatter(*zip(*unproven, strict=True), label="exact, not proven", zorder=3, **hollow)
+        else:
+            over = [(b, 100 * (t / optima[b] - 1)) for b, t in known if b in optima]
+            below.plot([b for b, _ in over], [e for _, e in over], **style)
+    times = [time for _, time in curves["exact"] if time is not None]
+    if times:
+        above.set_ylim(0, min(1.05 * max(times), MOST * min(times)))
+    low, high = below.get_ylim()
+    below.set_ylim(max(min(low, 0), -MOST_EXCESS), min(high, MOST_EXCESS))
+    below.axhline(0, color=look["exact"].colour, linewidth=1.2, zorder=1)
+    above.set_ylabel("mean job completion time, h")
+    above.set_title(label(title), fontsize=9)
+    below.set(xlabel="budget", ylabel="over the optimum, %")
+    for axes in (above, below):
+        axes.grid(alpha=0.3)
+        axes.yaxis.set_major_locator(MaxNLocator(5))
+        axes.spines[["top", "right"]].set_visible(False)
+    legend(figure)
+    return figure

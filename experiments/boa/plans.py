@@ -6,29 +6,33 @@ the 73.3 of newTrace. Every figure is the mean over the samples, with minimum an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from experiments.boa.curves import (
     AVERAGED,
+    HOUR,
     MOMENT,
+    Curves,
     Point,
     PolicyCurve,
     autoscaled,
     budgeted,
     drawn,
     few,
+    part,
+    pointed,
     tasks_of,
-    with_points,
 )
 from experiments.boa.methods import METHODS
 from experiments.harness.experiment import Claim, Context, Experiment
 from experiments.harness.run import apply
 from experiments.harness.sample import Sample
-from experiments.harness.task import Measured, Measurement
+from experiments.harness.task import HarnessTask, Measured, Measurement
 from heuristics.boa.online import OBJECTIVES
 from instances import Instance, Options, Stopwatch
 from instances.boa import BoaAllocation, BoaRenting
@@ -42,10 +46,37 @@ AT = tuple(gpus / NEWTRACE_LOAD for gpus in BUDGETS)
 BETWEEN = (1.1, 1.17, 1.2, 1.35, 1.75, 2.3)
 """Further budgets of the exact plan, between which it is compared at equal bills."""
 IDEAL: dict[str, Any] = {"gpus_per_node": 1, "acquisition_seconds": 0.0}
+CLOUDS: dict[str, dict[str, Any]] = {"cloud": {}, "ideal cloud": IDEAL}
 PLANS = ("exact", "width-calculator")
-HOUR = 3600.0
+SAME_BILL = "no runs of both have the same bill"
 Bound = Callable[[float], float]
 """A lower bound in hours on any mean completion time, as a function of the billed GPU-hours."""
+
+
+def curves_experiment(
+    name: str,
+    title: str,
+    made: Callable[[Context], Curves],
+    claims: Callable[[Context, Curves], Iterable[Claim]],
+    traces: tuple[str, ...],
+    draw: str,
+    shown: Callable[[tuple[Any, ...]], bool] = lambda key: True,
+) -> Experiment:
+    """Return an experiment of curves, of which those whose key is to be `shown` are drawn."""
+
+    def tasks(context: Context) -> Sequence[HarnessTask[Any]]:
+        return tasks_of(made(context).values())
+
+    def concluded(context: Context, outcomes: Sequence[Any]) -> Sequence[Claim]:
+        return list(claims(context, pointed(made(context), outcomes)))
+
+    def picture(path: Path, context: Context, outcomes: Sequence[Any]) -> None:
+        from experiments.boa import pictures  # matplotlib, only where something is drawn
+
+        curves = pointed(made(context), outcomes)
+        getattr(pictures, draw)(path, {key: curve for key, curve in curves.items() if shown(key)})
+
+    return Experiment(name, title, tasks, concluded, traces, picture)
 
 
 def sampled(context: Context) -> Sequence[str]:
@@ -53,32 +84,33 @@ def sampled(context: Context) -> Sequence[str]:
     return SAMPLES[:1] if context.quick else SAMPLES
 
 
-def bills(context: Context) -> list[PolicyCurve]:
+def _of_first(key: tuple[Hashable, ...]) -> bool:
+    return key[0] == SAMPLES[0]
+
+
+def bills(context: Context) -> Curves:
     """Build on each sample the curves of the exact plan, and of the plan that adds node acquisition to rescaling."""
-    return [
-        budgeted(context, context.trace(name), policy, AT)
+    return {
+        (name, policy): budgeted(context, context.trace(name), policy, AT)
         for name in sampled(context)
         for policy in ("exact", "acquiring-exact")
-    ]
+    }
 
 
-def bills_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
-    curves = with_points(bills(context), outcomes)
+def bills_claims(context: Context, curves: Curves) -> Iterator[Claim]:
     over: dict[tuple[str, int], list[float]] = {}
     late: dict[tuple[str, int], list[float]] = {}
-    for curve in curves:
+    for curve in curves.values():
         for place, (task, point) in enumerate(zip(curve.tasks, curve.points, strict=True)):
             data = task.workload.data
             plan = data.believed if curve.label == "exact" else with_acquisition(data)
             over.setdefault((curve.label, place), []).append(point.rented / data.budget_gpus - 1)
             late.setdefault((curve.label, place), []).append(point.mean / (exact(plan).objective or 1.0) - 1)
-    claims = []
     for label, said in (("exact", "without"), ("acquiring-exact", "with")):
         for place, gpus in enumerate(few(context, BUDGETS)):
             who = f"plan {said} the time of getting a node, {gpus} GPUs"
-            claims.append(over_samples(f"{who}: bill over the budget", over[label, place]))
-            claims.append(over_samples(f"{who}: mean JCT over what the plan says", late[label, place]))
-    return claims
+            yield over_samples(f"{who}: bill over the budget", over[label, place])
+            yield over_samples(f"{who}: mean JCT over what the plan says", late[label, place])
 
 
 def with_acquisition(data: BoaRenting) -> BoaAllocation:
@@ -88,27 +120,15 @@ def with_acquisition(data: BoaRenting) -> BoaAllocation:
     return believed(classes, plan.budget, plan.max_width)
 
 
-@dataclass(frozen=True)
-class PlanCurves:
-    """The curves of a trace: plans in the cloud and in an ideal one."""
-
-    cloud: dict[str, PolicyCurve]
-    ideal: dict[str, PolicyCurve]
-
-    @property
-    def all(self) -> list[PolicyCurve]:
-        """Return all curves, in the order of the tasks."""
-        return [*self.cloud.values(), *self.ideal.values()]
-
-
-def gaps(context: Context) -> list[PlanCurves]:
-    """Build the curves of the plans at several budgets for each sample."""
-    found = []
+def gaps(context: Context) -> Curves:
+    """Build on each sample the curves of the plans at several budgets, in the cloud and in an ideal one."""
+    found: Curves = {}
     for name in sampled(context):
-        trace = context.trace(name)
-        cloud = {policy: budgeted(context, trace, policy, _dense(context, policy)) for policy in PLANS}
-        ideal = {p: budgeted(context, trace, p, _dense(context, p), **IDEAL) for p in PLANS}
-        found.append(PlanCurves(cloud, ideal))
+        for where, more in CLOUDS.items():
+            for policy in PLANS:
+                curve = budgeted(context, context.trace(name), policy, _dense(context, policy), **more)
+                label = f"{policy}, {where}" if more else policy
+                found[name, where, policy] = replace(curve, label=label)
     return found
 
 
@@ -116,57 +136,40 @@ def _dense(context: Context, policy: str) -> Sequence[float]:
     return sorted((*AT, *BETWEEN)) if policy == "exact" and not context.quick else AT
 
 
-def with_runs(context: Context, outcomes: Sequence[Any]) -> list[PlanCurves]:
-    """Return the samples with the points of their outcomes."""
-    samples = gaps(context)
-    curves = iter(with_points([curve for sample in samples for curve in sample.all], outcomes))
-    return [
-        PlanCurves(*({name: next(curves) for name in part} for part in (sample.cloud, sample.ideal)))
-        for sample in samples
-    ]
-
-
-def gaps_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
-    samples = with_runs(context, outcomes)
-    claims: list[Claim] = []
-    for where, part in (("cloud", "cloud"), ("ideal cloud", "ideal")):
-        claims += _at_equal_bills(context, where, [getattr(sample, part) for sample in samples])
-    bounds = bounds_of([sample.all for sample in samples])
+def gaps_claims(context: Context, curves: Curves) -> Iterator[Claim]:
+    for where in CLOUDS:
+        yield from _at_equal_bills(context, curves, where)
+    bounds = bounds_of(context, curves)
     for policy in PLANS:
-        found = [sample.ideal[policy] for sample in samples]
-        dense, at = few(context, _dense(context, policy)), few(context, AT)
-        for x, gpus in zip(at, few(context, BUDGETS), strict=True):
-            points = [curve.points[dense.index(x)] for curve in found]
-            claims.append(
-                over_samples(f"ideal cloud, {policy}, {gpus} GPUs: mean JCT over the bound", over_bound(points, bounds))
-            )
-    return claims
+        dense = few(context, _dense(context, policy))
+        for x, gpus in zip(few(context, AT), few(context, BUDGETS), strict=True):
+            points = [curves[name, "ideal cloud", policy].points[dense.index(x)] for name in sampled(context)]
+            what = f"ideal cloud, {policy}, {gpus} GPUs: mean JCT over the bound"
+            yield over_samples(what, over_bound(points, bounds))
 
 
-def _at_equal_bills(context: Context, where: str, samples: Sequence[dict[str, PolicyCurve]]) -> list[Claim]:
+def _at_equal_bills(context: Context, curves: Curves, where: str) -> Iterator[Claim]:
     """Compare the Width Calculator with the exact plan at the former's bill, and compare both bills."""
-    claims = []
-    for place, gpus in enumerate(few(context, BUDGETS)):
+    dense = few(context, _dense(context, "exact"))
+    for place, (x, gpus) in enumerate(zip(few(context, AT), few(context, BUDGETS), strict=True)):
         slower, bills = [], []
-        for part in samples:
-            point, best = part["width-calculator"].points[place], part["exact"]
-            same = best.at(point.rented)
-            mine = best.points[few(context, _dense(context, "exact")).index(few(context, AT)[place])]
-            bills.append(point.rented / mine.rented - 1)
-            if same is not None:
+        for name in sampled(context):
+            point, best = curves[name, where, "width-calculator"].points[place], curves[name, where, "exact"]
+            bills.append(point.rented / best.points[dense.index(x)].rented - 1)
+            if (same := best.at(point.rented)) is not None:
                 slower.append(point.mean / same - 1)
         who = f"{where}, Width Calculator over the exact plan, {gpus} GPUs"
-        claims.append(over_samples(f"{who}: mean JCT at equal bill", slower))
-        claims.append(over_samples(f"{who}: bill at equal budget", bills))
-    return claims
+        yield over_samples(f"{who}: mean JCT at equal bill", slower)
+        yield over_samples(f"{who}: bill at equal budget", bills)
 
 
-def bounds_of(samples: Sequence[Sequence[PolicyCurve]]) -> list[Bound]:
+def bounds_of(context: Context, curves: Curves) -> list[Bound]:
     """Return the bound on every policy for each sample; all curves of a sample have the same jobs."""
     found: list[Bound] = []
-    for curves in samples:
-        most = max(point.run.totals["billed_gpu_h"] for curve in curves for point in curve.points)
-        found.append(PolicyBound(curves[0].tasks[0].workload.data, most).at)
+    for name in sampled(context):
+        mine = list(part(curves, name).values())
+        most = max(point.run.totals["billed_gpu_h"] for curve in mine for point in curve.points)
+        found.append(PolicyBound(mine[0].tasks[0].workload.data, most).at)
     return found
 
 
@@ -176,14 +179,15 @@ def over_bound(points: Sequence[Point], bounds: Sequence[Bound]) -> list[float]:
     return [point.mean / bound(point.run.totals["billed_gpu_h"]) - 1 for point, bound in pairs]
 
 
-def over_samples(what: str, values: Sequence[float], more: str = "") -> Claim:
-    """Build a claim of the mean over the samples, with minimum and maximum."""
+def ours(where: str, what: str, values: Sequence[float], more: str = "", *, missing: str = SAME_BILL) -> Claim:
+    """Build the claim of a mean for which the paper has no figure. `missing`: why there are no values."""
     if not values:
-        return Claim("not in the paper", what, None, None, "not run", "no runs of both have the same bill")
+        return Claim(where, what, None, None, "not run", missing)
     sample = Sample.of(values)
-    return Claim("not in the paper", what, None, sample.mean, "no figure", more, sample)
+    return Claim(where, what, None, sample.mean, "no figure", more, sample)
 
 
+over_samples = partial(ours, "not in the paper")
 BUDGETED = (
     "exact",
     "acquiring-exact",
@@ -197,41 +201,26 @@ BUDGETED = (
 """Policies with a budget; `equal-split`, `fifo` and Pollux without autoscaling have a cluster of this size."""
 
 
-def everyone(context: Context) -> list[list[PolicyCurve]]:
+def everyone(context: Context) -> Curves:
     """Build the curves of every policy on each sample: over budgets, over targets, or one run with requested widths."""
-    return [
-        [
-            *(budgeted(context, context.trace(name), policy, AT) for policy in BUDGETED),
-            *(
-                autoscaled(context, context.trace(name), objective, reading=reading)
-                for reading in (MOMENT, AVERAGED)
-                for objective in OBJECTIVES
-            ),
-            budgeted(context, context.trace(name), "requested", AT[:1]),
-        ]
-        for name in sampled(context)
-    ]
-
-
-def everyone_ran(context: Context, outcomes: Sequence[Any]) -> list[list[PolicyCurve]]:
-    """The same with the points of their outcomes."""
-    samples = everyone(context)
-    found = iter(with_points([curve for sample in samples for curve in sample], outcomes))
-    return [[next(found) for _ in sample] for sample in samples]
-
-
-def bound_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
-    samples = everyone_ran(context, outcomes)
-    bounds = bounds_of(samples)
-    found = []
-    for k, curve in enumerate(samples[0]):
-        for place, title in enumerate(_titles(context, curve)):
-            points = [sample[k].points[place] for sample in samples]
-            more = f"it rents {fmean(point.rented for point in points):.0f} GPUs"
-            found.append(
-                over_samples(f"{curve.label}, {title}: mean JCT over the bound", over_bound(points, bounds), more)
-            )
+    found: Curves = {}
+    for name in sampled(context):
+        trace = context.trace(name)
+        made = [budgeted(context, trace, policy, AT) for policy in BUDGETED]
+        made += [autoscaled(context, trace, o, reading=reading) for reading in (MOMENT, AVERAGED) for o in OBJECTIVES]
+        made += [budgeted(context, trace, "requested", AT[:1])]
+        found |= {(name, curve.label): curve for curve in made}
     return found
+
+
+def bound_claims(context: Context, curves: Curves) -> Iterator[Claim]:
+    bounds = bounds_of(context, curves)
+    for (label,), curve in part(curves, SAMPLES[0]).items():
+        for place, title in enumerate(_titles(context, curve)):
+            points = [curves[name, label].points[place] for name in sampled(context)]
+            more = f"it rents {fmean(point.rented for point in points):.0f} GPUs"
+            what = f"{label}, {title}: mean JCT over the bound"
+            yield over_samples(what, over_bound(points, bounds), more)
 
 
 def _titles(context: Context, curve: PolicyCurve) -> list[str]:
@@ -274,56 +263,21 @@ def calculators_claims(context: Context, outcomes: Sequence[Measured]) -> list[C
     return claims
 
 
-def _draw_bound(path: Path, context: Context, outcomes: Sequence[Any]) -> None:
-    from experiments.boa.pictures import frontiers  # matplotlib, only where something is drawn
-
-    frontiers(path, {(curve.label,): curve for curve in everyone_ran(context, outcomes)[0]})
-
-
-def _draw_gaps(path: Path, context: Context, outcomes: Sequence[Any]) -> None:
-    from experiments.boa.pictures import frontiers  # matplotlib, only where something is drawn
-
-    sample = with_runs(context, outcomes)[0]
-    ideal = [replace(curve, label=f"{curve.label}, ideal cloud") for curve in sample.ideal.values()]
-    frontiers(path, {(curve.label,): curve for curve in (*sample.cloud.values(), *ideal)})
-
-
-def _draw_bills(path: Path, context: Context, outcomes: Sequence[Any]) -> None:
-    from experiments.boa.pictures import frontiers
-
-    frontiers(path, {(curve.label,): curve for curve in with_points(bills(context), outcomes)[:2]})
-
-
 EXPERIMENTS = (
-    Experiment(
-        "budget-honesty",
-        "What a budget is billed, and what a plan says of the mean JCT",
-        lambda context: tasks_of(bills(context)),
-        bills_claims,
-        SAMPLES,
-        _draw_bills,
+    curves_experiment(
+        "budget-honesty", "What a budget is billed, and what a plan says of the mean JCT", bills, bills_claims, SAMPLES,
+        "mean_frontiers", _of_first,
+    ),
+    curves_experiment(
+        "gap-online", "Algorithm 1 against the exact plan online", gaps, gaps_claims, SAMPLES,
+        "mean_frontiers", _of_first,
+    ),
+    curves_experiment(
+        "against-bound", "Every policy against the bound, at its own bill", everyone, bound_claims, SAMPLES,
+        "mean_frontiers", _of_first,
     ),
     Experiment(
-        "gap-online",
-        "Algorithm 1 against the exact plan online",
-        lambda context: [task for sample in gaps(context) for task in tasks_of(sample.all)],
-        gaps_claims,
-        SAMPLES,
-        _draw_gaps,
-    ),
-    Experiment(
-        "against-bound",
-        "Every policy against the bound, at its own bill",
-        lambda context: tasks_of([curve for sample in everyone(context) for curve in sample]),
-        bound_claims,
-        SAMPLES,
-        _draw_bound,
-    ),
-    Experiment(
-        "width-calculator",
-        "Algorithm 1 as it is written and as it was released",
-        calculators,
-        calculators_claims,
+        "width-calculator", "Algorithm 1 as it is written and as it was released", calculators, calculators_claims,
         SAMPLES[:1],
     ),
-)
+)  # fmt: skip

@@ -8,11 +8,10 @@ them are readings of sections 6.1 and 6.3; the table `decomposition` has them on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -30,15 +29,13 @@ from experiments.boa.curves import (
     drawn,
     factors,
     few,
-    pointed,
+    part,
     ratio,
-    tasks_of,
 )
 from experiments.boa.plans import EXPERIMENTS as PLANS
-from experiments.boa.plans import NEWTRACE_LOAD, SAMPLES, sampled
+from experiments.boa.plans import NEWTRACE_LOAD, SAMPLES, curves_experiment, ours, sampled
 from experiments.harness.experiment import Claim, Context, Experiment, compared, measured
 from experiments.harness.sample import ENOUGH_SEEDS, Sample
-from experiments.harness.task import HarnessTask
 from heuristics.boa.online import EFFICIENCIES, OBJECTIVES, pollux_name
 from instances.boa import TwoRates
 
@@ -70,6 +67,7 @@ READINGS = (MOMENT, TWO, AVERAGED, LIMITED, LEARNT, ALL, ALONE, CONVERGED)
 "while processing the jobs"; section 6.4 has models that "have converged" and are "still imperfect"."""
 FEW_READINGS = (MOMENT, AVERAGED, ALL)
 """Where few runs will do."""
+_ours = partial(ours, missing="no runs of both rent as much")
 CONSTRUCTED = "we implemented the approach suggested in the simulations from [26] (section 6.1)"
 LEARNS = "the policies now must learn the speedup functions (section 6.3)"
 
@@ -93,13 +91,25 @@ class Traces:
 EIGHTY_FIVE = Traces("85 jobs", "Figure 4", WORKLOADS, THREE, EFFICIENCIES, (1.08, *OVER_LOAD))
 FILTERED = Traces("filterTrace", "Figure 6", SAMPLES, THREE)
 NEWTRACE = Traces("newTrace", "Figure 6", SAMPLES)
+THREE_TRACES = (EIGHTY_FIVE, FILTERED, NEWTRACE)
+MEASURES = {"mean": "mean JCT", "p95": "P95 of JCT"}
+"""Measures of a curve, in words."""
+
+
+def autoscaling(objective: str, reading: Reading = AVERAGED) -> str:
+    """Return Pollux with autoscaling in words."""
+    return f"Pollux with autoscaling ({objective}, {reading.label})"
+
+
+def run_readings(context: Context, readings: Sequence[Reading]) -> list[Reading]:
+    """Return those of the readings that are run."""
+    return [reading for reading in readings if not context.quick or reading in FEW_READINGS]
 
 
 def of_readings(context: Context, traces: Traces, readings: Sequence[Reading] = READINGS, **said: Any) -> Curves:
     """BOA and Pollux with autoscaling on each sample under each reading, by sample, reading and objective."""
     found: Curves = {}
-    readings = [reading for reading in readings if not context.quick or reading in FEW_READINGS]
-    for name, reading in product(traces.of(context), readings):
+    for name, reading in product(traces.of(context), run_readings(context, readings)):
         trace, of = context.trace(name), {"applications": traces.applications, **said}
         boa = of
         if reading.fitted:
@@ -130,31 +140,25 @@ def read_otherwise(curves: Curves, objective: str, but: Reading, what: str = "me
 def decomposition(context: Context) -> Curves:
     """Sample by sample, so that where it is broken off whole samples are done."""
     found: Curves = {}
-    for place, traces in product(range(len(SAMPLES)), (EIGHTY_FIVE, FILTERED, NEWTRACE)):
+    for place, traces in product(range(len(SAMPLES)), THREE_TRACES):
         if mine := traces.of(context)[place : place + 1]:
             curves = of_readings(context, replace(traces, files=tuple(mine)))
             found |= {(traces.title, *key): curve for key, curve in curves.items()}
     return found
 
 
-def decomposition_claims(context: Context, curves: Curves) -> list[Claim]:
-    claims = []
-    for traces in (EIGHTY_FIVE, FILTERED, NEWTRACE):
-        mine = {key[1:]: curve for key, curve in curves.items() if key[0] == traces.title}
+def decomposition_claims(context: Context, curves: Curves) -> Iterator[Claim]:
+    for traces in THREE_TRACES:
+        mine = part(curves, traces.title)
         for objective, (column, what), reading in product(
-            OBJECTIVES, (("mean", "mean JCT"), ("p95", "P95 of JCT")), READINGS
+            OBJECTIVES, MEASURES.items(), run_readings(context, READINGS)
         ):
-            values = most(mine, objective, reading, column)
-            if context.quick and reading not in FEW_READINGS:
-                continue
             said = f"{traces.title}, {objective}: {what} over BOA's at equal bill, at most; {reading.label}"
-            claims.append(_ours(traces.figure, said, values))
-    return claims
+            yield _ours(traces.figure, said, most(mine, objective, reading, column))
 
 
-def figure_1_claims(context: Context, curves: Curves) -> list[Claim]:
+def figure_1_claims(context: Context, curves: Curves) -> Iterator[Claim]:
     """ "Up to" over all that Figures 4 and 6 have, since the paper does not say of what its Figure 1 is."""
-    claims = []
     for column, what, paper, sentence in (
         ("mean", "mean JCT", 1.75, "improves average JCT by up to a factor of ~1.75x in implementation (Figure 1)"),
         ("mean", "mean JCT", 2.0, "up to a 2x improvement in average JCT (Figure 1)"),
@@ -162,8 +166,8 @@ def figure_1_claims(context: Context, curves: Curves) -> list[Claim]:
     ):
         for objective in OBJECTIVES:
             found = {}
-            for traces in (EIGHTY_FIVE, FILTERED, NEWTRACE):
-                mine = {key[1:]: curve for key, curve in curves.items() if key[0] == traces.title}
+            for traces in THREE_TRACES:
+                mine = part(curves, traces.title)
                 reading = AVERAGED if traces is EIGHTY_FIVE else ALL
                 if values := most(mine, objective, reading, column):
                     found[traces.title] = max(values)
@@ -171,12 +175,11 @@ def figure_1_claims(context: Context, curves: Curves) -> list[Claim]:
             who += f", beside {paper:g}"  # the mean JCT has two
             note = "; ".join(f"{title} {value:.2f}" for title, value in found.items())
             if not found:
-                claims.append(Claim("Figure 1", who, paper, None, "not run", "no runs of both rent as much"))
+                yield Claim("Figure 1", who, paper, None, "not run", "no runs of both rent as much")
                 continue
             claim = compared("Figure 1", who, paper, max(found.values()), note=note, **UP_TO)
             claim = replace(claim, sentence=sentence, would_change="what trace and which Pollux Figure 1 shows")
-            claims.append(_not_comparable(claim, "it is not said which trace and which Pollux Figure 1 is of"))
-    return claims
+            yield _not_comparable(claim, "it is not said which trace and which Pollux Figure 1 is of")
 
 
 def figure_1(context: Context) -> Curves:
@@ -191,11 +194,11 @@ def figure_4(context: Context) -> Curves:
     return of_readings(context, EIGHTY_FIVE, (MOMENT, TWO, AVERAGED))
 
 
-def figure_4_claims(context: Context, curves: Curves) -> list[Claim]:
-    first, claims = EIGHTY_FIVE.files[0], []
+def figure_4_claims(context: Context, curves: Curves) -> Iterator[Claim]:
+    first = EIGHTY_FIVE.files[0]
     others = f"the other {len(EIGHTY_FIVE.of(context)) - 1} workloads are in the table `decomposition`"
     for objective in OBJECTIVES:
-        who = f"Pollux with autoscaling ({objective}, {AVERAGED.label})"
+        who = autoscaling(objective)
         boa, pollux = curves[first, AVERAGED, "boa"], curves[first, AVERAGED, objective]
         readings = []
         for reading in (MOMENT, TWO):
@@ -207,19 +210,16 @@ def figure_4_claims(context: Context, curves: Curves) -> list[Claim]:
             ("at equal bill, at most", max(factors(pollux, boa), default=None)),
         ):
             what = f"mean JCT of {who} over BOA's {what}"
-            claims.append(_paper("Figure 4", what, 1.6, _some(value), note=others, **said))
+            yield _paper("Figure 4", what, 1.6, _some(value), note=others, **said)
         budget = ratio(pollux.rented_at(2100 / 3600), boa.rented_at(2100 / 3600))
         note = f"at equal mean JCT at most {max(budget_factors(pollux, boa), default=0.0):.2f}"
         what = f"GPUs of {who} over BOA's at a mean JCT of 2100 s"
         if budget is None:
-            claims.append(Claim("Figure 4", what, 2.2, None, "not run", "no runs of both take as long"))
+            yield Claim("Figure 4", what, 2.2, None, "not run", "no runs of both take as long")
             continue
-        claim = compared("Figure 4", what, 2.2, budget, note=note, **UP_TO)
-        reached = boa.at(40)
         why = "the authors measured speedups of their own, on at most 16 GPUs (Li-Zhouzi/adaptdl, policy/pollux.py)"
-        why += "" if reached is None else f"; here BOA takes {3600 * reached:.0f} s at 40 GPUs"
-        claims.append(_not_comparable(claim, why))
-    return claims
+        why += "" if (reached := boa.at(40)) is None else f"; here BOA takes {3600 * reached:.0f} s at 40 GPUs"
+        yield _not_comparable(compared("Figure 4", what, 2.2, budget, note=note, **UP_TO), why)
 
 
 def figure_5(context: Context) -> Curves:
@@ -227,15 +227,13 @@ def figure_5(context: Context) -> Curves:
     return of_readings(context, one, (AVERAGED,))
 
 
-def figure_5_claims(context: Context, curves: Curves) -> list[Claim]:
+def figure_5_claims(context: Context, curves: Curves) -> Iterator[Claim]:
     boa, *rest = curves.values()
     gpus = _common_bill(list(curves.values())) if context.quick else 55.0
-    claims = []
     for objective, pollux in zip(OBJECTIVES, rest, strict=True):
         factor = ratio(pollux.at(gpus), boa.at(gpus))
-        what = f"mean JCT of Pollux with autoscaling ({objective}, {AVERAGED.label}) over BOA's at {gpus:.4g} GPUs"
-        claims.append(_sided("Figure 5", what, "> 1", _some(factor), "one trace; BOA follows bursts at once"))
-    return claims
+        what = f"mean JCT of {autoscaling(objective)} over BOA's at {gpus:.4g} GPUs"
+        yield _sided("Figure 5", what, "> 1", _some(factor), "one trace; BOA follows bursts at once")
 
 
 def _common_bill(curves: Sequence[PolicyCurve]) -> float:
@@ -255,35 +253,29 @@ def figure_6(context: Context) -> Curves:
     return found
 
 
-def figure_6_claims(context: Context, curves: Curves) -> list[Claim]:
-    claims = []
-    for place, traces in enumerate((FILTERED, NEWTRACE)):
-        mine = {key[1:]: curve for key, curve in curves.items() if key[0] == traces.title}
+def figure_6_claims(context: Context, curves: Curves) -> Iterator[Claim]:
+    for traces, figures in ((FILTERED, (1.7, 1.7)), (NEWTRACE, (1.8, 1.6))):
+        mine = part(curves, traces.title)
         scaled = {key: curve for key, curve in mine.items() if not str(key[2]).startswith("fixed")}
-        for column, (label, what) in enumerate((("mean", "mean JCT"), ("p95", "P95 of JCT"))):
-            paper = ((1.7, 1.7), (1.8, 1.6))[place][column]
+        for (column, what), paper in zip(MEASURES.items(), figures, strict=True):
             for objective in OBJECTIVES:
-                who = (
-                    f"{traces.title}: {what} of Pollux with autoscaling ({objective}, {ALL.label}) over BOA's, at most"
-                )
+                who = f"{traces.title}: {what} of {autoscaling(objective, ALL)} over BOA's, at most"
                 said: dict[str, Any] = {
-                    "readings": read_otherwise(scaled, objective, ALL, label),
+                    "readings": read_otherwise(scaled, objective, ALL, column),
                     "sentence": f"{CONSTRUCTED}; {LEARNS}",
                     "would_change": "the authors' simulator, which is not public",
                     "note": UP_TO_SAID,
                 }
-                claims.append(_paper("Figure 6", who, paper, most(scaled, objective, ALL, label), **said))
+                yield _paper("Figure 6", who, paper, most(scaled, objective, ALL, column), **said)
                 who = f"{traces.title}: {what} of Pollux on a fixed cluster ({objective}) over BOA's, at most"
-                claims.append(_ours("Figure 6", who, most(mine, f"fixed-{objective}", MOMENT, label)))
-    return claims
+                yield _ours("Figure 6", who, most(mine, f"fixed-{objective}", MOMENT, column))
 
 
 def figure_7(context: Context) -> Curves:
     return of_readings(context, replace(NEWTRACE, aims=EFFICIENCIES[1:]), (MOMENT, ALL))
 
 
-def figure_7_claims(context: Context, curves: Curves) -> list[Claim]:
-    claims = []
+def figure_7_claims(context: Context, curves: Curves) -> Iterator[Claim]:
     for reading, who in product((ALL, MOMENT), ("boa", *OBJECTIVES)):
         mine = [curve for (_, of, whose), curve in curves.items() if (of, whose) == (reading, who)]
         label = "BOA" if who == "boa" else f"Pollux ({who}, {reading.label})"
@@ -296,15 +288,14 @@ def figure_7_claims(context: Context, curves: Curves) -> list[Claim]:
             what = f"{label}: efficiency at 112 GPUs {title}, over time"
             if name.startswith("seen") and reading is ALL:
                 paper = 0.64 if who == "boa" else 0.73
-                claims.append(_paper("Figure 7", what, paper, found, within=0.05, near=0.1))
+                yield _paper("Figure 7", what, paper, found, within=0.05, near=0.1)
             else:
-                claims.append(_ours("Figure 7", what, found))
+                yield _ours("Figure 7", what, found)
         pauses = [
             fmean(point.run.totals["rescalings"] / len(point.run.jobs["job"]) for point in curve.points)
             for curve in mine
         ]
-        claims.append(_ours("Figure 7", f"{label}: pauses a job, mean of all bills", pauses))
-    return claims
+        yield _ours("Figure 7", f"{label}: pauses a job, mean of all bills", pauses)
 
 
 def like_112(curve: PolicyCurve) -> float:
@@ -314,36 +305,29 @@ def like_112(curve: PolicyCurve) -> float:
 
 
 def figure_8(context: Context) -> Curves:
-    table = context.trace(DETAIL)
-    perfect: dict[str, Any] = {"speedups": table}
+    perfect: dict[str, Any] = {"speedups": context.trace(DETAIL)}
     fitted = perfect | {"believed": FITTED}
+    knowledge = {"perfect": perfect, "fitted": fitted, "learning": fitted | {"estimate_seconds": QUARTER}}
     found: Curves = {}
-    for name in sampled(context):
+    for name, who, (knows, said) in product(sampled(context), ("boa", *OBJECTIVES), knowledge.items()):
         trace = context.trace(name)
-        found[name, "boa", "perfect"] = budgeted(context, trace, **perfect)
-        found[name, "boa", "fitted"] = budgeted(context, trace, **fitted)
-        found[name, "boa", "learning"] = budgeted(context, trace, **fitted, estimate_seconds=QUARTER)
-        for objective in OBJECTIVES:
-            pollux = partial(autoscaled, context, trace, objective, reading=AVERAGED)
-            found[name, objective, "perfect"] = pollux(**perfect)
-            found[name, objective, "fitted"] = pollux(**fitted)
-            found[name, objective, "learning"] = pollux(**fitted, estimate_seconds=QUARTER)
-    return {key: replace(curve, label=f"{curve.label}, {key[2]}") for key, curve in found.items()}
+        boa = who == "boa"
+        curve = budgeted(context, trace, **said) if boa else autoscaled(context, trace, who, reading=AVERAGED, **said)
+        found[name, who, knows] = replace(curve, label=f"{curve.label}, {knows}")
+    return found
 
 
-def figure_8_claims(context: Context, curves: Curves) -> list[Claim]:
-    claims = []
+def figure_8_claims(context: Context, curves: Curves) -> Iterator[Claim]:
     for who, knows in product(("boa", *OBJECTIVES), ("fitted", "learning")):
         pairs = [(curves[name, who, knows], curves[name, who, "perfect"]) for name in sampled(context)]
         found = [max(values) for pair in pairs if (values := factors(*pair))]
         paper = 1.0 if who == "boa" else 1.4
-        label = "BOA" if who == "boa" else f"Pollux with autoscaling ({who}, {AVERAGED.label})"
+        label = "BOA" if who == "boa" else autoscaling(who)
         label += ", fitted speedups" + ("" if knows == "fitted" else " mended by what was run")
         what = f"{label}: mean JCT over that with true speedups at equal bill, at most"
         claim = _paper("Figure 8", what, paper, found)
         why = "one model is fitted to all placements at once, where an agent fits what its job has run"
-        claims.append(_not_comparable(claim, why))
-    return claims
+        yield _not_comparable(claim, why)
 
 
 def figure_9(context: Context) -> Curves:
@@ -366,22 +350,20 @@ def bursts_of(context: Context) -> list[tuple[float, int]]:
     return [(c2, seed) for seed in (SEEDS[:1] if context.quick else SEEDS) for c2 in few(context, reached)]
 
 
-def figure_9_claims(context: Context, curves: Curves) -> list[Claim]:
-    claims = []
+def figure_9_claims(context: Context, curves: Curves) -> Iterator[Claim]:
     for label, by_c2 in burst_factors(curves).items():
         for c2, values in by_c2.items():
             known = [value for value in values if value == value]
-            claims.append(_ours("Figure 9", f"mean JCT of {label} over BOA's at equal bill, C² {c2:g}", known))
+            yield _ours("Figure 9", f"mean JCT of {label} over BOA's at equal bill, C² {c2:g}", known)
         least, greatest = min(by_c2), max(by_c2)
         pairs = zip(by_c2[greatest], by_c2[least], strict=True)
         grown = [over / under for over, under in pairs if over == over and under == under]
         what = f"growth of that margin from C² {least:g} to {greatest:g}, {label}"
         if AVERAGED.label in label:
             note = f"Pollux aims at {AIMS_AT_120}; bursts every hour on average, between them 1/25 of the rate"
-            claims.append(_sided("Figure 9", what, "grows", grown, note))
+            yield _sided("Figure 9", what, "grows", grown, note)
         else:
-            claims.append(_ours("Figure 9", what, grown))
-    return claims
+            yield _ours("Figure 9", what, grown)
 
 
 RECLAIMED = (0.0, 120.0, 600.0)
@@ -396,27 +378,23 @@ def figure_11(context: Context) -> Curves:
     return found
 
 
-def figure_11_claims(context: Context, curves: Curves) -> list[Claim]:
-    claims = []
-    names = EIGHTY_FIVE.of(context)
+def figure_11_claims(context: Context, curves: Curves) -> Iterator[Claim]:
     for seconds, objective in product(RECLAIMED[1:], OBJECTIVES):
-        who = f"Pollux with autoscaling ({objective}, {AVERAGED.label}) and {seconds:g} s of reclamation"
+        who = f"{autoscaling(objective)} and {seconds:g} s of reclamation"
         usage: list[float] = []
         slower: list[float] = []
-        for name in names:
-            mine = {key[3]: curve for key, curve in curves.items() if key[:2] == (seconds, name)}
-            without = {key[3]: curve for key, curve in curves.items() if key[:2] == (0.0, name)}
+        for name in EIGHTY_FIVE.of(context):
             rise = {}
             for whose in ("boa", objective):
-                pairs = zip(mine[whose].points, without[whose].points, strict=True)
-                rise[whose] = fmean(point.rented / effective.rented for point, effective in pairs)
+                used, effective = (curves[by, name, AVERAGED, whose].points for by in (seconds, 0.0))
+                rise[whose] = fmean(a.rented / b.rented for a, b in zip(used, effective, strict=True))
             usage.append(rise["boa"] / rise[objective])
-            slower += [max(found)] if (found := factors(mine[objective], mine["boa"])) else []
+            boa, pollux = (curves[seconds, name, AVERAGED, whose] for whose in ("boa", objective))
+            slower += [max(found)] if (found := factors(pollux, boa)) else []
         what = f"usage over effective usage of BOA, over the same of {who}, mean of all runs"
-        claims.append(_sided("Figure 11, Appendix D", what, "< 1", usage, above=False))
+        yield _sided("Figure 11, Appendix D", what, "< 1", usage, above=False)
         what = f"mean JCT of {who} over BOA's at equal usage, at most"
-        claims.append(_sided("Figure 11, Appendix D", what, "> 1", slower))
-    return claims
+        yield _sided("Figure 11, Appendix D", what, "> 1", slower)
 
 
 COLD: dict[str, Any] = {"rescale_seconds": 20.0, "cold_rescale_seconds": 120.0}
@@ -440,8 +418,7 @@ def section_54(context: Context) -> Curves:
     return found
 
 
-def section_54_claims(context: Context, curves: Curves) -> list[Claim]:
-    claims = []
+def section_54_claims(context: Context, curves: Curves) -> Iterator[Claim]:
     why = "another machine; Pollux is split exactly by compiled loops here; a run with its world, over its jobs"
     for key, label, paper in (
         ("boa", "BOA, whose widths are looked up", 0.000146),
@@ -451,28 +428,19 @@ def section_54_claims(context: Context, curves: Curves) -> list[Claim]:
         (point,) = curves["times", key].points
         seconds = None if point.run.cpu_s is None else point.run.cpu_s / len(point.run.jobs["job"])
         what = f"{label}: CPU seconds a job of newTrace, all decisions and the world; the paper: seconds a decision"
-        claims.append(Claim("section 5.4", what, paper, seconds, "not comparable", why))
+        yield Claim("section 5.4", what, paper, seconds, "not comparable", why)
     pairs = [(curves["period", name, SLEEP], curves["period", name, 0.0]) for name in EIGHTY_FIVE.of(context)]
     what = f"85 jobs: mean JCT of BOA deciding every {SLEEP:g} s over that at every event, at equal bill, at most"
-    claims.append(_ours("section 5.2", what, [max(found) for pair in pairs if (found := factors(*pair))]))
-    cold = {key[1:]: curve for key, curve in curves.items() if key[0] == "cold"}
+    yield _ours("section 5.2", what, [max(found) for pair in pairs if (found := factors(*pair))])
+    cold = part(curves, "cold")
     for objective in OBJECTIVES:
-        who = f"mean JCT of Pollux with autoscaling ({objective}, {AVERAGED.label}) over BOA's, at most"
+        who = f"mean JCT of {autoscaling(objective)} over BOA's, at most"
         what = f"85 jobs, rescaling 20 s warm and 120 s cold: {who}"
-        claims.append(_ours("section 5.4", what, most(cold, objective, AVERAGED)))
-    return claims
+        yield _ours("section 5.4", what, most(cold, objective, AVERAGED))
 
 
 def _some(value: float | None) -> list[float]:
     return [] if value is None else [value]
-
-
-def _ours(where: str, what: str, values: Sequence[float]) -> Claim:
-    """Return the claim of a measure for which the paper has no figure."""
-    if not values:
-        return Claim(where, what, None, None, "not run", "no runs of both rent as much")
-    sample = Sample.of(values)
-    return Claim(where, what, None, sample.mean, "no figure", "", sample)
 
 
 def _paper(where: str, what: str, paper: float, values: Sequence[float], **said: Any) -> Claim:
@@ -496,77 +464,51 @@ def _sided(where: str, what: str, paper: str, ratios: Sequence[float], note: str
     sample = Sample.of_ratios(ratios)
     low, high = (sample.mean if end is None else end for end in (sample.low, sample.high))
     claim = Claim(where, what, paper, sample.mean, "few runs", note, sample)
-    if (low > 1) if above else (high < 1):
+    held, against = (low > 1, high < 1) if above else (high < 1, low > 1)
+    if held:
         return replace(claim, verdict="reproduced")
-    against = high < 1 if above else low > 1
     return replace(claim, verdict="differs") if against and sample.seeds >= ENOUGH_SEEDS else claim
-
-
-def _experiment(
-    name: str,
-    title: str,
-    made: Callable[[Context], Curves],
-    claims: Callable[[Context, Curves], list[Claim]],
-    traces: tuple[str, ...],
-    draw: str,
-    shown: Callable[[tuple[Any, ...]], bool] = lambda key: True,
-) -> Experiment:
-    """An experiment of curves, of which those whose key is to be `shown` are drawn."""
-
-    def tasks(context: Context) -> Sequence[HarnessTask[Any]]:
-        return tasks_of(made(context).values())
-
-    def concluded(context: Context, outcomes: Sequence[Any]) -> Sequence[Claim]:
-        return claims(context, pointed(made(context), outcomes))
-
-    def picture(path: Path, context: Context, outcomes: Sequence[Any]) -> None:
-        from experiments.boa import pictures  # matplotlib, only where something is drawn
-
-        curves = pointed(made(context), outcomes)
-        getattr(pictures, draw)(path, {key: curve for key, curve in curves.items() if shown(key)})
-
-    return Experiment(name, title, tasks, concluded, traces, picture)
 
 
 EVERY = (*WORKLOADS, *SAMPLES, DETAIL)
 EXPERIMENTS: tuple[Experiment, ...] = (
     *PLANS,
-    _experiment(
+    curves_experiment(
         "decomposition", "What each rule of Pollux changes, one by one and all", decomposition, decomposition_claims,
         EVERY, "two_frontiers",
         lambda key: key[1] in (WORKLOADS[0], SAMPLES[0]) and (key[3] == "sum" or key[2:] == (MOMENT, "boa")),
     ),
-    _experiment(
+    curves_experiment(
         "figure-1", "Figure 1: the greatest factors", figure_1, figure_1_claims, EVERY, "two_frontiers",
         lambda key: key[1] in (WORKLOADS[0], SAMPLES[0]),
     ),
-    _experiment(
-        "figure-4", "Figure 4: JCT against GPUs, 85 jobs", figure_4, figure_4_claims, WORKLOADS, "frontiers",
+    curves_experiment(
+        "figure-4", "Figure 4: JCT against GPUs, 85 jobs", figure_4, figure_4_claims, WORKLOADS, "mean_frontiers",
         lambda key: key[0] == WORKLOADS[0] and (key[2] != "boa" or key[1] == MOMENT),
     ),
-    _experiment(
+    curves_experiment(
         "figure-5", "Figure 5: GPUs over time at 55 GPUs", figure_5, figure_5_claims, WORKLOADS[:1], "over_time"
     ),
-    _experiment(
+    curves_experiment(
         "figure-6", "Figure 6: JCT against GPUs, filterTrace and newTrace", figure_6, figure_6_claims,
         (*SAMPLES, DETAIL), "two_frontiers",
         lambda key: key[1] == SAMPLES[0] and (key[2] in (MOMENT, ALL)),
     ),
-    _experiment(
+    curves_experiment(
         "figure-7", "Figure 7: efficiency at 112 GPUs, or as many times the load", figure_7, figure_7_claims,
         (*SAMPLES, DETAIL), "efficiency", lambda key: key[0] == SAMPLES[0] and key[1] == ALL,
     ),
-    _experiment(
-        "figure-8", "Figure 8: errors of speedups", figure_8, figure_8_claims, (*SAMPLES, DETAIL), "frontiers",
+    curves_experiment(
+        "figure-8", "Figure 8: errors of speedups", figure_8, figure_8_claims, (*SAMPLES, DETAIL), "mean_frontiers",
         lambda key: key[0] == SAMPLES[0],
     ),
-    _experiment("figure-9", "Figure 9: bursts", figure_9, figure_9_claims, SAMPLES[:1], "bursts"),
-    _experiment(
+    curves_experiment("figure-9", "Figure 9: bursts", figure_9, figure_9_claims, SAMPLES[:1], "bursts"),
+    curves_experiment(
         "figure-11", "Figure 11: usage with the time of reclamation", figure_11, figure_11_claims, WORKLOADS,
-        "frontiers", lambda key: key[:2] == (RECLAIMED[-1], WORKLOADS[0]),
+        "mean_frontiers", lambda key: key[:2] == (RECLAIMED[-1], WORKLOADS[0]),
     ),
-    _experiment(
+    curves_experiment(
         "section-5.4", "Section 5.4: warm and cold rescaling, times", section_54, section_54_claims,
-        (*WORKLOADS, SAMPLES[0]), "frontiers", lambda key: key[:2] == ("cold", WORKLOADS[0]),
+        (*WORKLOADS, SAMPLES[0]), "mean_frontiers", lambda key: key[:2] == ("cold", WORKLOADS[0]),
     ),
 )  # fmt: skip

@@ -1,12 +1,17 @@
-"""Spaces of rented GPUs: classes of jobs by their speedups on one to three GPUs, and of two epochs on up to sixteen."""
+"""Spaces of worst cases of BOA, and its task for the judge."""
 
 from __future__ import annotations
 
+from itertools import product
+
+from experiments.boa.methods import METHODS
 from experiments.harness.experiment import Quick, Study
+from experiments.judging.judge import JudgeTask
+from experiments.judging.problems import Drawn, task_of
 from experiments.worst_cases.space import RepeatedEntries
 from experiments.worst_cases.study import Sweep, study_of
 from instances import Instance, Options
-from instances.boa import BoaAllocation, Epoch, JobClass, Points, Speedup
+from instances.boa import BoaAllocation, Epoch, JobClass, Points, Speedup, random_allocation
 
 SPEEDUPS = ((1.0, 1.0), (1.0, 1.5), (1.0, 3.0), (1.5, 1.5), (1.5, 2.0), (1.5, 3.0), (2.0, 2.0), (2.0, 2.5))
 WEIGHTS = (1.0, 5.0)
@@ -19,6 +24,11 @@ CURVES = {
 BUDGET = 1.5  # times the load
 
 
+def _classes(name: str, source: str, classes: tuple[JobClass, ...], max_width: int) -> RepeatedEntries:
+    data = BoaAllocation(budget=BUDGET * len(classes), classes=classes, widths="integer", max_width=max_width)
+    return RepeatedEntries(Instance.of(data, name, source), per_entry=(("budget", BUDGET),))
+
+
 def three_widths() -> RepeatedEntries:
     """Classes of one job of an hour an hour, on up to three GPUs, at a budget of one and a half times the load."""
     classes = tuple(
@@ -29,12 +39,9 @@ def three_widths() -> RepeatedEntries:
             rescale_hours=0.0,
             epochs=(Epoch(size_hours=1.0, speedup=Speedup(table=Points(gpus=(1, 2, 3), speedup=(1.0, two, three)))),),
         )
-        for weight in WEIGHTS
-        for two, three in SPEEDUPS
+        for weight, (two, three) in product(WEIGHTS, SPEEDUPS)
     )
-    data = BoaAllocation(budget=BUDGET * len(classes), classes=classes, widths="integer", max_width=3)
-    base = Instance.of(data, "boa-three-widths", "classes by their speedups on two and on three GPUs")
-    return RepeatedEntries(base, per_entry=(("budget", BUDGET),))
+    return _classes("boa-three-widths", "classes by their speedups on two and on three GPUs", classes, 3)
 
 
 def two_epochs() -> RepeatedEntries:
@@ -53,14 +60,10 @@ def two_epochs() -> RepeatedEntries:
                 for name in (first, second)
             ),
         )
-        for rescale in (0.0, 0.5)
-        for weight in (1.0, 25.0)
-        for first in CURVES
-        for second in CURVES
+        for rescale, weight, first, second in product((0.0, 0.5), (1.0, 25.0), CURVES, CURVES)
     )
-    data = BoaAllocation(budget=BUDGET * len(classes), classes=classes, widths="integer", max_width=WIDTHS[-1])
-    base = Instance.of(data, "boa-two-epochs", "classes by the speedups of two epochs on up to sixteen GPUs")
-    return RepeatedEntries(base, per_entry=(("budget", BUDGET),))
+    source = "classes by the speedups of two epochs on up to sixteen GPUs"
+    return _classes("boa-two-epochs", source, classes, WIDTHS[-1])
 
 
 SPACES = {"boa-allocation": {"three-widths": three_widths, "two-epochs": two_epochs}}
@@ -74,3 +77,12 @@ SWEEPS = (
 def worst_cases(options: Options, quick: Quick = False) -> Study:
     """Worst cases of the heuristics of BOA."""
     return study_of("boa", SWEEPS, options, quick)
+
+
+def widths(seed: int) -> JudgeTask:
+    """Eight sets of five classes of up to 60 epochs, whose jobs stop for an epoch when they change their width."""
+    made = [random_allocation(5, 60, 64, rescale=1.0, seed=s) for s in range(seed, seed + 8)]
+    return task_of("boa-widths", "widths of five classes with rescaling", METHODS["boa-allocation"][0], made)
+
+
+TASKS: dict[str, Drawn] = {"boa-widths": widths}

@@ -30,28 +30,26 @@ SEARCH = f"{CONSOLIDATION}:_ConsolidationSearch"
 solve_program = copy_function(_ConsolidationSearch._solve_program)
 
 
+# Stand-ins: each is called in place of the functions of a part, as PARTS says.
+
+
 def _pack_anew(search: Any) -> Any:
-    """Stand in for the packing of the pods that wait."""
     return search._repair(search.nodes, search.nodes.pack_by_dot_product())
 
 
 def _as_packed(rooms: Any, packed: Any, *_: Any) -> Any:
-    """Stand in for the repair of a packing."""
     return packed
 
 
 def _equal_mix(resources: int) -> Any:
-    """Stand in for the mixes of resources."""
     return np.full((1, resources), 1 / resources)
 
 
 def _all_limits(totals: Any, best: int) -> Any:
-    """Stand in for limits by the cost of a plan."""
     return totals.lower, totals.upper
 
 
 def _only_by_node(search: Any, totals: Any, share: float, is_relaxed: bool, kept: Any = None) -> Solved:
-    """Stand in for the program of totals, but solve that with a number for each class and node."""
     if is_relaxed:
         return Solved("effort_limit")
     found: Solved = solve_program(search, totals, share, is_relaxed, kept)
@@ -101,8 +99,8 @@ def _changed(instance: Instance[NodeConsolidation], kind: str, **fields: Any) ->
     return Instance.of(data, f"{instance.name}-{kind}", instance.source)
 
 
-def _few_evictions(pods: int, most: int, seed: int) -> Instance[NodeConsolidation]:
-    return _changed(shrunk_cluster(pods, seed), f"{most}-evictions", max_evictions=most)
+def _few_evictions(seed: int) -> Instance[NodeConsolidation]:
+    return _changed(shrunk_cluster(200, seed), "20-evictions", max_evictions=20)
 
 
 def _dear_evictions(pods: int, cloud: Source, seed: int, **fields: Any) -> Instance[NodeConsolidation]:
@@ -121,7 +119,7 @@ DRAWS: dict[str, Callable[..., Instance[Any]]] = {
     "40 pods of Table 7, dear evictions": partial(_dear_evictions, 40, "table-7"),
     "100 pods of Karpenter, dear evictions": partial(_dear_evictions, 100, "karpenter"),
     "40 pods of EKS moved one by one, dear evictions": partial(_dear_evictions, 40, "eks", moves="pods"),
-    "200 pods, 20 evictions": partial(_few_evictions, 200, 20),
+    "200 pods, 20 evictions": _few_evictions,
     "100 pods, any evictions": partial(shrunk_cluster, 100),
     "60 pods of Karpenter, any evictions": partial(shrunk_cluster, 60, cloud="karpenter"),
 }

@@ -289,22 +289,21 @@ class ClusterAnswer:
         data, arrays, names = self.plan.data, self.arrays, self._places
         onto = {m: [names[p] for p in places] for m, places in self.plan_made.open.items()}
         bill, found = int(arrays.held_price.sum()), list[dict[str, Any]]()
+        rents = {"drain": None, "onto": onto.get(WAITING), "evictions": 0}
+        if WAITING in onto and not self.plan_made.new:
+            found.append({"rent": {}, **rents, "usd_per_hour": self.bill})
         for step in self.plan_made.steps:
             if step >= 0:
                 bill -= int(arrays.held_price[step])
-                found.append({"rent": {}, "drain": data.nodes[step].name, "onto": onto.get(step)})
-                found[-1]["evictions"] = int(arrays.on_node[step])
+                drain = {"drain": data.nodes[step].name, "onto": onto.get(step), "evictions": int(arrays.on_node[step])}
+                found.append({"rent": {}, **drain})
             else:
                 bill += int(arrays.price[~step])
                 if not found or found[-1]["drain"] is not None:
-                    found.append({"rent": {}, "drain": None, "onto": onto.get(WAITING), "evictions": 0})
+                    found.append({"rent": {}, **rents})
                 rent, name = found[-1]["rent"], data.instance_types[~step].name
                 rent[name] = rent.get(name, 0) + 1
             found[-1]["usd_per_hour"] = arrays.usd(bill)
-        if WAITING in onto and not self.plan_made.new:
-            found.insert(
-                0, {"rent": {}, "drain": None, "onto": onto[WAITING], "evictions": 0, "usd_per_hour": self.bill}
-            )
         return found
 
     def cordoned(self) -> list[str]:
@@ -344,9 +343,7 @@ class ClusterAnswer:
             free = self.results["free", reason]
             saved = None
             if self.least is not None and free.objective is not None and free.solved:
-                saved = self.least - free.objective
-            if saved is not None and saved < 0:  # removing a reason never raises the bill: the run was cut short
-                saved = None
+                saved = self.least - free.objective if free.objective <= self.least else None  # else it was cut short
             proven = saved is not None and self.proven and free.status == "optimal"
             found.append({"reason": reason, "pods": pods, "usd_per_hour": saved, "proven": proven})
         return found
@@ -457,77 +454,64 @@ class ClusterAnswer:
             return f"{'proven' if self.proven else 'not proven'} optimal{within}"
         return f"within {percent((self.least - bound) / self.least)} of the optimum{within}"
 
-    def _lines(self) -> list[str]:
-        lines = []
+    def _lines(self) -> Iterator[str]:
         for (kind, zone, paid), number in self.plan.unpriced.items():
             where = f" in {zone}" if zone else ""
-            lines.append(f"not counted, because no row of the table has a price: {number} x {kind}{where}, {paid}")
-        lines += [*self._kept_and_pending(), *self._plan(), *self._tenth()]
-        for what, dropped in (("the bound ignores", self.bound), ("not in the plan", self.plan)):
-            counts = [f"{reason}: {n}" for reason, n in dropped.dropped.items()]
-            if counts:
-                lines.append(f"{what}: {'; '.join(counts)}")
-        return lines
+            yield f"not counted, because no row of the table has a price: {number} x {kind}{where}, {paid}"
+        yield from self._kept_and_pending()
+        yield from self._plan()
+        yield from self._tenth()
+        for what, reading in (("the bound ignores", self.bound), ("not in the plan", self.plan)):
+            if reading.dropped:
+                yield f"{what}: {'; '.join(f'{reason}: {n}' for reason, n in reading.dropped.items())}"
 
-    def _kept_and_pending(self) -> list[str]:
+    def _kept_and_pending(self) -> Iterator[str]:
         """Say which nodes are kept, which types are not rented, and which pending pods get a place."""
-        lines = []
         for reason, n in self.plan.kept.items():
-            both = "the plan" if reason == WAITED_FOR else "the plan and the bound"
-            lines.append(
-                f"{reason}: {n} {'node' if n == 1 else 'nodes'}, which {both} keep{'s' * (both == 'the plan')}"
+            both = "the plan keeps" if reason == WAITED_FOR else "the plan and the bound keep"
+            yield f"{reason}: {_number(n, 'node')}, which {both}"
+        if n := self.plan.pending:
+            yield (
+                f"pending: {_number(n, 'pod')}, which the plan and the bound serve; today's bill does not, so without "
+                "them more could be saved"
             )
-        if self.plan.pending:
-            n = self.plan.pending
-            lines.append(
-                f"pending: {n} {'pod' if n == 1 else 'pods'}, which the plan and the bound serve; today's bill does "
-                "not, so without them more could be saved"
-            )
-        if total := sum(self.waited.values()):
+        if n := sum(self.waited.values()):
             fits, none = self.waited.get(True, 0), self.waited.get(None, 0)
-            lines.append(
-                f"pending with another scheduler: {total} {'pod' if total == 1 else 'pods'}; the plan reserves room on "
-                f"nodes that run for {fits} of them, and the bound serves these, too; {none} fit on no node"
+            yield (
+                f"pending with another scheduler: {_number(n, 'pod')}; the plan reserves room on nodes that run for "
+                f"{fits} of them, and the bound serves these, too; {none} fit on no node"
             )
-        if self.plan.not_rented:
-            n = len(self.plan.not_rented)
-            lines.append(
-                f"not rented: {n} {'type' if n == 1 else 'types'} of the table, because no pool shows the type and its "
-                "architecture, and neither a NodePool nor the columns pool and arch allow it"
+        if n := len(self.plan.not_rented):
+            yield (
+                f"not rented: {_number(n, 'type')} of the table, because no pool shows the type and its architecture, "
+                "and neither a NodePool nor the columns pool and arch allow it"
             )
-        return lines
 
-    def _plan(self) -> list[str]:
+    def _plan(self) -> Iterator[str]:
         """Say what to rent and which nodes to drain."""
-        if self.plan_made is None:
-            return [f"no plan: {self.own.reason or self.own.status}"]
-        if not self.plan_made.order and not self.plan_made.new:
-            return ["no plan that kube-scheduler can carry out saves anything"]
-        lines = []
-        new = Counter(self.plan.data.instance_types[k].name for k in self.plan_made.new)
-        if new:
-            lines.append("rent " + ", ".join(f"{n} x {name}" for name, n in new.items()))
-        drains = [step for step in self.steps() if step["drain"] is not None]
-        if drains:
-            directed = bool(self.plan_made.open)
+        plan = self.plan_made
+        if plan is None:
+            yield f"no plan: {self.own.reason or self.own.status}"
+        elif not plan.order and not plan.new:
+            yield "no plan that kube-scheduler can carry out saves anything"
+        elif plan.new:
+            new = Counter(self.plan.data.instance_types[k].name for k in plan.new)
+            yield "rent " + ", ".join(f"{n} x {name}" for name, n in new.items())
+        if plan is not None and plan.order:
+            drains = [step for step in self.steps() if step["drain"] is not None]
             names = [step["drain"] + (f" ({' then '.join(step['onto'])})" if step["onto"] else "") for step in drains]
             more = f", ... ({len(names)})" if len(names) > FEW else ""
-            what = (
-                "cordon all nodes, and drain, with those alone uncordoned in turn"
-                if directed
-                else "cordon and then drain"
-            )
-            lines.append(f"{what}, in this order, {', '.join(names[:FEW])}{more}")
-        return lines
+            turns = "cordon all nodes, and drain, with those alone uncordoned in turn"
+            what = turns if plan.open else "cordon and then drain"
+            yield f"{what}, in this order, {', '.join(names[:FEW])}{more}"
 
-    def _tenth(self) -> list[str]:
-        """Return the share of the maximum saving that evicting a tenth of the pods gives."""
+    def _tenth(self) -> Iterator[str]:
+        """Say which share of the maximum saving evicting a tenth of the pods gives."""
         k = floor(A_TENTH * int(self.arrays.on_node.sum()))
         part = self._least_of(k) if k in self.points[:-1] else None
-        if part is None or self.least is None or self.least >= self.bill:
-            return []
-        share = (self.bill - part[0]) / (self.bill - self.least)
-        return [f"a tenth of the pods, {k} evictions, gets {percent(share, 0)} of what the least bill saves"]
+        if part is not None and self.least is not None and self.least < self.bill:
+            share = percent((self.bill - part[0]) / (self.bill - self.least), 0)
+            yield f"a tenth of the pods, {k} evictions, gets {share} of what the least bill saves"
 
     # files
 
@@ -535,15 +519,18 @@ class ClusterAnswer:
         """The plan as JSON, or as CSV with one row a step."""
         steps = self.steps()
         if ending == ".json":
-            kept: dict[str, Any] = {"bill_usd_per_hour": self.bill, "reachable_usd_per_hour": self.reached}
-            kept["evictions"] = self.evicted
             first, drained = self.cordoned(), {s["drain"] for s in steps}
             directed = self.plan_made is not None and bool(self.plan_made.open)
-            stay = [node for node in first if node not in drained]
             new = [name for place, name in self._places.items() if place < 0]
-            kept["first"] = _kubectl("cordon", *first) if first else None
-            kept["steps"] = [s | _commands(s, new if s["rent"] and directed else []) for s in steps]
-            kept["last"] = _kubectl("uncordon", *stay, *new) if directed else None
+            last = [*(node for node in first if node not in drained), *new]
+            kept = {
+                "bill_usd_per_hour": self.bill,
+                "reachable_usd_per_hour": self.reached,
+                "evictions": self.evicted,
+                "first": _kubectl("cordon", *first) if first else None,
+                "steps": [s | _commands(s, new if s["rent"] and directed else []) for s in steps],
+                "last": _kubectl("uncordon", *last) if directed else None,
+            }
             return json.dumps(kept, indent=1) + "\n"
         table = io.StringIO()
         writer = csv.writer(table, lineterminator="\n")
@@ -559,7 +546,7 @@ class ClusterAnswer:
         write_whole(folder / "cluster.json", (json.dumps(self.content(), indent=1) + "\n").encode())
         save(Instance.of(self.bound.data, "bound", "a dump, read for a bound"), folder / "bound.json")
         save(Instance.of(self.plan.data, "plan", "a dump, read for a plan"), folder / "plan.json")
-        from experiments.kubernetes.savings import write_picture  # with matplotlib, where a picture is wanted
+        from experiments.kubernetes.pictures import write_picture  # with matplotlib, where a picture is wanted
 
         write_picture(folder / "cluster", self.content())
 
@@ -571,6 +558,10 @@ class ClusterAnswer:
             print(self.plan_file(".csv"), end="")
         else:
             self.show()
+
+
+def _number(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def _kubectl(*words: str) -> str:

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.kubernetes.directed import Director
-from experiments.kubernetes.drains import DrainPlan, Orders, plan_of
+from experiments.kubernetes.drains import Director, DrainPlan, Orders, plan_of
 from instances import Stopwatch
 from instances.arrays import BoolArray, IntArray
 from instances.kubernetes.consolidation_arrays import ClusterArrays
@@ -56,6 +55,11 @@ def state_of(arrays: ClusterArrays, solution: Any) -> NodeSet:
     return np.array([node.name in solution["nodes"] for node in data.nodes], dtype=bool) | ~arrays.leaves, number
 
 
+def plan_to(arrays: ClusterArrays, kept: BoolArray, number: IntArray) -> DrainPlan:
+    """Return the plan that ends with the nodes kept and `number` new nodes of each type."""
+    return plan_of(arrays, kept, np.repeat(np.arange(len(number)), number).tolist())
+
+
 def reachable(
     arrays: ClusterArrays,
     states: Iterable[NodeSet],
@@ -76,14 +80,14 @@ def reachable(
     the search finds no better one. `time_limit`: CPU seconds.
     """
     search, states = _PlanSearch(arrays, seed, bound, limits, work, time_limit), list(states)
-    plans = [search.plan(*state) for state in states]
+    plans = [plan_to(arrays, *state) for state in states]
     for plan in (*known, *plans):
         search.take(plan)
     for n, state in enumerate(states, 1):
         search.near(*state, NEAR * n / len(states))
     allowed = [plan for plan in plans if plan.evictions(arrays) <= arrays.most_evictions]
-    search.anneal(min(allowed, key=search.energy, default=search.best), FAR)
-    search.turn(1.0)
+    search.anneal(min(allowed, key=search.energy, default=search.best))
+    search.turn()
     search.direct([*allowed, search.best])
     return search.best
 
@@ -133,10 +137,6 @@ class _PlanSearch:
         """Return the share of the work that is done on plans that direct pods or, if that is more, of all time."""
         return max(self.watch.spent_s / self.time_limit, director.work / (self.work * DIRECTED))
 
-    def plan(self, kept: BoolArray, number: IntArray) -> DrainPlan:
-        """The plan for a state."""
-        return plan_of(self.arrays, kept, np.repeat(np.arange(len(number)), number).tolist())
-
     def energy(self, plan: DrainPlan, most: float = np.inf) -> float:
         """The bill, and what pods without a place are worth; above `most` it may be anything above."""
         bill = plan.bill(self.arrays)
@@ -175,7 +175,7 @@ class _PlanSearch:
             if key in self.seen:
                 continue
             self.seen.add(key)
-            plan = self.plan(*near)
+            plan = plan_to(self.arrays, *near)
             lost = self.orders.lost(plan, FEW, MOST_LOST)
             if lost == 0 and self.take(plan):
                 hopeful = hopeful[:MOST_NEAR]
@@ -190,11 +190,11 @@ class _PlanSearch:
                 return near
         return found
 
-    def anneal(self, plan: DrainPlan, share: float) -> None:
+    def anneal(self, plan: DrainPlan) -> None:
         """Change the nodes of a plan at random, by simulated annealing; note plans whose turns may be changed."""
         begun, energy, bill = self._used(), self.energy(plan), plan.bill(self.arrays)
-        while not self.over(share):
-            left = (share - self._used()) / max(1e-9, share - begun)
+        while not self.over(FAR):
+            left = (FAR - self._used()) / max(1e-9, FAR - begun)
             self.orders.work += CHANGE
             other = self._changed(plan)
             if other is None:
@@ -207,10 +207,10 @@ class _PlanSearch:
             if not self.take(plan) and energy <= plan.bill(self.arrays) + self.worth * MOST_LOST:
                 self.hopeful[plan] = energy
 
-    def turn(self, share: float) -> None:
+    def turn(self) -> None:
         """Put the steps of the plans that were noted in other turns, the most hopeful ones first."""
         for plan in sorted(self.hopeful, key=lambda plan: self.hopeful[plan]):
-            if self.over(share):
+            if self.over(1.0):
                 return
             if plan.bill(self.arrays) < self.least[0]:
                 self._turned(plan)

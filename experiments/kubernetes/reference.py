@@ -1,10 +1,11 @@
-"""Reference sets of pods on given nodes, and of clusters with more nodes than their pods need."""
+"""Reference sets of pods on given nodes and of clusters with more nodes than needed, and what `gapwise draw` draws."""
 
 from __future__ import annotations
 
+from experiments.drawing import Drawing, Flag
 from experiments.harness.instance_set import InstanceSet
 from instances import Instance
-from instances.kubernetes import NodeConsolidation, random_cluster, shrunk_cluster, two_halves
+from instances.kubernetes import NodeConsolidation, random_cluster, shrunk_cluster, synthetic_dump, two_halves
 
 RULES = ("karpenter-1.14", "karpenter-1.14-balanced", "karpenter-1.13", "ca-least-waste")
 
@@ -28,3 +29,28 @@ def tenth_evicted(pods: int, seed: int) -> Instance[NodeConsolidation]:
     return Instance.of(
         made.data.with_(max_evictions=most), f"{made.name}-{most}-evictions", f"{made.source}, {most} evictions"
     )
+
+
+placement = Drawing(
+    "Pods on the nodes of a cluster, and pods that wait.",
+    drawn=random_cluster,
+    flags={
+        "nodes": Flag(help="Number of nodes.", default=20, least=1),
+        "seed": Flag(help="Seed of all draws.", default=0),
+    },
+)
+
+consolidation = Drawing(
+    "A cluster with more nodes than its pods need, and what could be rented instead.",
+    drawn=shrunk_cluster,
+    flags={
+        "pods": Flag(help="Number of pods before some of them go.", default=200, least=1),
+        "seed": Flag(help="Seed of all draws.", default=0),
+    },
+)
+
+dump = Drawing(
+    "A synthetic dump of a Kubernetes cluster and its price table: dump.json and types.csv, in a folder.",
+    drawn=synthetic_dump,
+    flags={"seed": Flag(help="Seed of all draws.", default=0)},
+)

@@ -1,4 +1,4 @@
-"""Spaces of clusters: Eva's nine workloads as pods that wait, nodes with some pods each, and pods that fill nodes."""
+"""Spaces of worst cases of clusters, and the task of pods on given nodes for the judge."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from functools import partial
 from experiments.eva import worst as eva
 from experiments.eva.cut_bins import CutBins
 from experiments.harness.experiment import Quick, Study
+from experiments.judging.judge import JudgeTask
+from experiments.judging.problems import Drawn, task_of
+from experiments.kubernetes.methods import METHODS
 from experiments.worst_cases.space import Chosen, RepeatedEntries
 from experiments.worst_cases.study import Sweep, study_of
 from instances import Instance, Options, Solution
@@ -22,6 +25,7 @@ from instances.kubernetes import (
     Pod,
     RentedType,
     RunningNode,
+    random_cluster,
 )
 
 TYPES = ("c6i-2", "m6i-2", "c6i-4", "m6i-4")
@@ -128,3 +132,12 @@ SWEEPS = (
 def worst_cases(options: Options, quick: Quick = False) -> Study:
     """Worst cases of the rules of Karpenter, the cluster autoscaler and kube-scheduler."""
     return study_of("kubernetes", SWEEPS, options, quick)
+
+
+def placing(seed: int) -> JudgeTask:
+    """Ten clusters of 20 nodes, nearly full, whose pods can all be placed, but not as they come."""
+    made = [random_cluster(20, s, load=0.97) for s in range(seed, seed + 10)]
+    return task_of("node-placement", "pods on 20 nodes, by moves", METHODS["node-placement"][0], made)
+
+
+TASKS: dict[str, Drawn] = {"node-placement": placing}

@@ -21,7 +21,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from experiments.aryl.front_certificates import stated_front
+from experiments.aryl.front import stated_front
 from experiments.boa.reference import NEWTRACE_BUDGETS
 from experiments.harness.certification import Certification, Certified
 from experiments.harness.instance_set import InstanceSet

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from experiments.aryl.front_certificates import stated_front
+from experiments.aryl.front import stated_front
 from experiments.verify import verify
 from instances import CheckFailed, InputError, Instance, Options, save
 from instances.aryl import ArylReclaim, check_reclaim

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.aryl import pools
+from experiments.aryl import reclaims
 from experiments.aryl.reference import instance_sets
 from experiments.harness.run import apply
 from experiments.plan import methods_for
@@ -34,17 +34,17 @@ def printed(study: str, *flags: object) -> str:
 
 
 def test_the_excess_study_prints_a_table_and_draws_a_picture(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(pools, "FRAGMENTATION", (0.0, 1.0))
-    monkeypatch.setattr(pools, "SHARES", (0.05, 0.25))
+    monkeypatch.setattr(reclaims, "FRAGMENTATION", (0.0, 1.0))
+    monkeypatch.setattr(reclaims, "SHARES", (0.05, 0.25))
     shown = printed("aryl-excess", "--picture", tmp_path / "excess.svg", "--seeds", 2, "--servers", 80)
     assert "8 of 8 optima proven" in shown
     assert (tmp_path / "excess.svg").read_text().startswith("<?xml")
 
 
 def test_the_study_of_losses_prints_both_tables(monkeypatch):
-    monkeypatch.setattr(pools, "FRAGMENTATION", (0.7,))
-    monkeypatch.setattr(pools, "FRONT_FRAGMENTATION", (0.7,))
-    monkeypatch.setattr(pools, "ELASTIC", (0.36,))
+    monkeypatch.setattr(reclaims, "FRAGMENTATION", (0.7,))
+    monkeypatch.setattr(reclaims, "FRONT_FRAGMENTATION", (0.7,))
+    monkeypatch.setattr(reclaims, "ELASTIC", (0.36,))
     shown = printed("aryl-losses", "--servers", 60, "--reclaim", 12, "--seeds", 1, "--fronts", 1)
     assert "2 of 2 optima proven" in shown
     assert "1 of 1 fronts proven complete" in shown
@@ -62,12 +62,12 @@ def test_the_study_of_rules_prints_every_rule_and_none_is_below_the_optimum():
 
 
 def test_an_excess_over_nothing_is_said_in_words():
-    assert [pools.in_words(*pair) for pair in ((0, 0), (3, 2), (3, 0))] == ["0%", "50%", "3 against 0"]
-    cell = pools.Excess((0.0, 3.0, 2.0), (1.0, 2.0, 2.0), (0.0, 0.0, 1.0), (True, True, True))
+    assert [reclaims.in_words(*pair) for pair in ((0, 0), (3, 2), (3, 0))] == ["0%", "50%", "3 against 0"]
+    cell = reclaims.Excess((0.0, 3.0, 2.0), (1.0, 2.0, 2.0), (0.0, 0.0, 1.0), (True, True, True))
     assert cell.worst == (3.0, 0.0)
     assert (cell.equal, cell.beaten) == (1, 1)
 
 
 def test_no_excess_is_below_the_optimum():
-    shares = [pools.excess(a, b) for a, b in ((0, 0), (1, 1), (5, 2))]
+    shares = [reclaims.excess(a, b) for a, b in ((0, 0), (1, 1), (5, 2))]
     assert min(shares) == 0

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.aryl import arrivals, reclaims
-from experiments.aryl.draw import loaning
+from experiments.aryl import reclaims, reproduce
 from experiments.aryl.reclaims import Watched
+from experiments.aryl.reference import loaning
 from experiments.aryl.reproduce import TABLE_5, cannot_be
 from experiments.aryl.scenarios import Setting, side_by_side
 from experiments.harness.experiment import Claim, Verdict
@@ -142,7 +142,7 @@ def test_rows_of_table_5_whose_means_cannot_both_be_over_all_jobs():
 
 def test_covariances_of_arrivals_are_over_the_hours_of_the_day(tmp_path: Path):
     """Every other day has twice the jobs, a third above and a third below the mean; nights have fewer than days."""
-    hours = [(day, hour) for day in range(arrivals.FIRST_DAY, arrivals.FIRST_DAY + 40) for hour in range(24)]
+    hours = [(day, hour) for day in range(reproduce.FIRST_DAY, reproduce.FIRST_DAY + 40) for hour in range(24)]
     rows = [
         f"0,p,{day * 86_400 + hour * 3600 + i},60,1"
         for day, hour in hours
@@ -150,7 +150,7 @@ def test_covariances_of_arrivals_are_over_the_hours_of_the_day(tmp_path: Path):
     ]
     trace = tmp_path / "jobs.csv"
     trace.write_text(HEADER + "\n".join(rows) + "\n")
-    logs = dict(zip(arrivals.LAGS, arrivals.covariances(trace, Options())["logs"], strict=True))
+    logs = dict(zip(reproduce.LAGS, reproduce.covariances(trace, Options())["logs"], strict=True))
     assert logs[0] == pytest.approx(np.log(1 + 1 / 9 - 40 * 24 / len(rows)))
     assert logs[24] == pytest.approx(np.log(1 - 1 / 9))
     assert logs[48] == pytest.approx(np.log(1 + 1 / 9))

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from experiments.boa.draw import renting
 from experiments.boa.pictures import LABEL, jct_against_bill
+from experiments.boa.reference import renting
 from experiments.simulator.simulation import Simulation
 from instances import InputError, Instance, load
 from instances.boa import newtrace, poisson_renting, trace_renting

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from matplotlib.colors import to_hex
 
-from experiments.boa.plot import budgets, write_plots
+from experiments.boa.pictures import budgets, write_plots
 from instances import save
 from instances.aryl import loaned_servers
 from instances.boa import figure_1, random_allocation

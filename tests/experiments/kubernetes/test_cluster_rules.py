@@ -8,7 +8,7 @@ import pytest
 
 from experiments.harness.sample import Sample
 from experiments.harness.task import Measured
-from experiments.kubernetes.rules import AT_ITS_OWN, RULES, measured, rules
+from experiments.kubernetes.studies import AT_ITS_OWN, RULES, measured, rules
 from instances import Options
 from tests.sampling import few
 

@@ -60,7 +60,7 @@ def run(
     (folder / "dump.json").write_text(json.dumps(listed(*items)))
     (folder / "types.csv").write_text(types)
     arguments = [folder / "dump.json", "--types", folder / "types.csv", "--rules", rule, "--quiet", *more]
-    with mock.patch("experiments.kubernetes.savings.write_picture"):
+    with mock.patch("experiments.kubernetes.pictures.write_picture"):
         done = call("cluster", *arguments, "--out", folder / "out")
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads((folder / "out" / "cluster.json").read_text()), " ".join(done.stdout.split())

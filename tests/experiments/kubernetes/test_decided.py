@@ -8,7 +8,7 @@ import pytest
 
 from experiments.harness.task import Measured
 from experiments.kubernetes.crowded import KINDS, crowded
-from experiments.kubernetes.decided import certified, decided
+from experiments.kubernetes.studies import certified, decided
 from instances import InputError, Options, Result
 from models.kubernetes import exact, literal
 from tests.sampling import sample

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -13,8 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.kubernetes.directed import Director
-from experiments.kubernetes.drains import DrainPlan, Orders, carry_out, plan_of, scored
+from experiments.kubernetes.drains import Director, DrainPlan, Orders, carry_out, plan_of, scored
 from experiments.kubernetes.reach import RentalLimits, reachable, state_of
 from heuristics.kubernetes.scores import score_balance, score_least_allocated
 from instances import Options, Stopwatch
@@ -39,25 +39,23 @@ def sized(share: int) -> dict[str, float]:
     return {"cpu_milli": 1000.0 * share, "memory_mib": 1000.0 * share, "pods": 1.0}
 
 
-def tight(price: float = 0.3, **more: Any) -> NodeConsolidation:
+def box(name: str, held: dict[str, int], size: int = 4, price: float = 1.0) -> RunningNode:
+    """A node with pods, of some quarters of the usual size."""
+    return RunningNode(name=name, capacity=sized(size) | {"pods": 10.0}, pods=held, type="box", usd_per_hour=price)
+
+
+def cluster(nodes: Sequence[RunningNode], shares: dict[str, int], *types: RentedType) -> NodeConsolidation:
+    """Nodes with pods of some quarters of a node, all of which run."""
+    counts = {name: sum(node.pods.get(name, 0) for node in nodes) for name in shares}
+    pods = [ConsolidatedPod(name=name, count=counts[name], demand=sized(share)) for name, share in shares.items()]
+    return NodeConsolidation(resources=tuple(SIZE), nodes=tuple(nodes), instance_types=types, pods=tuple(pods))
+
+
+def tight() -> NodeConsolidation:
     """Two nodes with three quarters free, and a third one with pods of three, two and one quarters."""
-    nodes = [
-        RunningNode(name=name, capacity=SIZE, pods={"stays": 1}, type="box", usd_per_hour=1.0) for name in ("a", "b")
-    ]
-    held = {"three": 1, "two": 1, "one": 1}
-    nodes.append(RunningNode(name="c", capacity=SIZE | {"cpu_milli": 6000.0, "memory_mib": 6000.0}, pods=held,
-                             type="box", usd_per_hour=1.0))  # fmt: skip
-    shares = {"stays": 1, "three": 3, "two": 2, "one": 1}
-    return NodeConsolidation(
-        resources=tuple(SIZE),
-        nodes=tuple(nodes),
-        instance_types=(RentedType(name="small", family="f", capacity=sized(2) | {"pods": 9.0}, usd_per_hour=price),),
-        pods=tuple(
-            ConsolidatedPod(name=name, count=2 if name == "stays" else 1, demand=sized(share))
-            for name, share in shares.items()
-        ),
-        **more,
-    )
+    nodes = [box("a", {"stays": 1}), box("b", {"stays": 1}), box("c", {"three": 1, "two": 1, "one": 1}, 6)]
+    small = RentedType(name="small", family="f", capacity=sized(2) | {"pods": 9.0}, usd_per_hour=0.3)
+    return cluster(nodes, {"stays": 1, "three": 3, "two": 2, "one": 1}, small)
 
 
 def without_c(data: NodeConsolidation) -> tuple[Any, Any]:
@@ -85,7 +83,7 @@ def found(data: NodeConsolidation, kept: list[bool], number: list[int]) -> tuple
 
 
 def test_where_such_a_plan_fails_another_is_found():
-    usd, plan = found(tight(price=0.3), [True, True, False], [0])
+    usd, plan = found(tight(), [True, True, False], [0])
     assert (usd, sorted(plan.order), plan.new) == (1.3, [0, 1], (0,)), "c is full, and the small node holds the others"
     large = [{"name": "large", "family": "f", "capacity": SIZE, "usd_per_hour": 0.6}]
     usd, plan = found(tight().with_(instance_types=large), [True, True, False], [0])
@@ -102,11 +100,7 @@ def test_a_node_stays_in_the_place_of_one_that_would_be_rented_at_its_price():
 def in_two_turns() -> NodeConsolidation:
     """An empty node and one that is half full, where the pods of two others go: three quarters and a half."""
     held = {"a": {}, "b": {"two": 1}, "c": {"three": 1}, "d": {"two": 1}}
-    nodes = [RunningNode(name=n, capacity=SIZE, pods=pods, type="box", usd_per_hour=1.0) for n, pods in held.items()]
-    pods = [
-        ConsolidatedPod(name=name, count=n, demand=sized(share)) for name, n, share in (("three", 1, 3), ("two", 2, 2))
-    ]
-    return NodeConsolidation(resources=tuple(SIZE), nodes=tuple(nodes), instance_types=(), pods=tuple(pods))
+    return cluster([box(*node) for node in held.items()], {"three": 3, "two": 2})
 
 
 def test_the_turn_of_the_drains_decides_and_a_turn_that_succeeds_is_found():
@@ -220,17 +214,8 @@ def test_the_compiled_scores_are_those_of_the_rules():
 
 def directing() -> NodeConsolidation:
     """Where pods of three and two quarters have to go to nodes with three and two free; a node is dear to rent."""
-    held = {"a": {"one": 1}, "b": {"two": 1}, "c": {"three": 1, "two": 1}}
-    sizes = {"a": sized(4), "b": sized(4), "c": sized(5)}
-    nodes = [
-        RunningNode(name=n, capacity=sizes[n] | {"pods": 9.0}, pods=pods, type="box", usd_per_hour=1.0 + (n == "c"))
-        for n, pods in held.items()
-    ]
-    pods = [
-        ConsolidatedPod(name=name, count=n, demand=sized(share))
-        for name, n, share in (("one", 1, 1), ("two", 2, 2), ("three", 1, 3))
-    ]
-    return NodeConsolidation(resources=tuple(SIZE), nodes=tuple(nodes), instance_types=(), pods=tuple(pods))
+    nodes = [box("a", {"one": 1}), box("b", {"two": 1}), box("c", {"three": 1, "two": 1}, 5, 2.0)]
+    return cluster(nodes, {"one": 1, "two": 2, "three": 3})
 
 
 def test_a_plan_directs_pods_where_kube_scheduler_alone_would_strand_one():

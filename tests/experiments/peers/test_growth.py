@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.aryl import growth as of_aryl
+from experiments.aryl import studies as of_aryl
 from experiments.harness.evidence import read
 from experiments.harness.experiment import StagedStudy, Study, following
 from experiments.harness.run import Run

@@ -37,7 +37,7 @@ def one_measurement(monkeypatch: pytest.MonkeyPatch):
             task = Measurement("one", f"tests.experiments.records.test_studies:{target}", {}, options)
             return Study([task], lambda outcomes: ["never printed"])
 
-        monkeypatch.setattr("experiments.aryl.rules.rules", rules)
+        monkeypatch.setattr("experiments.aryl.studies.rules", rules)
 
     return study
 

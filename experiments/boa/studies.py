@@ -1,22 +1,42 @@
-"""Time BOA's allocation, convex and with rescaling."""
+"""Studies of BOA: CPU seconds, another solver, growth with size, and Pollux by a genetic search over whole runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from enum import StrEnum
 from functools import partial
+from itertools import product
 from statistics import fmean
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+import typer
 
-from experiments.harness.experiment import Quick, Study
+from experiments.harness.experiment import Quick, Study, TextTable, chunks, limited
 from experiments.harness.task import Measured, Measurement
 from experiments.output.benchmark import Timing, benchmark, proofs, runs
 from experiments.output.terminal import percent
+from experiments.peers.comparison import LIMIT_S, Peer, PeerRow, comparison
+from experiments.peers.growth import Ladder, climbed
+from experiments.simulator.boa import RentingWorld
+from experiments.simulator.kernel import simulate
+from heuristics.boa.online_pollux import Pollux, PolluxParameters
 from instances import Answer, Instance, Options, Result, Stopwatch
-from instances.boa import BoaAllocation, Epoch, GpuType, JobClass, Speedup, figure_1, granted, least_budget, newtrace
-from instances.boa import random_allocation as random_instance
+from instances.boa import (
+    BoaAllocation,
+    Epoch,
+    GpuType,
+    JobClass,
+    Speedup,
+    figure_1,
+    granted,
+    least_budget,
+    newtrace,
+    poisson_renting,
+    random_allocation,
+)
+from instances.boa.online import RentingView, Widths
 from instances.method import ANY, method
 from models.boa.convex_dual import ConvexDual, solve_convex
 from models.boa.curves import curves
@@ -28,7 +48,7 @@ EQUAL = 1e-9  # A value within this distance equals its closed form.
 DRAWS = 30  # Seeds of a randomised heuristic on newTrace.
 LOADS = (1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0)
 EXACT, LITERAL = "models.boa:exact", "models.boa:literal"
-CONE, LP = "experiments.boa.benchmark:cone", "experiments.boa.benchmark:linear"
+CONE, LP = "experiments.boa.studies:cone", "experiments.boa.studies:linear"
 HEURISTICS = {
     "Width Calculator": "heuristics.boa:width_calculator",
     "Width Calculator, any whole width": "heuristics.boa:width_calculator_nearest",
@@ -62,14 +82,14 @@ def _rows(options: Options, quick: bool) -> Iterator[Timing]:
         yield Timing(what, runs(CONE, [small], options), _beside, runs(EXACT, [small], options))
     seeds = range(1 if quick else 10)
     for what, classes, epochs in (("5 x 60", 5, 60), ("50 x 30-60", 50, (30, 60)), ("5 x 200", 5, 200)):
-        made = [random_instance(classes, epochs, WIDTHS, seed=seed) for seed in seeds]
+        made = [random_allocation(classes, epochs, WIDTHS, seed=seed) for seed in seeds]
         yield Timing(f"MICP, {what} x {WIDTHS}", runs(EXACT, made, options), _search_s)
     for seed in range(0 if quick else 3):
-        drawn = random_instance(5, 60, WIDTHS, seed=seed, budget_over_least=5)
+        drawn = random_allocation(5, 60, WIDTHS, seed=seed, budget_over_least=5)
         found = Measurement.of(points, options, None, instance=drawn)
         yield Timing(f"100 proven points, 5 x 60 x {WIDTHS}, seed {seed}", [found], _frontier)
     for rescale in (1.0,) if quick else (0.01, 0.1, 0.3, 1.0, 2.0, 3.0):
-        few = [random_instance(5, 60, WIDTHS, rescale=rescale, seed=seed) for seed in range(1 if quick else 20)]
+        few = [random_allocation(5, 60, WIDTHS, rescale=rescale, seed=seed) for seed in range(1 if quick else 20)]
         for name, target in HEURISTICS.items():
             what = f"{name}, rescaling {rescale:g} epochs"
             yield Timing(what, runs(target, few, options), _gaps, runs(EXACT, few, options), _each)
@@ -99,9 +119,9 @@ def _with(instance: Instance[BoaAllocation], **changed: Any) -> Instance[BoaAllo
     return instance.model_copy(update={"data": instance.data.model_copy(update=changed), "reference": None})
 
 
-def convex(epochs: int, tables: bool, types: int = 1, seed: int = 0) -> Instance[BoaAllocation]:
+def convex(epochs: int, tables: bool, types: int = 1) -> Instance[BoaAllocation]:
     """Draw ten classes without rescaling times, at twice the minimum budget; formulas, or tables of Amdahl's law."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     names = [f"type-{h}" for h in range(types)]
     gpu_types = tuple(GpuType(name=name, price=float(rng.uniform(0.5, 3)) if types > 1 else 1.0) for name in names)
 
@@ -210,3 +230,131 @@ def _gaps(results: Sequence[Result], exact: Sequence[Result]) -> str:
 def _range(results: Sequence[Result], exact: Sequence[Result]) -> str:
     (gaps,) = _draws(results, exact).values()
     return f"mean {percent(fmean(gaps))} [{percent(min(gaps))}, {percent(max(gaps))}] above the optimum"
+
+
+PEERS = (Peer("HiGHS, network of paths", "experiments.peers.highs.boa:network"),)
+PEER_LOADS = (1.1, 1.25, 1.5, 2.0, 3.0)
+
+
+def peers(options: Options, quick: Quick = False) -> Study:
+    """Compare the exact allocation with the best compact model for another solver, at equal CPU limits."""
+    rows = {
+        "BOA, newTrace": [newtrace(load) for load in PEER_LOADS],
+        "BOA, 3 classes x 20 epochs x 32 widths": [
+            random_allocation(3, 20, 32, rescale=0.5, budget_over_least=2.0, seed=seed) for seed in range(5)
+        ],
+        "BOA, 5 classes x 60 epochs x 64 widths": [random_allocation(5, 60, 64, seed=seed) for seed in range(5)],
+    }
+    made = [PeerRow(work, instances, EXACT, PEERS) for work, instances in rows.items()]
+    return comparison(made, limited(options, LIMIT_S), (0, 1) if quick else ())
+
+
+def _classes(size: int, seed: int) -> Instance[BoaAllocation]:
+    return random_allocation(size, (30, 60), 64, seed=seed)
+
+
+LADDERS = (
+    Ladder("BOA, 30 to 60 epochs, 64 widths", "classes", (3, 12, 50, 200, 800), _classes, EXACT, *PEERS, small=1),
+)
+
+
+def growth(options: Options, quick: Quick = False) -> Study:
+    """How CPU seconds of the exact allocation and of its peer grow with the size of the instance."""
+    return climbed(LADDERS, limited(options, LIMIT_S), quick)
+
+
+class Objective(StrEnum):
+    """The objective of Pollux."""
+
+    SUM = "sum"
+    MEAN = "mean"
+
+
+SEEDS = (1, 2, 3)
+"""Workloads without imagenet, whose jobs run for days."""
+WAYS = ("exact", "genetic")
+
+
+def genetic(
+    options: Options,
+    hours: Annotated[float, typer.Option(help="Hours of Poisson arrivals.")] = 0.6,
+    rate: Annotated[float, typer.Option(help="Factor on newTrace's arrival rates.")] = 1.0,
+    drawn_with: Annotated[
+        list[int] | None, typer.Option(help="Seed of a workload; repeatable.", show_default="1, 2, 3")
+    ] = None,
+    objective: Annotated[
+        list[Objective] | None, typer.Option(help="Objective of the genetic search; repeatable.", show_default="both")
+    ] = None,
+    efficiency: Annotated[
+        float | None, typer.Option(help="Target efficiency of the autoscaler.", show_default="a cluster of the budget")
+    ] = None,
+    individuals: Annotated[int, typer.Option(help="Population of the genetic search.", min=2)] = 50,
+    generations: Annotated[int, typer.Option(help="Generations of the genetic search.", min=1)] = 10,
+) -> Study:
+    """Print mean JCT, rented GPUs and CPU seconds under both ways to split."""
+    drawn = {"hours": hours, "rate": rate, "efficiency": efficiency}
+    kinds = list(product(objective or Objective, drawn_with or SEEDS))
+    tasks = [
+        Measurement.of(split, options, None, objective=one.value, seed=seed, search=search, **drawn)
+        for one, seed in kinds
+        for search in (None, [individuals, generations])
+    ]
+    what = "mean JCT, h", "GPU-hours", "decisions", "CPU s"
+
+    def tables(outcomes: Sequence[Measured]) -> list[TextTable | str]:
+        rows = []
+        for (one, seed), of in zip(kinds, chunks(outcomes, len(WAYS)), strict=True):
+            cells = [cell for measured in of for cell in _cells(measured)]
+            rows.append([f"`{one.value}`, seed {seed}", str(of[0].figures["jobs"]), *cells])
+        return [TextTable(["objective", "jobs", *(f"{name}, {way}" for way in WAYS for name in what)], rows)]
+
+    return Study(tasks, tables)
+
+
+def _cells(measured: Measured) -> list[str]:
+    mean, billed, decisions = (measured.figures[name] for name in ("mean_jct_h", "billed_gpu_h", "decisions"))
+    return [f"{mean:.3f}", f"{billed:.1f}", str(decisions), f"{measured.cpu_s:.1f}"]
+
+
+class _Counted:
+    """Count the decisions of a policy."""
+
+    def __init__(self, policy: Pollux) -> None:
+        self.policy, self.decisions = policy, 0
+
+    def decide(self, view: RentingView) -> Widths:
+        self.decisions += 1
+        return self.policy.decide(view)
+
+
+def split(
+    hours: float,
+    seed: int,
+    rate: float,
+    objective: Literal["sum", "mean"],
+    efficiency: float | None,
+    search: Sequence[int] | None,
+    options: Options,
+) -> dict[str, Any]:
+    """Run Pollux and return jobs, mean JCT, billed GPU-hours, decisions, and CPU seconds.
+
+    `search`: parameters of the genetic split, `None` for the exact split.
+    """
+    data = poisson_renting(hours, seed, rate=rate).data
+    parameters = PolluxParameters(objective=objective, efficiency=efficiency)
+    if search is None:
+        policy = Pollux(data, parameters)
+    else:
+        from heuristics.boa.online_genetic import GeneticParameters, GeneticSplit  # with pymoo, `gapwise[genetic]`
+
+        policy = Pollux(data, parameters, GeneticSplit(GeneticParameters(*search)))
+    world, counted = RentingWorld(data), _Counted(policy)
+    with Stopwatch() as clock:
+        simulate(world, counted)
+    return {
+        "jobs": len(data.jobs),
+        "mean_jct_h": world.jobs_table()["jct"].mean() / 3600,
+        "billed_gpu_h": world.totals()["billed_gpu_h"],
+        "decisions": counted.decisions,
+        "cpu_s": clock.cpu_s,
+    }
