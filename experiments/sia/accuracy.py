@@ -14,7 +14,7 @@ import pandas as pd
 from pydantic import Field
 
 from experiments.harness.task import Digests, ReportFile, Whole, WholeTask
-from experiments.sia.policies import jobs_of
+from experiments.sia.comparison import jobs_of
 from heuristics.sia.learned import GROUPS, ArrivalModels, Examples, FinishedAlike, examples, fit
 from heuristics.sia.predictors import WINDOWS_MINUTES
 from instances import Options
