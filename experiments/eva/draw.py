@@ -89,7 +89,7 @@ def rounds(
     every: Annotated[int, typer.Option(help="Take every N-th round in which a job arrives or ends.", min=1)] = 1,
 ) -> list[Instance[EvaReconfiguration]]:
     """The rounds of Eva's run of a workload in which jobs have arrived or ended, as problems."""
-    from experiments.eva.rounds import rounds_of_eva  # loaded only where a run is made
+    from experiments.eva.simulation import rounds_of_eva  # loaded only where a run is made
 
     instance = load(workload)
     if not isinstance(instance.data, EvaCloud):

@@ -8,11 +8,7 @@ from experiments.spec import PaperSpec, ProblemSpec, Recording, StudySpec
 
 PAPER = PaperSpec(
     problems=[
-        ProblemSpec(
-            "eva-cloud",
-            online="experiments.eva.simulation:ONLINE_OF",
-            drawing="experiments.eva.draw:cloud",
-        ),
+        ProblemSpec("eva-cloud", online="experiments.eva.simulation:ONLINE_OF", drawing="experiments.eva.draw:cloud"),
         ProblemSpec(
             "eva-packing",
             methods="experiments.eva.methods:METHODS",
@@ -20,8 +16,8 @@ PAPER = PaperSpec(
             literal_names="models.eva:literal_names",
             certifier="models.eva.certificate:certificate",
             plan="experiments.eva.plan:plan",
-            plot="experiments.eva.plot:packing",
-            next_best="experiments.eva.next_best:NextBest",
+            plot="experiments.eva.pictures:packing",
+            next_best="experiments.eva.plan:NextBest",
             drawing="experiments.eva.draw:packing",
             spaces="experiments.eva.worst:SPACES",
         ),
@@ -31,7 +27,7 @@ PAPER = PaperSpec(
             literal="models.eva.reconfiguration:build_literal_reconfiguration",
             literal_names="models.eva.reconfiguration:literal_names_reconfiguration",
             certifier="models.eva.reconfiguration.certificate:certificate",
-            plot="experiments.eva.plot:reconfiguration",
+            plot="experiments.eva.pictures:reconfiguration",
             drawing="experiments.eva.draw:rounds",
         ),
     ],
@@ -43,7 +39,7 @@ PAPER = PaperSpec(
         ),
         StudySpec(
             "eva-moments",
-            "experiments.eva.moments:moments",
+            "experiments.eva.benchmark:moments",
             [
                 Recording(
                     "moments",
@@ -52,26 +48,26 @@ PAPER = PaperSpec(
                 )
             ],
         ),
-        StudySpec("eva-choices", "experiments.eva.choices:choices"),
-        StudySpec("eva-price-lists", "experiments.eva.price_lists:price_lists"),
+        StudySpec("eva-choices", "experiments.eva.studies:choices"),
+        StudySpec("eva-price-lists", "experiments.eva.benchmark:price_lists"),
         StudySpec(
             "eva-evolution",
-            "experiments.eva.evolution:evolution",
+            "experiments.eva.benchmark:evolution",
             [
                 Recording("evolved", {"trace": [Path("eva/trace_pai_full.csv")]}, {"number": 3, "quick": True}),
                 Recording("evolution", {"evolve": True}),
             ],
         ),
-        StudySpec("eva-surrogate", "experiments.eva.surrogate:surrogate"),
+        StudySpec("eva-surrogate", "experiments.eva.studies:surrogate"),
         StudySpec("prism-ceiling", "experiments.eva.prism:ceiling", [Recording("prism")]),
-        StudySpec("transactions-ceiling", "experiments.eva.transaction_ceiling:ceiling", [Recording("transactions")]),
-        StudySpec("judge-calls", "experiments.eva.judge_calls:judge_calls", [Recording("judge", probe={"repeats": 1})]),
-        StudySpec("eva-yardstick", "experiments.eva.yardstick:yardsticks"),
+        StudySpec("transactions-ceiling", "experiments.eva.transactions:ceiling", [Recording("transactions")]),
+        StudySpec("judge-calls", "experiments.eva.judged:judge_calls", [Recording("judge", probe={"repeats": 1})]),
+        StudySpec("eva-yardstick", "experiments.eva.studies:yardsticks"),
         StudySpec("eva-worst", "experiments.eva.worst:worst_cases", [Recording("worst")]),
-        StudySpec("eva-peers", "experiments.eva.peers:peers", [Recording("peers")]),
-        StudySpec("eva-growth", "experiments.eva.growth:growth", [Recording("growth")]),
+        StudySpec("eva-peers", "experiments.eva.benchmark:peers", [Recording("peers")]),
+        StudySpec("eva-growth", "experiments.eva.benchmark:growth", [Recording("growth")]),
         StudySpec("eva-ablation", "experiments.eva.ablation:ablation"),
-        StudySpec("eva-saving-ablation", "experiments.eva.saving_ablation:ablation"),
+        StudySpec("eva-saving-ablation", "experiments.eva.ablation:saving_ablation"),
     ],
     judged=dict.fromkeys(("eva-packing", "eva-rounds", "prism", "transactions"), "experiments.eva.judged:TASKS"),
     overview="experiments.eva.reference:OVERVIEW_ROW",

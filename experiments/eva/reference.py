@@ -19,29 +19,19 @@ OVERVIEW_ROW = OverviewRow(
 
 def instance_sets(quick: bool = False) -> list[InstanceSet]:
     """Table 4's own setting is `200 tasks`, with seeds 0 to 29."""
-    seeds = range(3 if quick else 30)
-    few = range(2 if quick else 10)
+    few, three = range(2 if quick else 10), range(1 if quick else 3)
+    large = ("exact", "heuristics")
     return [
-        InstanceSet("table 3", [table_3()], ("all",)),
-        InstanceSet("8 tasks, literal too", [table_7(8, seed) for seed in range(1 if quick else 3)], ("all",)),
-        InstanceSet("200 tasks", [table_7(200, seed) for seed in seeds], ("exact", "heuristics")),
-        InstanceSet("8,000 tasks", [table_7(8000, seed) for seed in range(1 if quick else 5)], ("exact", "heuristics")),
-        InstanceSet("table 3, interference", [table_3("net-saving")], ("all",)),
+        InstanceSet("table 3", [table_3()]),
+        InstanceSet("8 tasks, literal too", [table_7(8, s) for s in three]),
+        InstanceSet("200 tasks", [table_7(200, s) for s in range(3 if quick else 30)], large),
+        InstanceSet("8,000 tasks", [table_7(8000, s) for s in range(1 if quick else 5)], large),
+        InstanceSet("table 3, interference", [table_3("net-saving")]),
+        InstanceSet("200 tasks, interference", [table_7(200, s, objective="net-saving") for s in few], large),
+        InstanceSet("table 3, a round", [table_3_round()]),
         InstanceSet(
-            "200 tasks, interference",
-            [table_7(200, seed, objective="net-saving") for seed in few],
-            ("exact", "heuristics"),
+            "rounds of 6 tasks, literal too", [random_round(6, s, tasks_per_job=k) for k in (1, 2) for s in three]
         ),
-        InstanceSet("table 3, a round", [table_3_round()], ("all",)),
-        InstanceSet(
-            "rounds of 6 tasks, literal too",
-            [random_round(6, seed, tasks_per_job=jobs) for jobs in (1, 2) for seed in range(1 if quick else 3)],
-            ("all",),
-        ),
-        InstanceSet("rounds of 40 tasks", [random_round(40, seed) for seed in few], ("exact", "heuristics")),
-        InstanceSet(
-            "rounds of 20 tasks in jobs of two",
-            [random_round(20, seed, tasks_per_job=2) for seed in few],
-            ("exact", "heuristics"),
-        ),
+        InstanceSet("rounds of 40 tasks", [random_round(40, s) for s in few], large),
+        InstanceSet("rounds of 20 tasks in jobs of two", [random_round(20, s, tasks_per_job=2) for s in few], large),
     ]

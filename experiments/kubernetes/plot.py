@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from experiments.eva.plot import Held, bars
+from experiments.eva.pictures import Held, bars
 from experiments.output.terminal import label
 from instances.eva.packing import DEFAULT, Task
 from instances.kubernetes import NodeConsolidation, NodePlacement, RentedType, check_placement

@@ -11,7 +11,7 @@ import pytest
 
 from experiments.aryl import ablation as aryl_ablation
 from experiments.boa import ablation as boa_ablation
-from experiments.eva import saving_ablation
+from experiments.eva import ablation as eva_ablation
 from experiments.eva.ablation import EXACT, JOINT, PARTS
 from experiments.harness.runner import run_all
 from experiments.harness.staged import following
@@ -112,10 +112,16 @@ OTHERS = [
         on_servers(seed=0),
         "bound without locality",
     ),
-    (EXACT, saving_ablation.PARTS, saving_ablation.JOINT, random_workloads(12, 6, 0), "sifting of all patterns"),
     (
-        saving_ablation.EXACT_ROUND,
-        saving_ablation.ROUND_PARTS,
+        EXACT,
+        eva_ablation.SAVING_PARTS,
+        eva_ablation.SAVING_JOINT,
+        random_workloads(12, 6, 0),
+        "sifting of all patterns",
+    ),
+    (
+        eva_ablation.EXACT_ROUND,
+        eva_ablation.ROUND_PARTS,
         {},
         random_round(12, 0),
         "numbers of instances in a round",

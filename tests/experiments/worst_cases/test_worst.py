@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.eva.cut_bins import RULES, CutBins, height
+from experiments.eva.worst import RULES, CutBins, height
 from experiments.harness.entry import Entry
 from experiments.harness.run import apply
 from experiments.harness.task import Reported
