@@ -28,7 +28,7 @@ from experiments.plan import chosen_sets, no_method
 from experiments.session import Session
 from experiments.worst_cases.case import Case
 from experiments.worst_cases.region import Near, Region, region
-from experiments.worst_cases.search import Found, Part, Search, instances_of
+from experiments.worst_cases.search import Found, Part, Search, WorstCaseTask, instances_of
 from experiments.worst_cases.space import Chosen, RepeatedEntries, Space, number
 from instances import InputError, Instance, Result, load, save
 from instances.files import write_whole
@@ -78,15 +78,18 @@ def worst(
     space = _space(of, within, like)
     levels, complete = _parts(space, size, session.options.seed)
     with session.store() as store:
+
+        def search(*tasks: WorstCaseTask) -> list[Found]:
+            return session.outcomes(tasks, store, lambda outcome: outcome.line())
+
         look = replace(session.options, time_limit=min(LOOK_S, session.options.time_limit or LOOK_S))
         found: list[Found] = []
         if not complete:  # instances that break it are often common, and they rank as the worst
-            found = session.outcomes([Near(space, entry, exact, look, (), size)], store, lambda outcome: outcome.line())
+            found = search(Near(space, entry, exact, look, (), size))
             levels = [] if any(case.broken is not None for one in found for case in one.cases) else levels
         bounds: dict[Chosen, float | None] = {}
         for parts in levels:
-            searches = [Search(space, entry, exact, session.options, part, bounds) for part in parts]
-            made = session.outcomes(searches, store, lambda outcome: outcome.line())
+            made = search(*(Search(space, entry, exact, session.options, part, bounds) for part in parts))
             bounds = {}
             for part, one in zip(parts, made, strict=True):
                 bounds |= zip(instances_of(space, part), one.bounds, strict=False)
@@ -96,8 +99,7 @@ def worst(
             failed = next((one.reason for one in found if one.reason), None) or _unfit(space, entry, exact)
             raise InputError(f"{method}: no instance of {space.name} is solved" + (f": {failed}" if failed else ""))
         part = Part(size=len(cases[0].chosen), start=cases[0].chosen, keep=cases[0].gap)
-        smaller = Search(space, entry, exact, session.options, part)
-        shrunk = session.outcomes([smaller], store, lambda outcome: outcome.line())[0]
+        (shrunk,) = search(Search(space, entry, exact, session.options, part))
         answer = Worst(method, of, space, size, found, complete, (shrunk.cases or cases[:1])[0])
         runs = [Run(answer.instance, one, session.options) for one in (exact, entry)]
         if answer.case.broken is None:
@@ -106,9 +108,8 @@ def worst(
             _repeat(answer, entry, exact, session, store)
         if not complete or answer.case.broken is not None:
             near = Near(space, entry, exact, look, answer.case.chosen, max(size, len(answer.case.chosen)))
-            found = [*found, *session.outcomes([near], store, lambda outcome: outcome.line())]
+            found = [*found, *search(near)]  # the answer counts the instances of the search alone
         answer.region = region(space, [case for one in found for case in (*one.cases, *one.others)])
-
         with files_first(partial(answer.write, session.folder)):
             answer.print(session.format)
     raise typer.Exit(FAILED if store is not None and store.fault else 0)

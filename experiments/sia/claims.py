@@ -132,7 +132,7 @@ def _verdict(held: bool, close: bool = False) -> Verdict:
 
 
 @dataclass(frozen=True)
-class Group:
+class FigureClaims:
     """Workloads of which a figure of the paper (`where`) makes claims. All notes end in `note`."""
 
     where: str
@@ -180,9 +180,9 @@ def by_queues(outcomes: Sequence[Compared]) -> dict[int, list[Compared]]:
     return found
 
 
-def _groups(where: str, outcomes: Sequence[Compared], note: str = "") -> dict[int, Group]:
+def _groups(where: str, outcomes: Sequence[Compared], note: str = "") -> dict[int, FigureClaims]:
     """Return the outcomes as groups by the number of queues."""
-    return {q: Group(where, some, f"{len(some)} {FEW_POOLS}{note}") for q, some in by_queues(outcomes).items()}
+    return {q: FigureClaims(where, some, f"{len(some)} {FEW_POOLS}{note}") for q, some in by_queues(outcomes).items()}
 
 
 def _not_comparable(claim: Claim) -> Claim:
@@ -228,13 +228,13 @@ def figure_16(context: Context, outcomes: Sequence[Compared]) -> list[Claim]:
             measure = sums_over("local-sia-sliding", "local-hived", "total_slowdown")
             what = f"SIA's slow-down over HiveD*'s, {q} queues"
             claims.append(of.between(what, "far less", measure, 0.0, 0.1, near=(0.0, 1.0)))
-    slowed = Group("Theorem 1", outcomes).none_slowed("jobs slowed by SIA_VC with locality", ("local-sia-vc",))
+    slowed = FigureClaims("Theorem 1", outcomes).none_slowed("jobs slowed by SIA_VC with locality", ("local-sia-vc",))
     return [*claims, slowed]
 
 
 def figure_13(context: Context, outcomes: Sequence[Compared]) -> list[Claim]:
     """Claim speed-ups and slow-downs of SIA relative to the alternatives, and the figures of the abstract."""
-    of = Group("Figure 13", outcomes, f"{len(outcomes)} {FEW_POOLS}; {OTHER_TRACE}")
+    of = FigureClaims("Figure 13", outcomes, f"{len(outcomes)} {FEW_POOLS}; {OTHER_TRACE}")
     claims = [
         of.shown(f"{name}: median of the geometric means of speed-ups", median_of(name))
         for name in (*BASELINES, "sia-learned", "sia-perfect")
@@ -332,7 +332,7 @@ def figure_15a(context: Context, outcomes: Sequence[Compared]) -> list[Claim]:
 def value(context: Context, outcomes: Sequence[Compared]) -> list[Claim]:
     """Claim speed-ups of other predictions over learned ones, and the shares of jobs that they slow."""
     note = f"{len(outcomes)} {FEW_POOLS}; {min(by_queues(outcomes))} queues, ratio of geometric means"
-    of, names = Group("6.3", outcomes, note), COMPARED_WITH_LEARNED
+    of, names = FigureClaims("6.3", outcomes, note), COMPARED_WITH_LEARNED
     return [
         *(of.ratio(f"speed-up of {name} over sia-learned", None, name, "sia-learned") for name in names),
         *(
@@ -348,7 +348,7 @@ def preemption(
     """Claim the gain of interruptions over SIA without them, with the same predictions."""
     draws = "seeds of three days of the base workload" if outcomes[0].week is None else FEW_POOLS
     note = f"ratio of geometric means; the rule is this project's own; {len(outcomes)} {draws}"
-    of, claims = Group("5.5", outcomes, note), []
+    of, claims = FigureClaims("5.5", outcomes, note), []
     for kind in ("perfect", "sliding"):
         plain = f"sia-{kind}"
         claims.append(of.shown(f"share of jobs slowed by {plain}", mean_of(plain, "slowed_share")))
@@ -359,7 +359,7 @@ def preemption(
                 of.shown(f"share of jobs slowed, {plain}, {said}", mean_of(name, "slowed_share")),
             ]
     names = ("sia-perfect", *(preemptive_name("perfect", *one) for one in given))
-    return [*claims, Group("5.5", outcomes).none_slowed("jobs slowed with perfect predictions", names)]
+    return [*claims, FigureClaims("5.5", outcomes).none_slowed("jobs slowed with perfect predictions", names)]
 
 
 TABLE_12 = {"mmfs": (1.75, 1.16, 9.88, 2.33, 7.61), "sia-perfect": (1.6, 1.0, 52.46, 1.0, 30.26)}
@@ -382,7 +382,9 @@ def table_12(context: Context, outcomes: Sequence[Compared]) -> list[Claim]:
 
 def figure_11(context: Context, outcomes: Sequence[Compared]) -> list[Claim]:
     """Claim SIA's slow-downs and speed-up relative to MMFS on four queues."""
-    of = Group("Figure 11", outcomes, "the four queues of Table 12, simulated; the paper's is a run of its prototype")
+    of = FigureClaims(
+        "Figure 11", outcomes, "the four queues of Table 12, simulated; the paper's is a run of its prototype"
+    )
     share = Sample.of(figures(outcomes, "mmfs", "slowed_share"))
     return [
         measured(of.where, "share of jobs that MMFS slows", 0.02, share, within=0.25, near=1.0, note=of.note),
@@ -448,14 +450,14 @@ def figure_15b(context: Context, outcomes: Sequence[Compared]) -> list[Claim]:
     claims = []
     for variant in SMALL:
         group = [o for o in proven if o.workload.startswith(f"base-{variant}-")]
-        of = Group("Figure 15b", group, f"{len(group)} half days that are proven")
+        of = FigureClaims("Figure 15b", group, f"{len(group)} half days that are proven")
         for name in ORACLE[1:] if group else ():
             claims += [
                 of.shown(f"of the oracle's gain over FCFS in delay, {variant}: {name}", gain_share(name)),
                 of.shown(f"delay over the oracle's, {variant}: {name}", sums_over(name, "oracle", "total_delay")),
             ]
     if proven:
-        of = Group("Figure 15b", proven, f"{len(proven)} workloads that are proven; the delay stands beside it")
+        of = FigureClaims("Figure 15b", proven, f"{len(proven)} workloads that are proven; the delay stands beside it")
         what = "median speed-up of SIA_VC over that of the oracle"
         claims.append(of.between(what, "similar", middles_over("sia-vc", "oracle"), 0.9, 1.1))
     return claims

@@ -17,7 +17,7 @@ from experiments.sia.claims import (
     DEMAND,
     OWNED,
     TABLE_10,
-    Group,
+    FigureClaims,
     gain_share,
     middles_over,
     no_less,
@@ -168,12 +168,12 @@ def test_draws_of_the_same_weeks_and_pools_are_no_independent_draws():
 
 
 def test_verdicts_have_two_sides():
-    group = Group("", made_up(*[2.0] * 10))
+    group = FigureClaims("", made_up(*[2.0] * 10))
     measure = middles_over("a", "b")
     kinds = [group.between("", "", measure, *ends).verdict for ends in ((1.5, 2.5), (2.5, 3.0), (1.0, 1.5))]
     assert kinds == ["reproduced", "differs", "differs"]
     assert group.between("", "", measure, 2.5, near=(1.5, 3.0)).verdict == "near"
-    assert Group("", group.outcomes[:9]).between("", "", measure, 2.5).verdict == "few runs"
+    assert FigureClaims("", group.outcomes[:9]).between("", "", measure, 2.5).verdict == "few runs"
 
 
 def test_pools_of_helios_have_the_gpus_of_the_day(tmp_path):
