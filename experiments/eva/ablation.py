@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from experiments.eva.benchmark import EXACT
+from experiments.eva.studies import EXACT
 from experiments.harness.experiment import Quick, Study
 from experiments.output.ablation import FIRST_SEED, MethodPart, ablate, say_no, say_yes
 from instances import Answer, Instance, Options

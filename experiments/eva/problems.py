@@ -8,7 +8,9 @@ from experiments.spec import PaperSpec, ProblemSpec, Recording, StudySpec
 
 PAPER = PaperSpec(
     problems=[
-        ProblemSpec("eva-cloud", online="experiments.eva.simulation:ONLINE_OF", drawing="experiments.eva.draw:cloud"),
+        ProblemSpec(
+            "eva-cloud", online="experiments.eva.simulation:ONLINE_OF", drawing="experiments.eva.reference:cloud"
+        ),
         ProblemSpec(
             "eva-packing",
             methods="experiments.eva.methods:METHODS",
@@ -18,7 +20,7 @@ PAPER = PaperSpec(
             plan="experiments.eva.plan:plan",
             plot="experiments.eva.pictures:packing",
             next_best="experiments.eva.plan:NextBest",
-            drawing="experiments.eva.draw:packing",
+            drawing="experiments.eva.reference:packing",
             spaces="experiments.eva.worst:SPACES",
         ),
         ProblemSpec(
@@ -28,18 +30,18 @@ PAPER = PaperSpec(
             literal_names="models.eva.reconfiguration:literal_names_reconfiguration",
             certifier="models.eva.reconfiguration.certificate:certificate",
             plot="experiments.eva.pictures:reconfiguration",
-            drawing="experiments.eva.draw:rounds",
+            drawing="experiments.eva.reference:rounds",
         ),
     ],
     studies=[
         StudySpec(
             "eva-benchmark",
-            "experiments.eva.benchmark:benchmarks",
+            "experiments.eva.studies:benchmarks",
             [Recording("benchmark"), Recording("interference", {"net_saving": True})],
         ),
         StudySpec(
             "eva-moments",
-            "experiments.eva.benchmark:moments",
+            "experiments.eva.studies:moments",
             [
                 Recording(
                     "moments",
@@ -48,24 +50,24 @@ PAPER = PaperSpec(
                 )
             ],
         ),
-        StudySpec("eva-choices", "experiments.eva.studies:choices"),
-        StudySpec("eva-price-lists", "experiments.eva.benchmark:price_lists"),
+        StudySpec("eva-choices", "experiments.eva.cloud_studies:choices"),
+        StudySpec("eva-price-lists", "experiments.eva.studies:price_lists"),
         StudySpec(
             "eva-evolution",
-            "experiments.eva.benchmark:evolution",
+            "experiments.eva.studies:evolution",
             [
                 Recording("evolved", {"trace": [Path("eva/trace_pai_full.csv")]}, {"number": 3, "quick": True}),
                 Recording("evolution", {"evolve": True}),
             ],
         ),
-        StudySpec("eva-surrogate", "experiments.eva.studies:surrogate"),
+        StudySpec("eva-surrogate", "experiments.eva.cloud_studies:surrogate"),
         StudySpec("prism-ceiling", "experiments.eva.prism:ceiling", [Recording("prism")]),
         StudySpec("transactions-ceiling", "experiments.eva.transactions:ceiling", [Recording("transactions")]),
         StudySpec("judge-calls", "experiments.eva.judged:judge_calls", [Recording("judge", probe={"repeats": 1})]),
-        StudySpec("eva-yardstick", "experiments.eva.studies:yardsticks"),
+        StudySpec("eva-yardstick", "experiments.eva.cloud_studies:yardsticks"),
         StudySpec("eva-worst", "experiments.eva.worst:worst_cases", [Recording("worst")]),
-        StudySpec("eva-peers", "experiments.eva.benchmark:peers", [Recording("peers")]),
-        StudySpec("eva-growth", "experiments.eva.benchmark:growth", [Recording("growth")]),
+        StudySpec("eva-peers", "experiments.eva.studies:peers", [Recording("peers")]),
+        StudySpec("eva-growth", "experiments.eva.studies:growth", [Recording("growth")]),
         StudySpec("eva-ablation", "experiments.eva.ablation:ablation"),
         StudySpec("eva-saving-ablation", "experiments.eva.ablation:saving_ablation"),
     ],

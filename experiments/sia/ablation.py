@@ -12,8 +12,8 @@ import typer
 
 from experiments.harness.experiment import Quick, Study
 from experiments.output.ablation import MethodPart, ablate, say_no
-from experiments.sia.benchmark import EXACT
-from experiments.sia.draw import on_servers
+from experiments.sia.reference import on_servers
+from experiments.sia.studies import EXACT
 from instances import Instance, Options
 from instances.arrays import IntArray
 from instances.sia import VARIANTS, SiaLocalOracle, SiaOracle, synthetic

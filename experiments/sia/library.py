@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from experiments.harness.instance_set import InstanceSet
-from experiments.sia.draw import on_servers
+from experiments.sia.reference import on_servers
 from instances import Instance
 from instances.sia import synthetic
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from experiments.eva import grid
+from experiments.eva.cloud_studies import yardstick
 from experiments.eva.grid import at_least, holds, spanned, within
 from experiments.eva.patient import Patient
 from experiments.eva.reproduce import EXPERIMENTS, HORIZONS, PATIENT, lasting
-from experiments.eva.studies import yardstick
 from experiments.eva.tables import POLICIES
 from experiments.harness.experiment import Context
 from experiments.harness.sample import Sample

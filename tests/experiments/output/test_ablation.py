@@ -18,7 +18,7 @@ from experiments.harness.staged import following
 from experiments.kubernetes import ablation as kubernetes_ablation
 from experiments.output.ablation import SEEDS, MethodPart, ablate, say_no
 from experiments.sia import ablation as sia_ablation
-from experiments.sia.draw import on_servers
+from experiments.sia.reference import on_servers
 from instances import Options
 from instances.aryl import figure_5
 from instances.boa import newtrace
