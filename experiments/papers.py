@@ -61,7 +61,7 @@ RECORDED = {
 """The studies of which pages take figures, by the ids of their records."""
 CLUSTER = "experiments.kubernetes.cluster"
 """The module that answers for a cluster's dump."""
-SAMPLES = "experiments.sia.workloads:samples"
+SAMPLES = "experiments.sia.reference:samples"
 """The generator of workloads for `simulate` itself, by flags of its own."""
 
 

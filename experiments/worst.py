@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,9 +27,8 @@ from experiments.papers import CERTIFIERS, METHODS, PLOTS, SPACES, reference_set
 from experiments.plan import chosen_sets, no_method
 from experiments.session import Session
 from experiments.worst_cases.case import Case
-from experiments.worst_cases.near import Near
-from experiments.worst_cases.region import Region, region
-from experiments.worst_cases.search import Found, Part, Search, instances_of
+from experiments.worst_cases.region import Near, Region, region
+from experiments.worst_cases.search import Found, Part, Search, WorstCaseTask, instances_of
 from experiments.worst_cases.space import Chosen, RepeatedEntries, Space, number
 from instances import InputError, Instance, Result, load, save
 from instances.files import write_whole
@@ -78,15 +78,18 @@ def worst(
     space = _space(of, within, like)
     levels, complete = _parts(space, size, session.options.seed)
     with session.store() as store:
+
+        def search(*tasks: WorstCaseTask) -> list[Found]:
+            return session.outcomes(tasks, store, lambda outcome: outcome.line())
+
         look = replace(session.options, time_limit=min(LOOK_S, session.options.time_limit or LOOK_S))
         found: list[Found] = []
         if not complete:  # instances that break it are often common, and they rank as the worst
-            found = session.outcomes([Near(space, entry, exact, look, (), size)], store, lambda outcome: outcome.line())
+            found = search(Near(space, entry, exact, look, (), size))
             levels = [] if any(case.broken is not None for one in found for case in one.cases) else levels
         bounds: dict[Chosen, float | None] = {}
         for parts in levels:
-            searches = [Search(space, entry, exact, session.options, part, bounds) for part in parts]
-            made = session.outcomes(searches, store, lambda outcome: outcome.line())
+            made = search(*(Search(space, entry, exact, session.options, part, bounds) for part in parts))
             bounds = {}
             for part, one in zip(parts, made, strict=True):
                 bounds |= zip(instances_of(space, part), one.bounds, strict=False)
@@ -96,8 +99,7 @@ def worst(
             failed = next((one.reason for one in found if one.reason), None) or _unfit(space, entry, exact)
             raise InputError(f"{method}: no instance of {space.name} is solved" + (f": {failed}" if failed else ""))
         part = Part(size=len(cases[0].chosen), start=cases[0].chosen, keep=cases[0].gap)
-        smaller = Search(space, entry, exact, session.options, part)
-        shrunk = session.outcomes([smaller], store, lambda outcome: outcome.line())[0]
+        (shrunk,) = search(Search(space, entry, exact, session.options, part))
         answer = Worst(method, of, space, size, found, complete, (shrunk.cases or cases[:1])[0])
         runs = [Run(answer.instance, one, session.options) for one in (exact, entry)]
         if answer.case.broken is None:
@@ -106,14 +108,9 @@ def worst(
             _repeat(answer, entry, exact, session, store)
         if not complete or answer.case.broken is not None:
             near = Near(space, entry, exact, look, answer.case.chosen, max(size, len(answer.case.chosen)))
-            found = [*found, *session.outcomes([near], store, lambda outcome: outcome.line())]
+            found = [*found, *search(near)]  # the answer counts the instances of the search alone
         answer.region = region(space, [case for one in found for case in (*one.cases, *one.others)])
-
-        def write() -> None:
-            if session.folder is not None:
-                answer.write(session.folder)
-
-        with files_first(write):
+        with files_first(partial(answer.write, session.folder)):
             answer.print(session.format)
     raise typer.Exit(FAILED if store is not None and store.fault else 0)
 
@@ -127,15 +124,15 @@ def _heuristic(method: str, problem: str | None) -> tuple[Entry, Entry, str]:
             raise InputError(f"--problem: say which problem {method} solves: {', '.join(METHODS)}")
         user_method(method)
         return Entry(method, method), METHODS[problem][0], problem
-    known: dict[str, Entry] = {}
-    for name in [problem] if problem is not None else METHODS:
-        of = {entry.name: entry for entry in METHODS[name]}
-        if method in of:
-            if of[method] is METHODS[name][0]:
-                raise InputError(f"method: {method} is an exact method; give a heuristic")
-            return of[method], METHODS[name][0], name
-        known |= of
-    raise no_method([name for name in known if name != "exact"], method)
+    problems = list(METHODS) if problem is None else [problem]
+    for name in problems:
+        exact, *others = METHODS[name]
+        if method == exact.name:
+            raise InputError(f"method: {method} is an exact method; give a heuristic")
+        for entry in others:
+            if method == entry.name:
+                return entry, exact, name
+    raise no_method(list(dict.fromkeys(entry.name for name in problems for entry in METHODS[name][1:])), method)
 
 
 def _space(problem: str, within: str | None, like: str | None) -> Space:
@@ -250,6 +247,10 @@ class Worst:
         """Return whether every instance was evaluated with a proven optimum, or excluded by a bound."""
         return self.complete and all(one.complete and not one.unproven for one in self.found)
 
+    def total(self, name: str) -> int:
+        """Return the sum of a number over all parts of the search."""
+        return sum(getattr(one, name) for one in self.found)
+
     def content(self) -> dict[str, Any]:
         """Return the result as one object in plain types."""
         case, optimum = self.case, self.results[0] if self.results else None
@@ -267,12 +268,12 @@ class Worst:
             "instance": self.name,
             "made_of": self.space.told(case.chosen),
             "certificate": None if self.certificate is None else self.certificate[0],
-            "searched": sum(one.calls for one in self.found),
+            "searched": self.total("calls"),
             "up_to_size": self.size,
             "complete": self.whole,
-            "dominated": sum(one.dominated for one in self.found),
-            "unproven": sum(one.unproven for one in self.found),
-            "of_nothing": sum(one.nothing for one in self.found),
+            "dominated": self.total("dominated"),
+            "unproven": self.total("unproven"),
+            "of_nothing": self.total("nothing"),
             "repeated": {str(m): ratio for m, ratio in self.family.items()},
             "region": None if self.region is None else str(self.region),
             "region_right": None if self.region is None else f"{self.region.right} of {self.region.fresh}",
@@ -280,9 +281,8 @@ class Worst:
 
     def show(self) -> None:
         """Print the worst case: a sentence, a table of the two results, and what such instances share."""
-        case, searched = self.case, sum(one.calls for one in self.found)
-        made = shown(self.space.told(case.chosen))
-        over = f"{'all ' * self.whole}{searched:,} instances of at most {self.size} entries"
+        case, made = self.case, shown(self.space.told(self.case.chosen))
+        over = f"{'all ' * self.whole}{self.total('calls'):,} instances of at most {self.size} entries"
         if case.broken is not None:
             print_rich(f"{self.method} breaks on {made}: {shown(case.broken)}. Found among {over}.")
             self._show_region("It breaks on instances")
@@ -296,11 +296,10 @@ class Worst:
             out.print()
             show_table(head, [(m, "-" if ratio is None else f"{ratio:.4g}") for m, ratio in ratios])
         out.print()
-        dominated, nothing = (sum(getattr(one, name) for one in self.found) for name in ("dominated", "nothing"))
-        if dominated:
+        if dominated := self.total("dominated"):
             print_rich(f"A bound shows that {dominated:,} of the instances are no worse; these were not solved.")
         self._show_region("Instances at least half as bad are those")
-        if nothing:
+        if nothing := self.total("nothing"):
             print_rich(f"{nothing:,} instances have an optimum of 0 that the heuristic misses, so they have no gap.")
 
     def _show_region(self, those: str) -> None:
@@ -308,8 +307,10 @@ class Worst:
         if self.region is not None:
             print_rich(f"{those} with {self.region}: right on {self.region.right} of {self.region.fresh} others.")
 
-    def write(self, folder: Path) -> None:
-        """Write the instance, both solutions, the certificate, a figure of each and the answer to a folder."""
+    def write(self, folder: Path | None) -> None:
+        """Write the instance, both solutions, the certificate, a figure of each and the answer to a folder, if any."""
+        if folder is None:
+            return
         write_whole(folder / "worst.json", (json.dumps(self.content(), indent=1) + "\n").encode())
         write_whole(folder / "worst.txt", f"{text_of(self.show)}\n".encode())
         save(self.instance, folder / f"{self.name}.json")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from statistics import fmean
@@ -178,51 +178,41 @@ def instances_launched(run: Simulated) -> float:
     return float(run.totals["instances_launched"])
 
 
+def proven_share(run: Simulated) -> float:
+    """Return the share of the decisions that are proven optimal."""
+    return fmean(status == "optimal" for status in run.decisions["status"])
+
+
 def allocation(resource: str, run: Simulated) -> float:
     """Return the share of a billed resource that running tasks use."""
     return float(run.totals[f"mean_allocation_{resource}"])
 
 
-def within(
-    where: str,
-    what: str,
-    paper: float,
-    ours: float | Sample,
-    *,
-    by: float = POINTS,
-    near: float | None = None,
-    note: str = "",
-) -> Claim:
-    """Claim that our figure is within `by` of the paper's; it is near within `near`, by default twice that."""
+def _verdict(held: bool, nearly: bool) -> Verdict:
+    return "reproduced" if held else "near" if nearly else "differs"
+
+
+def within(where: str, what: str, paper: float, ours: float | Sample, *, by: float = POINTS, note: str = "") -> Claim:
+    """Claim that our figure is within `by` of the paper's; it is near within twice that."""
     mean, sample = (ours.mean, ours) if isinstance(ours, Sample) else (ours, None)
     off = abs(paper - mean)
-    verdict: Verdict = "reproduced" if off <= by else "near" if off <= (2 * by if near is None else near) else "differs"
-    claim = Claim(where, what, paper, round(mean, 4), verdict, note, sample)
+    claim = Claim(where, what, paper, round(mean, 4), _verdict(off <= by, off <= 2 * by), note, sample)
     return claim if sample is None or speaks(sample, paper) else claim.when_cut()
 
 
 def holds(where: str, what: str, paper: str, ours: str, true: bool, *, nearly: bool = False, note: str = "") -> Claim:
     """Build a claim in words; `nearly`: its direction holds, but not its size."""
-    verdict: Verdict = "reproduced" if true else "near" if nearly else "differs"
-    return Claim(where, what, paper, ours, verdict, note)
+    return Claim(where, what, paper, ours, _verdict(true, nearly), note)
 
 
 def at_least(
-    where: str,
-    what: str,
-    paper: str,
-    values: Sequence[float],
-    least: float,
-    *,
-    nearly: float | None = None,
+    where: str, what: str, paper: str, values: Sequence[float], least: float, *, nearly: float | None = None,
     note: str = "",
-    readings: tuple[str, ...] = (),
-) -> Claim:
+) -> Claim:  # fmt: skip
     """Build a claim that holds if the mean of a measure is at least `least`; it is near from `nearly` on."""
     sample = Sample.of(values)
-    close = nearly is not None and sample.mean >= nearly
-    claim = holds(where, what, paper, "", sample.mean >= least, nearly=close, note=note)
-    claim = replace(claim, ours=round(sample.mean, 4), sample=sample, readings=readings)
+    verdict = _verdict(sample.mean >= least, nearly is not None and sample.mean >= nearly)
+    claim = Claim(where, what, paper, round(sample.mean, 4), verdict, note, sample)
     return claim if speaks(sample, least if nearly is None else nearly) else claim.when_cut()
 
 

@@ -169,16 +169,15 @@ def _placed(case: PrismCase, solution: Any) -> list[int]:
 
 def calls() -> Calls:
     """Return the call `compute_model_placement(gpu_num, models)`, which returns the models on each GPU, as there."""
-    return Calls("compute_model_placement", _arguments, _answer)
 
+    def arguments(content: Any) -> tuple[Any, ...]:
+        return content["gpus"], [Model(**model) for model in content["models"]]
 
-def _arguments(content: Any) -> tuple[Any, ...]:
-    return content["gpus"], [Model(**model) for model in content["models"]]
+    def answer(given: tuple[Any, ...], returned: Any) -> Any:
+        places = {id(model): j for j, model in enumerate(given[1])}
+        return {str(gpu): [places[id(model)] for model in models] for gpu, models in returned.items()}
 
-
-def _answer(arguments: tuple[Any, ...], returned: Any) -> Any:
-    places = {id(model): j for j, model in enumerate(arguments[1])}
-    return {str(gpu): [places[id(model)] for model in models] for gpu, models in returned.items()}
+    return Calls("compute_model_placement", arguments, answer)
 
 
 def judged(seed: int) -> JudgeTask:
@@ -214,26 +213,17 @@ def _value(case: PrismCase, answer: Any) -> tuple[float | None, Sequence[str]]:
 
 
 def ceiling(
-    options: Options,
-    quick: Quick = False,
-    draw: Annotated[int, typer.Option(help="numpy's seed of the cases.")] = SEED,
+    options: Options, quick: Quick = False, draw: Annotated[int, typer.Option(help="numpy's seed of the cases.")] = SEED
 ) -> Study:
     """Prove the minimum pressure of each of Prism's cases, which bounds the score of any placement."""
     drawn = cases(draw)[: 3 if quick else CASES]
     tasks = [Measurement.of(proven, options, None, case=i, draw=draw) for i in range(len(drawn))]
 
     def tables(outcomes: Sequence[Measured]) -> Iterator[TextTable | str]:
-        rows = [
-            [
-                str(i),
-                str(case.gpus),
-                str(least),
-                f"{float(least):.6f}",
-                f"{case.score(least):.2f}",
-                f"{outcome.cpu_s:.2f}",
-            ]
-            for i, (case, least, outcome) in enumerate(zip(drawn, _least(outcomes), outcomes, strict=True))
-        ]
+        rows = []
+        for i, (case, least, outcome) in enumerate(zip(drawn, _least(outcomes), outcomes, strict=True)):
+            figures = f"{float(least):.6f}", f"{case.score(least):.2f}", f"{outcome.cpu_s:.2f}"
+            rows.append([str(i), str(case.gpus), str(least), *figures])
         yield TextTable(["case", "GPUs", "least pressure", "as a number", "its score", "CPU s"], rows)
         yield f"no placement scores more than {_highest(drawn, _least(outcomes)):.4f} on average"
 

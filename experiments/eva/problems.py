@@ -9,9 +9,7 @@ from experiments.spec import PaperSpec, ProblemSpec, Recording, StudySpec
 PAPER = PaperSpec(
     problems=[
         ProblemSpec(
-            "eva-cloud",
-            online="experiments.eva.simulation:ONLINE_OF",
-            drawing="experiments.eva.draw:cloud",
+            "eva-cloud", online="experiments.eva.simulation:ONLINE_OF", drawing="experiments.eva.reference:cloud"
         ),
         ProblemSpec(
             "eva-packing",
@@ -20,9 +18,9 @@ PAPER = PaperSpec(
             literal_names="models.eva:literal_names",
             certifier="models.eva.certificate:certificate",
             plan="experiments.eva.plan:plan",
-            plot="experiments.eva.plot:packing",
-            next_best="experiments.eva.next_best:NextBest",
-            drawing="experiments.eva.draw:packing",
+            plot="experiments.eva.pictures:packing",
+            next_best="experiments.eva.plan:NextBest",
+            drawing="experiments.eva.reference:packing",
             spaces="experiments.eva.worst:SPACES",
         ),
         ProblemSpec(
@@ -31,19 +29,19 @@ PAPER = PaperSpec(
             literal="models.eva.reconfiguration:build_literal_reconfiguration",
             literal_names="models.eva.reconfiguration:literal_names_reconfiguration",
             certifier="models.eva.round_certificate:certificate",
-            plot="experiments.eva.plot:reconfiguration",
-            drawing="experiments.eva.draw:rounds",
+            plot="experiments.eva.pictures:reconfiguration",
+            drawing="experiments.eva.reference:rounds",
         ),
     ],
     studies=[
         StudySpec(
             "eva-benchmark",
-            "experiments.eva.benchmark:benchmarks",
+            "experiments.eva.studies:benchmarks",
             [Recording("benchmark"), Recording("interference", {"net_saving": True})],
         ),
         StudySpec(
             "eva-moments",
-            "experiments.eva.moments:moments",
+            "experiments.eva.studies:moments",
             [
                 Recording(
                     "moments",
@@ -52,28 +50,28 @@ PAPER = PaperSpec(
                 )
             ],
         ),
-        StudySpec("eva-choices", "experiments.eva.choices:choices"),
-        StudySpec("eva-price-lists", "experiments.eva.price_lists:price_lists"),
+        StudySpec("eva-choices", "experiments.eva.cloud_studies:choices"),
+        StudySpec("eva-price-lists", "experiments.eva.studies:price_lists"),
         StudySpec(
             "eva-evolution",
-            "experiments.eva.evolution:evolution",
+            "experiments.eva.studies:evolution",
             [
                 Recording("evolved", {"trace": [Path("eva/trace_pai_full.csv")]}, {"number": 3, "quick": True}),
                 Recording("evolution", {"evolve": True}),
             ],
         ),
-        StudySpec("eva-surrogate", "experiments.eva.surrogate:surrogate"),
+        StudySpec("eva-surrogate", "experiments.eva.cloud_studies:surrogate"),
         StudySpec("prism-ceiling", "experiments.eva.prism:ceiling", [Recording("prism")]),
-        StudySpec("transactions-ceiling", "experiments.eva.transaction_ceiling:ceiling", [Recording("transactions")]),
-        StudySpec("judge-calls", "experiments.eva.judge_calls:judge_calls", [Recording("judge", probe={"repeats": 1})]),
-        StudySpec("eva-yardstick", "experiments.eva.yardstick:yardsticks"),
+        StudySpec("transactions-ceiling", "experiments.eva.transactions:ceiling", [Recording("transactions")]),
+        StudySpec("judge-calls", "experiments.eva.judged:judge_calls", [Recording("judge", probe={"repeats": 1})]),
+        StudySpec("eva-yardstick", "experiments.eva.cloud_studies:yardsticks"),
         StudySpec("eva-worst", "experiments.eva.worst:worst_cases", [Recording("worst")]),
-        StudySpec("eva-peers", "experiments.eva.peers:peers", [Recording("peers")]),
-        StudySpec("eva-growth", "experiments.eva.growth:growth", [Recording("growth")]),
+        StudySpec("eva-peers", "experiments.eva.studies:peers", [Recording("peers")]),
+        StudySpec("eva-growth", "experiments.eva.studies:growth", [Recording("growth")]),
         StudySpec("eva-ablation", "experiments.eva.ablation:ablation", [Recording("ablation")]),
         StudySpec(
             "eva-saving-ablation",
-            "experiments.eva.saving_ablation:ablation",
+            "experiments.eva.ablation:saving_ablation",
             [Recording("ablation-saving"), Recording("ablation-rounds", {"rounds": True})],
         ),
     ],

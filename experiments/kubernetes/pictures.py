@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from experiments.canvas import MARKERS, canvas, legend, save_all
-from experiments.eva.plot import Held, bars
+from experiments.eva.pictures import Held, bars
 from experiments.output.terminal import label, no_warnings
 from experiments.palette import BLUE, GREY, ORANGE, RED
 from instances.eva.packing import DEFAULT, Task

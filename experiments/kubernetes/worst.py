@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from experiments.eva import worst as eva
-from experiments.eva.cut_bins import CutBins
+from experiments.eva.worst import CutBins
 from experiments.harness.experiment import Quick, Study
 from experiments.judging.judge import JudgeTask
 from experiments.judging.problems import Drawn, task_of

@@ -12,8 +12,8 @@ import typer
 
 from experiments.harness.experiment import Quick, Study
 from experiments.output.ablation import MethodPart, ablate, say_no
-from experiments.sia.benchmark import EXACT
-from experiments.sia.draw import on_servers
+from experiments.sia.reference import on_servers
+from experiments.sia.studies import EXACT
 from instances import Instance, Options
 from instances.arrays import IntArray
 from instances.sia import VARIANTS, SiaLocalOracle, SiaOracle, synthetic
@@ -74,39 +74,32 @@ def _model_without_solution(*_: Any) -> tuple[str, None]:
     return "finished", None
 
 
+def _with_constant(name: str, constant: str, value: float, entered: str) -> MethodPart:
+    """Return the part that a constant of the parameters switches off."""
+    return MethodPart(name, constants={f"{DEFAULTS}.{constant}": value}, entered=(entered,))
+
+
 PARTS = (
     MethodPart("presolve", ("models.sia.presolve:presolve",), _only_shorter_windows),
     MethodPart("windows that end behind full steps", ("models.sia.presolve:_shorten_windows",), _same_cutoff),
     MethodPart("division into parts", ("models.sia.presolve:_find_components",), _one_part),
     MethodPart("all orders of small parts", (f"{COMPONENTS}._enumerate_orders",), say_no),
-    MethodPart(
-        "parts proven one by one",
-        constants={f"{DEFAULTS}.component_starts": -1},
-        entered=(f"{COMPONENTS}._prove_components",),
-    ),
+    _with_constant("parts proven one by one", "component_starts", -1, f"{COMPONENTS}._prove_components"),
     MethodPart("trees", ("models.sia.start_tree:branch",), _not_grown),
     MethodPart("volume algorithm in the tree", ("models.sia.start_tree:StartTree._bound_by_ascent",), say_no),
     MethodPart("schedules from nodes", ("models.sia.start_tree:_offer_sample",)),
     MethodPart("cuts", ("models.sia.cuts:separate",), _no_rows),
-    MethodPart(
-        "early end of column generation",
-        constants={f"{DEFAULTS}.bound_accuracy": 0.0},
-        entered=("models.sia.relaxation:StartRelaxation.converge",),
+    _with_constant(
+        "early end of column generation", "bound_accuracy", 0.0, "models.sia.relaxation:StartRelaxation.converge"
     ),
-    MethodPart("several turns", constants={f"{DEFAULTS}.round_gain": 1.0}, entered=(f"{LOOP}._search",)),
+    _with_constant("several turns", "round_gain", 1.0, f"{LOOP}._search"),
     MethodPart("neighbourhood search", ("models.sia.search:improve",), _not_improved),
-    MethodPart(
-        "moves to distant places",
-        constants={f"{DEFAULTS}.relocation_share": 0.0},
-        entered=("models.sia.search:improve",),
-    ),
-    MethodPart("repairs of a move", constants={f"{DEFAULTS}.move_repairs": 0}, entered=("models.sia.search:improve",)),
-    MethodPart("several draws", constants={f"{DEFAULTS}.draws": 1}, entered=(f"{ELITE}.draw",)),
+    _with_constant("moves to distant places", "relocation_share", 0.0, "models.sia.search:improve"),
+    _with_constant("repairs of a move", "move_repairs", 0, "models.sia.search:improve"),
+    _with_constant("several draws", "draws", 1, f"{ELITE}.draw"),
     MethodPart("elite search", (f"{LOOP}._has_many_candidates",), say_no, entered=(f"{ELITE}.run",)),
-    MethodPart(
-        "searches that begin with the elite", constants={f"{DEFAULTS}.draw_share": 1.0}, entered=(f"{ELITE}.run",)
-    ),
-    MethodPart("last search", constants={f"{DEFAULTS}.failures_last": 0}, entered=(f"{ELITE}.run",)),
+    _with_constant("searches that begin with the elite", "draw_share", 1.0, f"{ELITE}.run"),
+    _with_constant("last search", "failures_last", 0, f"{ELITE}.run"),
     MethodPart("annealing with penalties", ("models.sia.search:anneal_with_penalties",), _not_annealed),
     MethodPart("prices of fairness", (f"{TIME_INDEXED}._exclude_starts",)),
     MethodPart("schedules by backfilling, with fairness", (f"{TIME_INDEXED}._construct",)),

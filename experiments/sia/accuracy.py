@@ -14,7 +14,7 @@ import pandas as pd
 from pydantic import Field
 
 from experiments.harness.task import Digests, ReportFile, Whole, WholeTask
-from experiments.sia.policies import jobs_of
+from experiments.sia.comparison import jobs_of
 from heuristics.sia.learned import GROUPS, ArrivalModels, Examples, FinishedAlike, examples, fit
 from heuristics.sia.predictors import WINDOWS_MINUTES
 from instances import Options
@@ -29,10 +29,14 @@ BY_DURATION = ("all", "<= 5", "5 to 60", "60 to 720", "> 720")
 QUANTILES: tuple[float | None, ...] = (None, 0.5, 0.9)
 
 
-class Accurate(Whole):
-    """Rows of (quantum, predictor, pools by mean duration, precision, recall, F, share of positives, rows)."""
+Row = tuple[float, str, str, float, float, float, float, int]
+"""Quantum, predictor, pools by mean duration, precision, recall, F-score, share of positives, number of examples."""
 
-    rows: list[tuple[float, str, str, float, float, float, float, int]] = Field(default_factory=list)
+
+class Accurate(Whole):
+    """How good predictions are, and `durations`, the shares of right and of too short classes by predictor."""
+
+    rows: list[Row] = Field(default_factory=list)
     durations: dict[str, dict[str, float]] = Field(default_factory=dict)
 
     def row(self, quantum: float, predictor: str, pools: str = "all") -> tuple[float, float, float]:
@@ -69,11 +73,9 @@ class Accuracy(WholeTask[Accurate]):
         past = jobs[jobs["submit_s"] < self.train_days[1] * 86_400.0]
         known = examples(past, self.quanta, self.train_days, every=self.every)
         new = examples(jobs, self.quanta, self.test_days, every=self.every)
-        groups = _by_duration(jobs)
-        rows: list[tuple[float, str, str, float, float, float, float, int]] = []
-        for groups_of_features in range(1, len(GROUPS) + 1):
-            models = fit(known, groups=groups_of_features)
-            rows += _rows(models, new, groups, list(GROUPS)[groups_of_features - 1])
+        of_pools, rows = _by_duration(jobs), list[Row]()
+        for number, name in enumerate(GROUPS, 1):
+            rows += _rows(fit(known, groups=number), new, of_pools, name)
         for k, one in new.items():
             rows.append(_row(k, "persistence", "all", one.arrived, (one.features[:, LAST_QUANTUM] > 0).astype(float)))
             rows.append(_row(k, "always one", "all", one.arrived, np.ones_like(one.arrived)))
@@ -123,19 +125,17 @@ def class_accuracy(jobs: pd.DataFrame, days: tuple[float, float]) -> dict[str, d
 
 
 def _by_duration(jobs: pd.DataFrame) -> dict[str, str]:
-    """The group of Table 23 that a pool is in, by the mean duration of its jobs."""
+    """Return the group of Table 23 of each pool, by the mean duration of its jobs."""
     means = (jobs["duration_s"] / 60).groupby(jobs["pool"]).mean()
     return {str(pool): BY_DURATION[1 + bisect_left(WINDOWS_MINUTES, float(mean))] for pool, mean in means.items()}
 
 
-def _rows(
-    models: ArrivalModels, new: dict[float, Examples], groups: dict[str, str], name: str
-) -> list[tuple[float, str, str, float, float, float, float, int]]:
+def _rows(models: ArrivalModels, new: dict[float, Examples], of_pools: dict[str, str], name: str) -> list[Row]:
     rows = []
     for k, one in new.items():
         predicted = models.predict(k, one.features)
         rows.append(_row(k, name, "all", one.arrived, predicted))
-        kinds = np.array([groups[pool] for pool in one.pools])
+        kinds = np.array([of_pools[pool] for pool in one.pools])
         for group in BY_DURATION[1:]:
             mine = kinds == group
             if mine.any():
@@ -143,9 +143,7 @@ def _rows(
     return rows
 
 
-def _row(
-    quantum: float, name: str, group: str, true: FloatArray, predicted: FloatArray
-) -> tuple[float, str, str, float, float, float, float, int]:
+def _row(quantum: float, name: str, group: str, true: FloatArray, predicted: FloatArray) -> Row:
     return (quantum, name, group, *scores(true, predicted), float(true.mean()), len(true))
 
 

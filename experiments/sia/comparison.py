@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,124 @@ import pandas as pd
 from pydantic import Field
 
 from experiments.harness.task import Digests, ReportFile, Whole, WholeTask
-from experiments.sia.policies import HELIOS_LOG, LOCAL, POLICIES, TRAINING_DAYS, Starts, jobs_of, local_starts
+from experiments.simulator.kernel import simulate
+from experiments.simulator.sia import PoolsWorld
 from experiments.simulator.simulated import by_pool, summary
-from heuristics.sia.local import LocalFcfs
+from heuristics.sia import (
+    ONLINE,
+    PLANNED,
+    Decomposed,
+    Perfect,
+    Predictor,
+    SlidingMaximum,
+    replay,
+    sia,
+    windows_in_slots,
+)
+from heuristics.sia.learned import ArrivalModels, FinishedAlike, Persistence, sia_learned, train
+from heuristics.sia.local import LocalFcfs, LocalHived, LocalPolicy, LocalSia, local_sia_vc, replay_local
+from heuristics.sia.sia_scheduler import PreemptiveSia, share_of_jobs
 from instances import InputError, Instance, Options, Stopwatch
 from instances.result import versions
-from instances.sia import SiaOracle, synthetic, trace_instance
+from instances.sia import SiaLocalOracle, SiaOracle, helios_log, philly, synthetic, trace_instance
+from instances.sia.arrays import oracle_arrays
 from instances.sia.generators import four_queues
 from instances.sia.local_oracle import SERVER_GPUS
 from instances.tables import read_numbers
+
+TRAINING_DAYS = (28.0, 49.0)
+"""Three weeks, as in section 5.4.1, from the day on from which the Philly trace is dense."""
+ORACLE_EFFORT = 10  # turns and nodes, which prove most half days within a second
+ORACLE_STARTS = 20_000  # starts in all windows, beyond which the oracle may take minutes and is not tried
+PREEMPTION = ((0.25, 5.0), (0.5, 0.0), (0.5, 5.0), (0.5, 30.0), (1.0, 5.0))
+"""Shares of the jobs that may be interrupted, with minutes of a restart."""
+HELIOS_LOG = "cluster_log.csv"
+LOCAL = "local-"
+"""What the names of policies with locality begin with."""
+
+Starts = Mapping[str, float] | pd.DataFrame
+"""The start of each job, or, where jobs are interrupted, the table of jobs."""
+Make = Callable[[SiaOracle, int, Path | None], Starts]
+
+
+@lru_cache(maxsize=2)
+def jobs_of(trace: Path) -> pd.DataFrame:
+    """The jobs of a trace in Philly's form, or of a job log of Helios under its own name."""
+    return helios_log(trace) if trace.name == HELIOS_LOG else philly(trace)
+
+
+@lru_cache(maxsize=2)
+def models_of(trace: Path) -> ArrivalModels:
+    """Models of arrivals, learnt from the first weeks of a trace."""
+    return train(jobs_of(trace), TRAINING_DAYS)
+
+
+def _learned(data: SiaOracle, trace: Path | None, **durations: Any) -> Mapping[str, float]:
+    assert trace is not None
+    known = FinishedAlike(**durations) if durations else None
+    return replay(data, sia_learned(data, models_of(trace), known))
+
+
+def _oracle(data: SiaOracle, trace: Path | None) -> Mapping[str, float]:
+    from models.sia import exact  # with its compiled search, only where it is asked for
+
+    if oracle_arrays(data).starts > ORACLE_STARTS:
+        return {}
+    found = exact(data, Options(effort=ORACLE_EFFORT))
+    return found.solution["starts"] if found.status == "optimal" and found.solution is not None else {}
+
+
+def _online(name: str, data: SiaOracle, seed: int, trace: Path | None) -> Mapping[str, float]:
+    return replay(data, ONLINE[name](data, seed))
+
+
+def _planned(name: str, data: SiaOracle, seed: int, trace: Path | None) -> Mapping[str, float]:
+    return (PLANNED[name](data).solution or {})["starts"]
+
+
+def local_starts(data: SiaOracle, policy: LocalPolicy) -> Mapping[str, float]:
+    return {name: start for name, (start, _) in replay_local(data, policy).items()}
+
+
+def _local_sia(data: SiaOracle, predictor: Predictor) -> Mapping[str, float]:
+    return local_starts(data, LocalSia(predictor, windows_in_slots(data.slot_minutes)))
+
+
+def _preemptive(
+    kind: str, share: float, restart: float, data: SiaOracle, seed: int, trace: Path | None
+) -> pd.DataFrame:
+    """Return the table of jobs, in the order of the data, if a share of them may be interrupted."""
+    world = PoolsWorld.of(data, record_timeline=False, restart_minutes=restart)
+    predictor = Perfect(data.jobs) if kind == "perfect" else SlidingMaximum()
+    simulate(world, PreemptiveSia(sia(data, predictor), share_of_jobs(share)))
+    return world.jobs_table().set_index("job").loc[[job.id for job in data.jobs]].reset_index()
+
+
+def preemptive_name(kind: str, share: float, restart_minutes: float) -> str:
+    return f"sia-{kind}-preemptive-{share:g}-{restart_minutes:g}"
+
+
+PREEMPTIVE: Mapping[str, Make] = {
+    preemptive_name(kind, share, restart): partial(_preemptive, kind, share, restart)
+    for kind in ("perfect", "sliding")
+    for share, restart in PREEMPTION
+}
+POLICIES: Mapping[str, Make] = {
+    **{name: partial(_online, name) for name in ONLINE},
+    **{name: partial(_planned, name) for name in PLANNED},
+    "sia-recent-10": lambda data, seed, trace: replay(data, sia(data, SlidingMaximum(10))),
+    "sia-persistence": lambda data, seed, trace: replay(data, sia(data, Decomposed(Persistence(), SlidingMaximum()))),
+    "sia-learned": lambda data, seed, trace: _learned(data, trace),
+    "sia-learned-durations": lambda data, seed, trace: _learned(data, trace, quantile=0.9),
+    "sia-learned-modes": lambda data, seed, trace: _learned(data, trace, quantile=None),
+    "oracle": lambda data, seed, trace: _oracle(data, trace),
+    "local-hived": lambda data, seed, trace: local_starts(data, LocalHived()),
+    "local-sia-perfect": lambda data, seed, trace: _local_sia(data, Perfect(data.jobs)),
+    "local-sia-sliding": lambda data, seed, trace: _local_sia(data, SlidingMaximum()),
+    "local-sia-vc": lambda data, seed, trace: (local_sia_vc(SiaLocalOracle.of(data)).solution or {})["starts"],
+    **PREEMPTIVE,
+}
+"""The starts of all jobs under a policy; none where the oracle proves nothing."""
 
 START_DAYS = (49.0, 94.0)
 """Samples start within these days, none of which is learnt from, and end before the trace does."""
@@ -42,11 +152,9 @@ def first_day(seed: int) -> float:
 
 
 def philly_sample(trace: Path, pools: int, seed: int) -> Instance[SiaOracle]:
-    """Two weeks of some pools of the trace, from its first day on."""
-    start = first_day(seed)
-    return trace_instance(
-        jobs_of(trace), pools=pools, start_day=start, days=DAYS, seed=seed, least_jobs=LEAST_JOBS, name="philly"
-    )
+    """Build two weeks of some pools of the trace, from `first_day` on."""
+    given: dict[str, Any] = {"start_day": first_day(seed), "days": DAYS, "least_jobs": LEAST_JOBS}
+    return trace_instance(jobs_of(trace), pools=pools, seed=seed, name="philly", **given)
 
 
 def all_pools(trace: Path, per_mille: int, seed: int) -> Instance[SiaOracle]:
@@ -79,19 +187,13 @@ def _owned_gpus(trace: Path, day: float) -> dict[str, float]:
 def local_sample(trace: Path, pools: int, seed: int) -> Instance[SiaOracle]:
     """Build the sample with locality of section 6.4: widths rounded up to 1, 2, 4 or 8, pools of full 8-GPU servers."""
     whole = philly_sample(trace, pools, seed)
-    jobs = [job for job in whole.data.jobs if job.gpus <= SERVER_GPUS]
-    kept = {job.pool for job in jobs}
-    data = whole.data.model_copy(
-        update={
-            "pools": tuple(
-                pool.model_copy(update={"gpus": -(-pool.gpus // SERVER_GPUS) * SERVER_GPUS})
-                for pool in whole.data.pools
-                if pool.name in kept
-            ),
-            "jobs": tuple(job.model_copy(update={"gpus": 1 << (job.gpus - 1).bit_length()}) for job in jobs),
-        }
-    )
-    return Instance.of(SiaOracle.model_validate(data.model_dump()), whole.name, whole.source)
+    data = whole.data.model_dump()
+    jobs = [job | {"gpus": 1 << (job["gpus"] - 1).bit_length()} for job in data["jobs"] if job["gpus"] <= SERVER_GPUS]
+    kept = {job["pool"] for job in jobs}
+    servers = [
+        pool | {"gpus": -(-pool["gpus"] // SERVER_GPUS) * SERVER_GPUS} for pool in data["pools"] if pool["name"] in kept
+    ]
+    return Instance.of(SiaOracle.model_validate(data | {"pools": servers, "jobs": jobs}), whole.name, whole.source)
 
 
 def base_half_day(variant: str, seed: int) -> Instance[SiaOracle]:
@@ -107,7 +209,7 @@ DRAWN: Mapping[str, Callable[..., Instance[SiaOracle]]] = {
     "base-days": synthetic,
     "four-queues": four_queues,
 }
-"""How workloads are drawn, by name; those of a trace take its path first."""
+"""The generators of workloads, by name; those of a trace take its path first."""
 SAMPLED = ("philly", "philly-local")
 """Draws of some of the trace's pools in some of its weeks, of which no two are independent."""
 BESIDE = " beside plain FCFS"
@@ -168,14 +270,9 @@ class Comparison(WholeTask[Compared]):
         return self.made("finished", jobs=len(data.jobs), figures=figures, cpu_s=seconds, **sampled)
 
     def content(self, digests: Digests) -> dict[str, Any]:
-        return {
-            "draw": self.draw,
-            "given": self.given,
-            "policies": self.policies,
-            "warm_up_days": self.warm_up_days,
-            "trace": None if self.trace is None else digests.file(self.trace),
-            "versions": versions(),
-        }
+        asked = {name: getattr(self, name) for name in ("draw", "given", "policies", "warm_up_days")}
+        trace = None if self.trace is None else digests.file(self.trace)
+        return {**asked, "trace": trace, "versions": versions()}
 
 
 def _table(data: SiaOracle, starts: Starts) -> pd.DataFrame:

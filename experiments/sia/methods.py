@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from experiments.harness.entry import Entry, named
@@ -15,12 +16,17 @@ WAKINGS = 10_000_000
 
 
 def _binaries(data: Any) -> int:
+    """Return the number of binaries X and Y of the literal model; with locality each server has its own."""
     jobs = zip(data.jobs, data.cutoffs, strict=True)
-    return sum(2 * (cutoff - job.submit) + job.duration + 1 for job, cutoff in jobs)
+    return getattr(data, "servers", 1) * sum(2 * (cutoff - job.submit) + job.duration + 1 for job, cutoff in jobs)
 
 
 def _costly_literal(data: Any) -> bool:
     return _binaries(data) > COSTLY_BINARIES
+
+
+def _costly_local_literal(data: Any) -> bool:
+    return _binaries(data) > COSTLY_LOCAL_BINARIES
 
 
 def _unfit_literal(data: Any) -> str | None:
@@ -30,55 +36,47 @@ def _unfit_literal(data: Any) -> str | None:
     return None
 
 
-def _unfit_unshared(data: Any) -> str | None:
+def _too_wide(data: Any) -> str | None:
+    """Return the job that is wider than its pool, if there is one."""
     own = {pool.name: pool.gpus for pool in data.pools}
-    wide = next((job for job in data.jobs if job.gpus > own[job.pool]), None)
-    return None if wide is None else f"job {wide.id} is wider than its pool, which shares nothing"
+    wide = (f"job {job.id} is wider than its pool" for job in data.jobs if job.gpus > own[job.pool])
+    return next(wide, None)
+
+
+def _unfit_unshared(data: Any) -> str | None:
+    wide = _too_wide(data)
+    return None if wide is None else f"{wide}, which shares nothing"
+
+
+def _span(data: Any, starts: Sequence[int]) -> int:
+    """Return the slots from the first submission to the last end."""
+    ends = (start + job.duration for job, start in zip(data.jobs, starts, strict=True))
+    return int(max(ends) - min(job.submit for job in data.jobs))
 
 
 def _unfit_slots(data: Any) -> str | None:
-    last = max(cutoff + job.duration for job, cutoff in zip(data.jobs, data.cutoffs, strict=True))
-    span = last - min(job.submit for job in data.jobs)
+    span = _span(data, data.cutoffs)
     return None if span <= SLOTS else f"its jobs span {span:,} slots, more than {SLOTS:,}"
 
 
-def _unfit_sia(data: Any) -> str | None:
-    own = {pool.name: pool.gpus for pool in data.pools}
-    wide = next((job for job in data.jobs if job.gpus > own[job.pool]), None)
-    if wide is not None:
-        return f"job {wide.id} is wider than its pool, in which it holds up all jobs behind it"
-    last = max(start + job.duration for job, start in zip(data.jobs, data.fcfs_starts, strict=True))
-    shortest = max(1.0, SHORTEST_WINDOW_MINUTES / data.slot_minutes)
-    wakings = int((last - min(job.submit for job in data.jobs)) / shortest)
-    return None if wakings <= WAKINGS else f"it could be woken {wakings:,} times, more than {WAKINGS:,}"
-
-
-def _local_binaries(data: Any) -> int:
-    jobs = zip(data.jobs, data.cutoffs, strict=True)
-    return data.servers * sum(2 * (cutoff - job.submit) + job.duration + 1 for job, cutoff in jobs)
-
-
-def _costly_local_literal(data: Any) -> bool:
-    return _local_binaries(data) > COSTLY_LOCAL_BINARIES
-
-
-def _unfit_local_literal(data: Any) -> str | None:
-    binaries = _local_binaries(data)
-    if binaries > LITERAL_BINARIES:
-        return f"its windows make {binaries:,} binaries X and Y, more than {LITERAL_BINARIES:,}"
-    return None
-
-
 def _unfit_local_slots(data: Any) -> str | None:
-    last = max(cutoff + job.duration for job, cutoff in zip(data.jobs, data.cutoffs, strict=True))
-    span = data.servers * (last - min(job.submit for job in data.jobs))
+    span = data.servers * _span(data, data.cutoffs)
     return None if span <= SLOTS else f"its servers have {span:,} slots together, more than {SLOTS:,}"
 
 
+def _unfit_sia(data: Any) -> str | None:
+    wide = _too_wide(data)
+    return (
+        _unfit_wakings(data, data.fcfs_starts) if wide is None else f"{wide}, in which it holds up all jobs behind it"
+    )
+
+
 def _unfit_local_sia(data: Any) -> str | None:
-    last = max(cutoff + job.duration for job, cutoff in zip(data.jobs, data.cutoffs, strict=True))
-    shortest = max(1.0, SHORTEST_WINDOW_MINUTES / data.slot_minutes)
-    wakings = int((last - min(job.submit for job in data.jobs)) / shortest)
+    return _unfit_wakings(data, data.cutoffs)
+
+
+def _unfit_wakings(data: Any, starts: Sequence[int]) -> str | None:
+    wakings = int(_span(data, starts) / max(1.0, SHORTEST_WINDOW_MINUTES / data.slot_minutes))
     return None if wakings <= WAKINGS else f"it could be woken {wakings:,} times, more than {WAKINGS:,}"
 
 
@@ -120,7 +118,7 @@ METHODS: dict[str, tuple[Entry, ...]] = {
     ),
     "sia-local-oracle": (
         Entry("exact", "models.sia:local_exact", starts=_LOCAL_STARTS),
-        Entry("literal", "models.sia:local_literal", _unfit_local_literal, _costly_local_literal),
+        Entry("literal", "models.sia:local_literal", _unfit_literal, _costly_local_literal),
         *_LOCAL_POLICIES,
     ),
 }

@@ -2,81 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any, Literal
 
+import numpy as np
+from matplotlib.patches import Patch
+
+from experiments import canvas
 from experiments.harness.experiment import Context, Experiment
+from experiments.palette import looks
 from experiments.sia import claims
 from experiments.sia.accuracy import Accuracy
-from experiments.sia.claims import (
-    ABLATION,
-    BASELINES,
-    DEMAND,
-    ORACLE,
-    OWNED,
-    QUANTA,
-    SECTION_6,
-    SMALL,
-    helios,
-    predictions,
+from experiments.sia.claims import ABLATION, BASELINES, DEMAND, ORACLE, OWNED, QUANTA, SECTION_6, SMALL, figures
+from experiments.sia.comparison import (
+    HELIOS_LOG,
+    POOL_GPUS,
+    POOL_NODES,
+    PREEMPTION,
+    QUANTILES,
+    WARM_UP_DAYS,
+    Compared,
+    Comparison,
+    preemptive_name,
 )
-from experiments.sia.claims import TEST as HELIOS_TEST
-from experiments.sia.claims import TRAIN as HELIOS_TRAIN
-from experiments.sia.comparison import POOL_GPUS, POOL_NODES, WARM_UP_DAYS, Compared, Comparison
-from experiments.sia.pictures_of_section_6 import letter_values, metric_cdfs, oracle_gains, speedup_quantiles
-from experiments.sia.policies import HELIOS_LOG, PREEMPTION, preemptive_name
+from experiments.simulator.plots import cdf
+from instances.arrays import FloatArray
 
 PHILLY = "traces/philly.csv"
-VALUE = (
-    "sia-sliding",
-    "sia-persistence",
-    "sia-perfect-arrivals",
-    "sia-perfect",
-    "sia-learned",
-    "sia-learned-durations",
-)
+LOG = f"helios/{HELIOS_LOG}"
+VALUE = ("sia-learned", *claims.COMPARED_WITH_LEARNED)
 SIMULATIONS = 100  # of four queues, as in Figure 13
 BY_QUEUES = {2: 12, 4: 30, 8: 10}
+LOCAL_BY_QUEUES = {2: 10, 4: 10, 8: 10}
 QUICK_SEEDS = {2: 21, 4: 0, 8: 0}  # with seed 21 jobs of both queues compete for idle GPUs, so their order matters
 QUICK_BASE_SEED = 1  # here, too, jobs of several queues compete
-LOCAL_BY_QUEUES = {2: 10, 4: 10, 8: 10}
 SEEDS, BASE_SEEDS = 4, 7  # of each small workload, and of the first of them
 PREEMPTION_SEEDS = 30  # of three days of the base workload
 PHILLY_PREEMPTION_DRAWS = 12
 ON_PHILLY = ((0.25, 5.0), (0.5, 5.0), (1.0, 5.0))
 """The part of PREEMPTION that runs on draws of Philly's pools."""
-LOG = f"helios/{HELIOS_LOG}"
 FIGURE_18 = (1000, 950, 900, 850, 800)
 """Thousandths of the pools' own sizes."""
-TRAIN, TEST = (28.0, 80.0), (80.0, 108.0)
-SHORT_TRAIN, SHORT_TEST = (28.0, 49.0), (49.0, 63.0)
+LETTERS = ((25, 75), (12.5, 87.5), (6.25, 93.75))  # percentiles of the boxes, from the widest on
+METRICS = {
+    "geometric_speedup": "geometric mean of speed-ups",
+    "speedup_p95": "95th percentile of speed-ups",
+    "total_slowdown": "total slow-down, min",
+    "worst_slowdown": "worst slow-down, min",
+}
 
 
-def simulations(context: Context, queues: int, count: int) -> list[Comparison]:
+def _simulations(context: Context, queues: int, count: int) -> list[Comparison]:
     """Return the simulations of section 6.1 with a number of queues."""
     seeds, trace = (QUICK_SEEDS[queues],) if context.quick else range(count), context.trace(PHILLY)
     return [Comparison("philly", (queues, seed), SECTION_6, WARM_UP_DAYS, trace, context.options) for seed in seeds]
 
 
-def _simulations_of_four(context: Context, count: int) -> list[Comparison]:
+def _of_four(context: Context, count: int, policies: Sequence[str] = SECTION_6) -> list[Comparison]:
     """Return simulations of four queues. Quick ones have two: the first jobs of four queues seldom compete."""
-    return simulations(context, 2 if context.quick else 4, count)
+    return [replace(task, policies=tuple(policies)) for task in _simulations(context, 2 if context.quick else 4, count)]
+
+
+def _queues(context: Context) -> list[Comparison]:
+    return [task for queues, count in BY_QUEUES.items() for task in _simulations(context, queues, count)]
 
 
 def _accuracies(context: Context) -> list[Accuracy]:
-    every = 60.0 if context.quick else 15.0
-    trace = context.trace(PHILLY)
-    return [
-        Accuracy(trace, TRAIN, TEST, every, context.options),
-        Accuracy(trace, SHORT_TRAIN, SHORT_TEST, every, context.options),
-    ]
+    every, trace = 60.0 if context.quick else 15.0, context.trace(PHILLY)
+    days = (((28.0, 80.0), (80.0, 108.0)), ((28.0, 49.0), (49.0, 63.0)))  # to train and to test
+    return [Accuracy(trace, train, test, every, context.options) for train, test in days]
 
 
 def _helios(context: Context) -> list[Accuracy]:
     trace, every = context.trace(DEMAND), 60.0 if context.quick else 10.0
-    return [Accuracy(trace, HELIOS_TRAIN, HELIOS_TEST, every, context.options, QUANTA, demand=True)]
+    return [Accuracy(trace, (0.0, 21.0), (21.0, 31.0), every, context.options, QUANTA, demand=True)]
 
 
 def _half_days(context: Context) -> list[Comparison]:
@@ -88,25 +90,14 @@ def _half_days(context: Context) -> list[Comparison]:
 
 
 def _four_queues(context: Context) -> list[Comparison]:
-    policies = ("mmfs", "sia-perfect", "sia-sliding", "sia-vc")
-    count = 1 if context.quick else 5
+    policies, count = ("mmfs", "sia-perfect", "sia-sliding", "sia-vc"), 1 if context.quick else 5
     return [Comparison("four-queues", (seed,), policies, WARM_UP_DAYS, None, context.options) for seed in range(count)]
 
 
-def _all_pools(context: Context) -> list[Comparison]:
-    policies, trace = ("mmfs", "sia-perfect", "sia-sliding"), context.trace(PHILLY)
-    shares = (500,) if context.quick else (500, 300)
-    return [Comparison("all-pools", (s, 0), policies, WARM_UP_DAYS, trace, context.options) for s in shares]
-
-
-def _helios_pools(context: Context) -> list[Comparison]:
-    policies, trace = ("mmfs", "sia-perfect", "sia-sliding", "sia-learned"), context.trace(LOG)
-    shares = (1000,) if context.quick else FIGURE_18
-    return [Comparison("all-pools", (s, 0), policies, WARM_UP_DAYS, trace, context.options) for s in shares]
-
-
-def _queues(context: Context) -> list[Comparison]:
-    return [task for queues, count in BY_QUEUES.items() for task in simulations(context, queues, count)]
+def _all_pools(trace: str, per_mille: Sequence[int], policies: tuple[str, ...], context: Context) -> list[Comparison]:
+    """Return the runs of all pools at shares of their sizes, a quick one at the first alone."""
+    shares, path = per_mille[:1] if context.quick else per_mille, context.trace(trace)
+    return [Comparison("all-pools", (s, 0), policies, WARM_UP_DAYS, path, context.options) for s in shares]
 
 
 def _local(context: Context) -> list[Comparison]:
@@ -118,81 +109,133 @@ def _local(context: Context) -> list[Comparison]:
     ]
 
 
+def _preemptive(given: Sequence[tuple[float, float]]) -> tuple[str, ...]:
+    names = [preemptive_name(kind, *one) for kind in ("perfect", "sliding") for one in given]
+    return ("sia-perfect", "sia-sliding", *names)
+
+
 def _preemption(context: Context) -> list[Comparison]:
-    names = [preemptive_name(kind, *given) for kind in ("perfect", "sliding") for given in PREEMPTION]
-    policies = ("sia-perfect", "sia-sliding", *names)
-    seeds = (QUICK_BASE_SEED,) if context.quick else range(PREEMPTION_SEEDS)
+    policies, seeds = _preemptive(PREEMPTION), (QUICK_BASE_SEED,) if context.quick else range(PREEMPTION_SEEDS)
     return [Comparison("base-days", ("base", seed), policies, options=context.options) for seed in seeds]
 
 
-def _philly_preemption(context: Context) -> list[Comparison]:
-    names = [preemptive_name(kind, *given) for kind in ("perfect", "sliding") for given in ON_PHILLY]
-    tasks = _simulations_of_four(context, PHILLY_PREEMPTION_DRAWS)
-    return [replace(task, policies=("sia-perfect", "sia-sliding", *names)) for task in tasks]
+Draw = Callable[[Path, Context, Sequence[Compared]], None]
 
 
-def _draw_16(path: Path, context: Context, outcomes: Sequence[Compared]) -> None:
-    letter_values(path, claims.by_queues(outcomes), claims.LOCAL)
+def _metric_cdfs(policies: Sequence[str], metrics: Sequence[str], over: str, size: tuple[float, float]) -> Draw:
+    """Return the drawing of CDFs over workloads, one panel a metric and one line a policy."""
+
+    def draw(path: Path, context: Context, outcomes: Sequence[Compared]) -> None:
+        every = [outcome for outcome in outcomes if set(policies) <= set(outcome.figures)]
+        side = len(metrics) // 2 or 1
+        figure, axes = canvas.canvas(*size, side, side)
+        look = looks(policies)
+        for place, key in zip(axes, metrics, strict=True):
+            values = {name: np.array(figures(every, name, key)) for name in policies}
+            for name in policies:
+                cdf(place, values[name], label=name, **canvas.lined(look[name]))
+            place.set(xlabel=METRICS[key], ylabel=f"share of {over}", ylim=(0, 1))
+            _scaled(place, "x", key, np.concatenate(list(values.values())))
+        canvas.legend(figure)
+        canvas.save_all(figure, path)
+
+    return draw
 
 
-def _draw_14(path: Path, context: Context, outcomes: Sequence[Compared]) -> None:
-    letter_values(path, claims.by_queues(outcomes), (*BASELINES, "sia-learned", "sia-perfect"))
+def _letter_values(policies: Sequence[str]) -> Draw:
+    """Return the drawing of boxes of percentiles over the simulations, by number of queues."""
+
+    def draw(path: Path, context: Context, outcomes: Sequence[Compared]) -> None:
+        groups, look = claims.by_queues(outcomes), looks(policies)
+        figure, axes = canvas.canvas(10, 4.4, 1, 2)
+        for place, key in zip(axes, ("geometric_speedup", "total_slowdown"), strict=True):
+            every = []
+            for i, group in enumerate(groups.values()):
+                for j, name in enumerate(policies):
+                    every.append(np.array(figures(group, name, key)))
+                    at = i + (j - (len(policies) - 1) / 2) * 0.8 / len(policies)
+                    _boxes(place, at, 0.7 / len(policies), every[-1], canvas.filled(look[name]))
+            place.set(ylabel=METRICS[key], xticks=range(len(groups)))
+            place.set_xticklabels([f"{queues} queues" for queues in groups])
+            _scaled(place, "y", key, np.concatenate(every))
+        percentiles = ", ".join(f"{low:g} to {high:g}" for low, high in LETTERS)
+        figure.suptitle(f"over simulations: boxes from percentile {percentiles}; bar: median", fontsize=9)
+        canvas.legend(figure, handles=[Patch(label=name, **canvas.filled(look[name])) for name in policies])
+        canvas.save_all(figure, path)
+
+    return draw
 
 
-def _draw_15a(path: Path, context: Context, outcomes: Sequence[Compared]) -> None:
-    letter_values(path, claims.by_queues(outcomes), ("sia-learned", *ABLATION))
+def _boxes(place: Any, x: float, width: float, values: FloatArray, style: Mapping[str, Any]) -> None:
+    for k, (low, high) in enumerate(LETTERS):
+        bottom, top = np.percentile(values, [low, high])
+        place.bar(x, top - bottom, width * 0.7**k, bottom, alpha=0.5, **style)
+    place.plot([x], [np.median(values)], "k_", markersize=4)
 
 
-def _draw_13(path: Path, context: Context, outcomes: Sequence[Compared]) -> None:
-    metric_cdfs(path, outcomes, (*BASELINES, "sia-learned", "sia-perfect"))
+def _scaled(place: Any, side: Literal["x", "y"], key: str, values: FloatArray) -> None:
+    """Make an axis logarithmic, with a zero for slow-downs."""
+    if "slowdown" in key:
+        canvas.from_zero(place, side, values.tolist())
+    else:
+        canvas.logarithmic(place, side)
 
 
 def _draw_11(path: Path, context: Context, outcomes: Sequence[Compared]) -> None:
-    speedup_quantiles(path, outcomes, ("mmfs", "sia-sliding", "sia-perfect"))
+    """Draw the distribution of speed-ups over the jobs, with quantiles averaged over the draws."""
+    policies = ("mmfs", "sia-sliding", "sia-perfect")
+    figure, (axes,) = canvas.canvas(6, 4.2)
+    look = looks(policies)
+    for name in policies:
+        values = np.exp(np.mean([o.figures[name]["quantiles"] for o in outcomes], axis=0))
+        axes.step(values, QUANTILES, where="post", label=name, **canvas.lined(look[name]))
+    axes.axvline(1, color="0.7", linewidth=0.8, zorder=0)
+    axes.set(xlabel="speed-up of a job against fcfs", ylabel="share of jobs", ylim=(0, 1))
+    canvas.logarithmic(axes, "x")
+    canvas.legend(figure)
+    canvas.save_all(figure, path)
 
 
-def _draw_15b(path: Path, context: Context, outcomes: Sequence[Compared]) -> None:
-    oracle_gains(
-        path,
-        [o for o in outcomes if "oracle" in o.figures],
-        ("oracle", "sia-vc", "safe-ssf", "sia-fine", "sia-perfect"),
-    )
-
-
-def _four(context: Context) -> list[Comparison]:
-    return _simulations_of_four(context, SIMULATIONS)
-
-
-def _valued(context: Context) -> list[Comparison]:
-    return [replace(task, policies=VALUE) for task in _simulations_of_four(context, BY_QUEUES[4])]
-
-
+COMPARED = (*BASELINES, "sia-learned", "sia-perfect")
+SMALL_POLICIES = ("oracle", "sia-vc", "safe-ssf", "sia-fine", "sia-perfect")
+_draw_13 = _metric_cdfs(COMPARED, tuple(METRICS), "simulations", (10, 6.8))
+_draw_15b = _metric_cdfs(SMALL_POLICIES, ("geometric_speedup",), "workloads", (6, 4.2))
 BOTH = (PHILLY, f"traces/{POOL_NODES}")
 EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment("figure-11", "Figure 11: per-job speed-ups", _four_queues, claims.figure_11, draw=_draw_11),
     Experiment("table-12", "Table 12: four queues", _four_queues, claims.table_12),
     Experiment("figure-15b", "Figure 15b: the oracle, small workloads", _half_days, claims.figure_15b, draw=_draw_15b),
-    Experiment("predictions", "Tables 10, 20, 23: predictions", _accuracies, predictions, (PHILLY,)),
-    Experiment("table-17", "Table 17: all pools at their own sizes", _all_pools, claims.table_17, BOTH),
-    Experiment("helios", "Helios: what its public demand shows", _helios, helios, (DEMAND, OWNED)),
-    Experiment("value", "What predictions buy in the scheduler", _valued, claims.value, (PHILLY,)),
-    Experiment("figure-14", "Figure 14: more and fewer queues", _queues, claims.figure_14, (PHILLY,), _draw_14),
-    Experiment("figure-15a", "Figure 15a: the ablation", _queues, claims.figure_15a, (PHILLY,), _draw_15a),
-    Experiment("figure-13", "Figure 13: four queues, many simulations", _four, claims.figure_13, (PHILLY,), _draw_13),
+    Experiment("predictions", "Tables 10, 20, 23: predictions", _accuracies, claims.predictions, (PHILLY,)),
+    Experiment(
+        "table-17", "Table 17: all pools at their own sizes",
+        partial(_all_pools, PHILLY, (500, 300), ("mmfs", "sia-perfect", "sia-sliding")), claims.table_17, BOTH,
+    ),
+    Experiment("helios", "Helios: what its public demand shows", _helios, claims.helios, (DEMAND, OWNED)),
+    Experiment(
+        "value", "What predictions buy in the scheduler", partial(_of_four, count=BY_QUEUES[4], policies=VALUE),
+        claims.value, (PHILLY,),
+    ),
+    Experiment(
+        "figure-14", "Figure 14: more and fewer queues", _queues, claims.figure_14, (PHILLY,), _letter_values(COMPARED)
+    ),
+    Experiment(
+        "figure-15a", "Figure 15a: the ablation", _queues, claims.figure_15a, (PHILLY,),
+        _letter_values(("sia-learned", *ABLATION)),
+    ),
+    Experiment(
+        "figure-13", "Figure 13: four queues, many simulations", partial(_of_four, count=SIMULATIONS),
+        claims.figure_13, (PHILLY,), _draw_13,
+    ),
     Experiment("preemption", "Section 5.5: partial preemption", _preemption, claims.preemption),
     Experiment(
-        "preemption-philly",
-        "Section 5.5 on Philly: partial preemption",
-        _philly_preemption,
-        partial(claims.preemption, given=ON_PHILLY),
-        (PHILLY,),
+        "preemption-philly", "Section 5.5 on Philly: partial preemption",
+        partial(_of_four, count=PHILLY_PREEMPTION_DRAWS, policies=_preemptive(ON_PHILLY)),
+        partial(claims.preemption, given=ON_PHILLY), (PHILLY,),
     ),
     Experiment(
-        "figure-18",
-        "Table 17 and Figure 18: Helios' pools at their own sizes and smaller",
-        _helios_pools,
-        claims.figure_18,
-        (LOG, f"helios/{POOL_GPUS}"),
+        "figure-18", "Table 17 and Figure 18: Helios' pools at their own sizes and smaller",
+        partial(_all_pools, LOG, FIGURE_18, ("mmfs", "sia-perfect", "sia-sliding", "sia-learned")),
+        claims.figure_18, (LOG, f"helios/{POOL_GPUS}"),
     ),
-    Experiment("figure-16", "Figure 16: locality", _local, claims.figure_16, (PHILLY,), _draw_16),
-)
+    Experiment("figure-16", "Figure 16: locality", _local, claims.figure_16, (PHILLY,), _letter_values(claims.LOCAL)),
+)  # fmt: skip

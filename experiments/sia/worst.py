@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 from experiments.harness.experiment import Quick, Study
 from experiments.worst_cases.space import RepeatedEntries
 from experiments.worst_cases.study import Sweep, study_of
@@ -9,43 +12,34 @@ from instances import Instance, Options
 from instances.sia import Job, Pool, SiaOracle
 
 POOLS = ("p0", "p1")
-SUBMITTED, DURATIONS = (0, 1, 2), (1, 2, 3, 5)
-LONG = (1, 2, 10, 100)
 
 
-def two_pools() -> RepeatedEntries:
-    """Jobs of up to five slots that come within three, the shortest first."""
+def _jobs(name: str, source: str, gpus: int, durations: Sequence[int], submitted: Sequence[int]) -> RepeatedEntries:
+    """Build the space of jobs on up to as many GPUs as each of two pools has, the shortest first, in slots."""
     jobs = tuple(
-        Job(id=f"{pool}-at-{submit}-for-{duration}", pool=pool, submit=submit, duration=duration, gpus=1)
-        for duration in DURATIONS
-        for submit in SUBMITTED
+        Job(
+            id=f"{pool}{f'-{width}-gpus' if gpus > 1 else ''}-at-{submit}-for-{duration}",
+            pool=pool,
+            submit=submit,
+            duration=duration,
+            gpus=width,
+        )
+        for duration in durations
+        for submit in submitted
+        for width in range(1, gpus + 1)
         for pool in POOLS
     )
-    pools = tuple(Pool(name=name, gpus=1) for name in POOLS)
-    data = SiaOracle(slot_minutes=1.0, pools=pools, jobs=jobs)
-    return RepeatedEntries(Instance.of(data, "sia-two-pools", "short jobs of two pools of one GPU each"))
+    data = SiaOracle(slot_minutes=1.0, pools=tuple(Pool(name=pool, gpus=gpus) for pool in POOLS), jobs=jobs)
+    return RepeatedEntries(Instance.of(data, name, source))
 
 
-def long_jobs() -> RepeatedEntries:
-    """Jobs on one or two GPUs of up to a hundred slots that come within four, the shortest first."""
-    jobs = tuple(
-        Job(id=f"{pool}-{gpus}-gpus-at-{submit}-for-{duration}", pool=pool, submit=submit, duration=duration, gpus=gpus)
-        for duration in LONG
-        for submit in (0, 1, 3)
-        for gpus in (1, 2)
-        for pool in POOLS
-    )
-    pools = tuple(Pool(name=name, gpus=2) for name in POOLS)
-    data = SiaOracle(slot_minutes=1.0, pools=pools, jobs=jobs)
-    return RepeatedEntries(Instance.of(data, "sia-long-jobs", "short and long jobs of two pools of two GPUs each"))
-
-
+two_pools = partial(_jobs, "sia-two-pools", "short jobs of two pools of one GPU each", 1, (1, 2, 3, 5), (0, 1, 2))
+long_jobs = partial(
+    _jobs, "sia-long-jobs", "short and long jobs of two pools of two GPUs each", 2, (1, 2, 10, 100), (0, 1, 3)
+)
 SPACES = {"sia-oracle": {"two-pools": two_pools, "long-jobs": long_jobs}}
 POLICIES = ("sia-vc", "safe-ssf", "gssf", "mmfs", "sia-perfect")
-SWEEPS = (
-    Sweep("sia-oracle", "two-pools", 2, (4,), POLICIES),
-    Sweep("sia-oracle", "long-jobs", 2, (4,), POLICIES),
-)
+SWEEPS = [Sweep("sia-oracle", space, 2, (4,), POLICIES) for space in ("two-pools", "long-jobs")]
 
 
 def worst_cases(options: Options, quick: Quick = False) -> Study:

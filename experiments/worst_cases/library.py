@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from experiments.harness import records
-from experiments.harness.evidence import FOLDER as EVIDENCE
 from experiments.harness.evidence import read
 from experiments.harness.instance_set import InstanceSet
 from experiments.harness.records import recorded, write_records
@@ -37,11 +36,10 @@ ENDINGS = {"vipr": "vipr", "json": "certificate.json"}
 
 @dataclass(frozen=True)
 class KnownCase:
-    """The worst case found of a `method` among instances of a size, with the values of heuristic and proven optimum.
+    """The worst case found of a method among the instances of a size: a row of the table of cases.
 
-    - `space`: name of the space, as for `--within`.
-    - `chosen`: elements of the instance.
-    - `over_all`: whether the case is proven to be the worst of its size.
+    `heuristic`, `optimum`: the value of the method, and the proven optimum. `over_all`: whether the case is proven to
+    be the worst of its size.
     """
 
     problem: str
@@ -94,7 +92,7 @@ class KnownCase:
 
 @cache
 def _space(problem: str, name: str) -> Space:
-    """Return a space of the registry, which is made once for all of its cases."""
+    """Return a space of the registry, which is built once for all its cases."""
     made: Space = SPACES[problem][name]()
     return made
 
@@ -107,31 +105,28 @@ def known_cases() -> list[KnownCase]:
 
 def worst_sets() -> list[InstanceSet]:
     """Return the instances of all known cases, one set per problem and space."""
-    found: dict[tuple[str, str], dict[str, Instance[Any]]] = {}
-    methods: dict[tuple[str, str], list[str]] = {}
+    found: dict[tuple[str, str], list[tuple[Instance[Any], str]]] = {}
     for case in known_cases():
-        key = case.problem, case.space
-        instance = case.instance
-        found.setdefault(key, {})[instance.name] = instance
-        methods.setdefault(key, ["exact"]).append(case.method)
+        found.setdefault((case.problem, case.space), []).append((case.instance, case.method))
     return [
-        InstanceSet(f"worst cases, {space}", list(made.values()), tuple(dict.fromkeys(methods[problem, space])))
-        for (problem, space), made in found.items()
+        InstanceSet(
+            f"worst cases, {space}",
+            list({instance.name: instance for instance, _ in made}.values()),
+            ("exact", *dict.fromkeys(method for _, method in made)),
+        )
+        for (_, space), made in found.items()
     ]
 
 
 def certificate_of(instance: Instance[Any]) -> Path | None:
     """Return the certificate file of a worst case's optimum; `None` if it does not exist."""
-    for ending in ENDINGS.values():
-        file = CERTIFICATES / f"{instance.name}.{ending}"
-        if file.is_file():
-            return file
-    return None
+    files = (CERTIFICATES / f"{instance.name}.{ending}" for ending in ENDINGS.values())
+    return next((file for file in files if file.is_file()), None)
 
 
-def cases_of_records(folder: Path = EVIDENCE) -> list[KnownCase]:
+def cases_of_records() -> list[KnownCase]:
     """Return the cases in the records of all papers."""
-    found = [read(f"{paper}/worst", folder) for paper in PAPERS]
+    found = [read(f"{paper}/worst") for paper in PAPERS]
     rows = [row for record in found if record is not None for row in record.tables[-1].rows]
     return [KnownCase.of(dict(zip(CASE, row, strict=True))) for row in rows]
 
@@ -154,13 +149,13 @@ def _worse(found: KnownCase, known: KnownCase | None) -> KnownCase:
     return known if value is not None and abs(value - known.heuristic) <= 1e-9 * abs(value) else found
 
 
-def keep(options: Options) -> None:
+def keep() -> None:
     """Write the cases of the records to the library: the table, the certificates, and the records of their optima."""
     text, cases = io.StringIO(), as_bad(cases_of_records(), known_cases())
     csv.writer(text, lineterminator="\n").writerows([CASE, *(case.row for case in cases)])
     write_whole(FOLDER / TABLE, text.getvalue().encode())
     worst = worst_sets()
-    results = [_certified(instance, options) for s in worst for instance in s.instances]
+    results = [_certified(instance) for s in worst for instance in s.instances]
     files = {certificate_of(instance) for s in worst for instance in s.instances}
     for file in CERTIFICATES.iterdir():
         if file not in files:
@@ -171,8 +166,9 @@ def keep(options: Options) -> None:
     write_records([one for one in known if (one.problem, one.instance) in here], RECORDS)
 
 
-def _certified(instance: Instance[Any], options: Options) -> Result:
+def _certified(instance: Instance[Any]) -> Result:
     """Solve an instance to optimality, and write the certificate if its problem has a certifier."""
+    options = Options()
     result = apply(METHODS[instance.problem][0], instance, options)
     if instance.problem in CERTIFIERS:
         certify = resolve(CERTIFIERS[instance.problem])
@@ -183,4 +179,4 @@ def _certified(instance: Instance[Any], options: Options) -> Result:
 
 
 if __name__ == "__main__":
-    keep(Options())
+    keep()

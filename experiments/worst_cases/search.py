@@ -41,12 +41,13 @@ class Part(Frozen):
 
 
 class Found(Whole):
-    """The result of a part: the worst cases first, the numbers of calls of the heuristic and of the exact method, and
-    whether the part is done.
+    """The result of a part of a search.
 
-    `others`: cases that are no worst ones, drawn evenly. `dominated`: how many instances cannot be worse than the worst
-    of the part, by a bound on their optima, which were not looked for. `bounds`: bounds on the optima of an
-    enumeration, in its order.
+    - `cases`: the worst cases, the worst first; `others`: a uniform sample of all cases.
+    - `calls`, `proofs`: numbers of calls of the heuristic and of the exact method.
+    - `dominated`: number of instances that a bound on the unknown optimum shows to be no worse than the worst.
+    - `bounds`: bounds on the optima of an enumeration, in its order.
+    - `complete`: whether the part is done.
     """
 
     cases: list[Case] = Field(default_factory=list)
@@ -120,15 +121,14 @@ class Search(WorstCaseTask):
     bounds: Mapping[Chosen, float | None] = field(default_factory=dict, repr=False)
 
     def label(self) -> tuple[str, str]:
-        part = self.part
-        said = f"size {part.size}"
+        part, said = self.part, ""
         if part.start is not None:
-            said += ", made smaller"
+            said = ", made smaller"
         elif part.seed is not None:
-            said += f", seed {part.seed}"
+            said = f", seed {part.seed}"
         elif part.last is not None:
-            said += f", instances {part.first + 1:,} to {part.last:,}"
-        return said, self.heuristic.name
+            said = f", instances {part.first + 1:,} to {part.last:,}"
+        return f"size {part.size}{said}", self.heuristic.name
 
     def work(self, report: ReportFile) -> Found:
         worst: list[Case] = []
@@ -137,15 +137,13 @@ class Search(WorstCaseTask):
             report.begin((chosen, worst[:1], judge.clock.remaining_s))
 
         judge = Judge(self.space, self.heuristic, Optima(self.space, self.exact, self.options, self.bounds), about)
-        seen = Seen(worst, random.Random(0))
-        part = self.part
+        seen, part, whole = Seen(worst, random.Random(0)), self.part, False
         if part.start is not None:
             done = smaller(judge, part.start, part.keep or 0.0, seen)
         elif part.seed is not None:
             done = searched(judge, self.heuristic.name, part, seen)
         else:
-            done = enumerated(judge, part, seen)
-        whole = part.start is None and part.seed is None
+            done, whole = enumerated(judge, part, seen), True
         return self.made(
             "finished",
             cases=seen.worst,
@@ -182,7 +180,10 @@ class Seen:
         self.dominated = 0
         self.others: list[Case] = []
 
-    def add(self, case: Case) -> None:
+    def add(self, case: Case | None) -> None:
+        """Add a case; `None` is ignored."""
+        if case is None:
+            return
         self._number += 1
         if not self.worst or case.rank < self.worst[-1].rank or len(self.worst) < KEPT:
             self.worst.append(case)
@@ -223,8 +224,7 @@ def enumerated(judge: Judge, part: Part, seen: Seen) -> bool:
             break
         if judge.clock.expired:
             return False
-        found = judge.case(case.chosen)
-        if found is not None:
+        if (found := judge.case(case.chosen)) is not None:
             seen.add(found)
             worst = max(worst, found.exactly)
     return True
@@ -238,9 +238,7 @@ def searched(judge: Judge, heuristic: str, part: Part, seen: Seen) -> bool:
     leads = judge.space.leads(heuristic, part.size, part.seed or 0)
     if leads:
         for chosen in leads:
-            case = judge.case(chosen)
-            if case is not None:
-                seen.add(case)
+            seen.add(judge.case(chosen))
         return True
     walk = Walk(judge, part.size, part.steps, part.seed or 0)
     done = walk.run()
@@ -258,18 +256,11 @@ def smaller(judge: Judge, chosen: Chosen, keep: float, seen: Seen) -> bool:
     if case is None:
         return True
     breaks = case.broken is not None
-    while True:
-        if judge.clock.expired:
-            break
-        for candidate in simpler(chosen):
-            if judge.clock.expired:
-                break
-            found = judge.case(candidate)
-            if found is not None and (found.broken is not None if breaks else found.gap >= keep - 1e-9):
-                chosen, case = candidate, found
-                break
-        else:
-            break
+    candidates = simpler(chosen)
+    while not judge.clock.expired and (candidate := next(candidates, None)) is not None:
+        found = judge.case(candidate)
+        if found is not None and (found.broken is not None if breaks else found.gap >= keep - 1e-9):
+            case, candidates = found, simpler(candidate)
     seen.add(case)
     return not judge.clock.expired
 

@@ -6,7 +6,7 @@ import itertools
 import math
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -180,23 +180,23 @@ class RepeatedEntries:
             return None
         try:
             grown = {name: share * len(chosen) for name, share in self.per_entry}
-            data = self.base.data.with_(**{of.field: tuple(made)}, **self._followed(of, made), **grown)
+            data = self.base.data.with_(**{of.field: tuple(made)}, **self._followed(made), **grown)
         except InputError:
             return None
         named = "-".join(f"{n}x{place}" for place, n in Counter(chosen).items())
         return Instance.of(data, f"{self.base.name}-{named}"[:150], f"{self.base.source}: {self.told(chosen)}")
 
-    def _followed(self, of: Entries, made: Sequence[Any]) -> dict[str, tuple[Any, ...]]:
+    def _followed(self, made: Sequence[Any]) -> dict[str, tuple[Any, ...]]:
         """Return the held entries with counts that match `made`; entries that no entry of the base holds remain."""
-        if of.held is None:
+        held = self._of.held
+        if held is None:
             return {}
-        before, now = (_total(getattr(entry, of.held) for entry in some) for some in (self._entries_of_base, made))
-        found = []
-        for one in getattr(self.base.data, of.held):
-            number = one.count - before[one.name] + now[one.name]
-            if number:
-                found.append(one.model_copy(update={"count": number}))
-        return {of.held: tuple(found)}
+        before, now = (
+            sum((Counter(getattr(entry, held)) for entry in some), Counter[str]())
+            for some in (self._entries_of_base, made)
+        )
+        counts = ((one, one.count - before[one.name] + now[one.name]) for one in getattr(self.base.data, held))
+        return {held: tuple(one.model_copy(update={"count": n}) for one, n in counts if n)}
 
     def reference(self, chosen: Chosen) -> float | None:
         return None
@@ -232,14 +232,6 @@ class RepeatedEntries:
     def content(self) -> list[Any]:
         entries = [entry.model_dump(mode="json") for entry in self._entries]
         return [self.base.model_dump(mode="json"), entries, list(map(list, self.per_entry))]
-
-
-def _total(held: Iterable[Mapping[str, int]]) -> Counter[str]:
-    """Return the sum of the counts by name."""
-    found = Counter[str]()
-    for one in held:
-        found.update(one)
-    return found
 
 
 def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:

@@ -6,8 +6,9 @@ For comparison, the search also runs on sizes that are enumerated.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -19,7 +20,7 @@ from experiments.harness.sample import Sample
 from experiments.harness.task import Measured, Measurement
 from experiments.worst_cases.case import Case, Judge, Optima
 from experiments.worst_cases.search import Part, Seen, enumerated, searched
-from experiments.worst_cases.space import Chosen, Space
+from experiments.worst_cases.space import Space
 from experiments.worst_cases.walk import PROOF, least_steps
 from instances import Options, Stopwatch
 
@@ -30,6 +31,9 @@ LARGE_PROOFS = 300  # steps of such a search if no bound excludes any instance, 
 SEEDS = 5  # searches per size
 CASE = ("problem", "space", "method", "size", "chosen", "heuristic", "optimum", "over_all")
 GAP = "gap to optimum"
+
+Row = dict[str, Any]
+"""The worst case of a heuristic at a size, and the work for it."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,9 @@ class Tally(Seen):
         self.breaks: Case | None = None
         self.broken = 0
 
-    def add(self, case: Case) -> None:
+    def add(self, case: Case | None) -> None:
+        if case is None:
+            return
         if case.broken is None:
             self.worst = sorted([*self.worst, case], key=lambda case: case.rank)[:1]
         else:
@@ -75,78 +81,54 @@ class Tally(Seen):
 def study_of(paper: str, sweeps: Sequence[Sweep], options: Options, quick: bool) -> Study:
     """Build the study of a paper, with one task per sweep."""
     sweeps = [one.quick for one in sweeps] if quick else sweeps
-    tasks = [
-        Measurement.of(
-            swept,
-            options,
-            None,
-            paper=paper,
-            problem=one.problem,
-            space=one.space,
-            every=one.every,
-            larger=list(one.larger),
-            methods=list(one.methods),
-            seeds=one.seeds,
-            effort=one.effort,
-        )
-        for one in sweeps
-    ]
+    tasks = [Measurement.of(swept, options, None, paper=paper, **vars(one)) for one in sweeps]
+
+    def rows_of(outcomes: Sequence[Measured]) -> list[Row]:
+        return [row for outcome in outcomes for row in outcome.figures["rows"]]
 
     def tables(outcomes: Sequence[Measured]) -> list[TextTable]:
-        rows = [row for outcome in outcomes for row in outcome.figures["rows"]]
-        return [
-            _page_table(rows),
-            _worst_table(rows),
-            _search_table(rows),
-            _reference_table(paper, rows),
-            _cases_table(rows),
-        ]
+        rows = rows_of(outcomes)
+        each = (_page_table, _worst_table, _search_table, partial(_reference_table, paper), _cases_table)
+        return [table(rows) for table in each]
 
-    def values(outcomes: Sequence[Measured]) -> dict[str, Sample | float | str]:
-        return _values(paper, [row for outcome in outcomes for row in outcome.figures["rows"]])
-
-    return Study(tasks, tables, values=values)
+    return Study(tasks, tables, values=lambda outcomes: _values(paper, rows_of(outcomes)))
 
 
-def swept(
-    paper: str,
-    problem: str,
-    space: str,
-    every: int,
-    larger: Sequence[int],
-    methods: Sequence[str],
-    seeds: int,
-    effort: float,
-    options: Options,
-) -> dict[str, Any]:
-    """Return the rows of a space: the worst case and the work for each heuristic and size.
+def swept(paper: str, options: Options, **given: Any) -> dict[str, list[Row]]:
+    """Return the rows of a `Sweep`: the worst case and the work for each heuristic and size.
 
     The heuristics share the optima. Each optimum is proven once, but its work counts for every heuristic that requests
     it.
     """
-    made: Space = _of(paper, "worst").SPACES[problem][space]()
-    entries: Sequence[Entry] = _of(paper, "methods").METHODS[problem]
+    sweep = Sweep(**given)
+    made: Space = _of(paper, "worst").SPACES[sweep.problem][sweep.space]()
+    entries: Sequence[Entry] = _of(paper, "methods").METHODS[sweep.problem]
     optima = Optima(made, entries[0], options)
-    rows = []
+    rows: list[Row] = []
+
+    def add(entry: Entry, size: int, row: Row) -> None:
+        at = {"problem": sweep.problem, "space": sweep.space, "method": entry.name, "size": size}
+        rows.append(at | {"over_all": row["whole"]} | row)
+
     for entry in entries:
-        if load_method(entry).kind != "heuristic" or _unfit(made, entry) or (methods and entry.name not in methods):
+        asked = not sweep.methods or entry.name in sweep.methods
+        if not asked or load_method(entry).kind != "heuristic" or _unfit(made, entry):
             continue
         judge = Judge(made, entry, optima)
-        for size in range(1, every + 1):
-            row = _row(made, entry, size) | _enumerated(judge, size)
+        for size in range(1, sweep.every + 1):
+            row = _enumerated(judge, size)
             steps = (row["instances"] + PROOF * row["proofs"] if made.grows else row["proofs"]) // SHARE
             if row["instances"] >= LEAST and steps >= least_steps(made, size):
                 found = [_searched(optima, made, entry, size, steps, seed) for seed in range(SEEDS)]
-                for name in ("gap", "broken", "cpu_s"):
-                    row[f"search_{name}"] = [one[name] for one in found]
-            rows.append(row)
-        for size in larger:
-            many = round(effort * (LARGE_STEPS if made.grows else LARGE_PROOFS))
-            found = [_searched(optima, made, entry, size, many, seed) for seed in range(seeds)]
-            worst = max(found, key=lambda one: -1.0 if one["gap"] is None else one["gap"])
-            totals = {name: sum(one[name] for one in found) for name in ("broken", "instances", "cpu_s")}
-            rows.append(_row(made, entry, size) | worst | totals)
-    return {"rows": [{"space": space, "over_all": row["whole"]} | row for row in rows]}
+                row |= {f"search_{name}": [of[name] for of in found] for name in ("gap", "broken", "cpu_s")}
+            add(entry, size, row)
+        for size in sweep.larger:
+            steps = round(sweep.effort * (LARGE_STEPS if made.grows else LARGE_PROOFS))
+            found = [_searched(optima, made, entry, size, steps, seed) for seed in range(sweep.seeds)]
+            worst = max(found, key=lambda row: -1.0 if row["gap"] is None else row["gap"])
+            totals = {name: sum(row[name] for row in found) for name in ("broken", "instances", "cpu_s")}
+            add(entry, size, worst | totals)
+    return {"rows": rows}
 
 
 def _of(paper: str, role: str) -> Any:
@@ -159,12 +141,8 @@ def _unfit(space: Space, entry: Entry) -> bool:
     return instance is None or entry.unfit(instance.data) is not None
 
 
-def _row(space: Space, entry: Entry, size: int) -> dict[str, Any]:
-    return {"problem": space.problem, "method": entry.name, "size": size}
-
-
-def _told(judge: Judge, tally: Tally) -> dict[str, Any]:
-    """Return the worst case of a tally in plain types."""
+def _told(judge: Judge, tally: Tally) -> Row:
+    """Return the worst case of a tally in plain types, or without one the first case that breaks."""
     worst = tally.worst[0] if tally.worst else None
     shown = worst or tally.breaks
     return {
@@ -173,16 +151,9 @@ def _told(judge: Judge, tally: Tally) -> dict[str, Any]:
         "heuristic": None if worst is None else worst.heuristic,
         "optimum": worst.best if worst is not None and _is_optimum(judge, worst) else None,
         "chosen": None if shown is None else list(shown.chosen),
-        "instance": None if shown is None else _named(judge.space, shown.chosen),
         "made_of": None if shown is None else judge.space.told(shown.chosen),
         "broken": tally.broken,
-        "breaks": None if tally.breaks is None else tally.breaks.broken,
     }
-
-
-def _named(space: Space, chosen: Chosen) -> str | None:
-    instance = space.instance(chosen)
-    return None if instance is None else instance.name
 
 
 def _is_optimum(judge: Judge, case: Case) -> bool:
@@ -193,19 +164,18 @@ def _is_optimum(judge: Judge, case: Case) -> bool:
     return optimum.proven and optimum.best == case.best
 
 
-def _enumerated(judge: Judge, size: int) -> dict[str, Any]:
+def _enumerated(judge: Judge, size: int) -> Row:
     tally, asked, calls, seconds = Tally(), judge.asked, judge.calls, judge.cpu_s
     done = enumerated(judge, Part(size=size), tally)
     return _told(judge, tally) | {
         "whole": done and not judge.optima.unproven,
         "instances": judge.calls - calls,
         "proofs": judge.asked - asked,
-        "dominated": tally.dominated,
         "cpu_s": judge.cpu_s - seconds,
     }
 
 
-def _searched(optima: Optima, made: Space, entry: Entry, size: int, steps: int, seed: int) -> dict[str, Any]:
+def _searched(optima: Optima, made: Space, entry: Entry, size: int, steps: int, seed: int) -> Row:
     """Search without knowledge of the instances evaluated before, and return the worst case found."""
     judge, tally = Judge(made, entry, optima.asked_anew()), Tally()
     with Stopwatch() as clock:
@@ -218,9 +188,17 @@ def _share(gap: float | None) -> str:
     return "-" if gap is None else f"{gap:.1%}"
 
 
-def _page_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
+def _place(row: Row) -> list[str]:
+    return [row["method"], row["space"], str(row["size"])]
+
+
+def _ratio(row: Row) -> str:
+    return "-" if row["ratio"] is None else f"{row['ratio']:.4g}"
+
+
+def _page_table(rows: Sequence[Row]) -> TextTable:
     """Return the worst case of each heuristic at three sizes: up to two enumerated sizes, the others searched."""
-    found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         found.setdefault((row["method"], row["space"]), []).append(row)
     table = []
@@ -232,27 +210,25 @@ def _page_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
     return TextTable(["heuristic", "space", "small", "larger", "largest"], table)
 
 
-def _cell_of(row: Mapping[str, Any]) -> str:
+def _cell_of(row: Row) -> str:
     """Summarise the worst case of a size in a few words."""
     over = f"all {row['instances']:,}" if row["over_all"] else "searched"
-    ratio = "-" if row["ratio"] is None else f"{row['ratio']:.4g}"
     broken = f", breaks on {row['broken']:,}" if row["broken"] else ""
-    return f"{ratio} at {row['size']} ({over}{broken})"
+    return f"{_ratio(row)} at {row['size']} ({over}{broken})"
 
 
-def _worst_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
+def _worst_table(rows: Sequence[Row]) -> TextTable:
     """Return the worst case of each heuristic at each size."""
     head = ["heuristic", "space", "size", "worst gap", "ratio", "over", "proven one by one", "instance"]
     found = []
     for row in rows:
         over = f"all {row['instances']:,}" if row["whole"] else f"{row['instances']:,} searched"
         said = f"breaks on {row['broken']:,}" if row["broken"] else ""
+        gap = "" if row["gap"] is None else _share(row["gap"])
         found.append([
-            row["method"],
-            row["space"],
-            str(row["size"]),
-            ", ".join(filter(None, [_share(row["gap"]) if row["gap"] is not None else "", said])) or "-",
-            "-" if row["ratio"] is None else f"{row['ratio']:.4g}",
+            *_place(row),
+            ", ".join(filter(None, [gap, said])) or "-",
+            _ratio(row),
             over,
             f"{row['proofs']:,}" if "proofs" in row else "1",
             row["made_of"] or "-",
@@ -260,7 +236,7 @@ def _worst_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
     return TextTable(head, found)
 
 
-def _search_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
+def _search_table(rows: Sequence[Row]) -> TextTable:
     """Compare the searches with the enumerations of the same size."""
     head = ["heuristic", "space", "size", "proven worst", "found", "CPU s, all", "CPU s, a search", "as bad"]
     found = []
@@ -268,14 +244,13 @@ def _search_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
         if "search_gap" in row:
             gaps = sorted(gap or 0.0 for gap in row["search_gap"])
             low, high = _share(gaps[0]), _share(gaps[-1])
-            cells = [row["method"], row["space"], str(row["size"]), _share(row["gap"])]
-            cells += [low if low == high else f"{low} to {high}", f"{row['cpu_s']:.2f}"]
-            cells += [f"{sum(row['search_cpu_s']) / len(gaps):.2f}", f"{as_bad(row)} of {len(gaps)}"]
-            found.append(cells)
+            span, seconds = low if low == high else f"{low} to {high}", sum(row["search_cpu_s"]) / len(gaps)
+            cells = [_share(row["gap"]), span, f"{row['cpu_s']:.2f}", f"{seconds:.2f}"]
+            found.append([*_place(row), *cells, f"{as_bad(row)} of {len(gaps)}"])
     return TextTable(head, found)
 
 
-def _cases_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
+def _cases_table(rows: Sequence[Row]) -> TextTable:
     """Return the cases for the library; a heuristic that is always optimal has no case."""
     made = [row for row in rows if row["gap"] and row["optimum"] is not None]
     return TextTable(CASE, [[_cell(row[name]) for name in CASE] for row in made])
@@ -289,7 +264,7 @@ def _cell(value: Any) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def as_bad(row: Mapping[str, Any]) -> int:
+def as_bad(row: Row) -> int:
     """Return the number of searches that found a case as bad as the worst, or one that breaks the heuristic too."""
     if row["broken"]:
         return sum(broken > 0 for broken in row["search_broken"])
@@ -311,7 +286,7 @@ def _of_references(paper: str) -> dict[tuple[str, str], float]:
     return found
 
 
-def beaten(paper: str, rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, float, float]]:
+def beaten(paper: str, rows: Sequence[Row]) -> list[tuple[str, str, float, float]]:
     """Return problem, heuristic, the widest gap of the reference sets, and the gap of the worst case found."""
     references, worst = _of_references(paper), dict[tuple[str, str], float]()
     for row in rows:
@@ -320,26 +295,25 @@ def beaten(paper: str, rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str
     return [(*key, references[key], gap) for key, gap in worst.items() if key in references]
 
 
-def _reference_table(paper: str, rows: Sequence[Mapping[str, Any]]) -> TextTable:
+def _reference_table(paper: str, rows: Sequence[Row]) -> TextTable:
     head = ["problem", "heuristic", "worst of the reference sets", "worst found", "wider"]
     found = [[p, m, _share(a), _share(b), "yes" if b > a else "no"] for p, m, a, b in beaten(paper, rows)]
     return TextTable(head, found)
 
 
-def _values(paper: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Sample | float | str]:
-    found: dict[str, Sample | float | str] = {}
-    for row in rows:
-        if row["gap"] is not None:
-            found[f"{row['space']}: {row['size']}: {row['method']}: worst gap"] = row["gap"]
-        if row["ratio"] is not None:
-            found[f"{row['space']}: {row['size']}: {row['method']}: worst ratio"] = row["ratio"]
-    whole = [row for row in rows if row["whole"]]
-    beside, wider = [row for row in rows if "search_gap" in row], beaten(paper, rows)
-    found["instances looked at one by one"] = f"{sum(row['instances'] for row in whole):,}"
-    found["optima asked for"] = f"{sum(row['proofs'] for row in whole):,}"
-    found["searches as bad as the worst"] = f"{sum(map(as_bad, beside))} of {SEEDS * len(beside)}"
-    found["sizes of which a search is as bad as the worst"] = (
-        f"{sum(as_bad(row) > 0 for row in beside)} of {len(beside)}"
-    )
-    found["wider than in the reference sets"] = f"{sum(b > a for _, _, a, b in wider)} of {len(wider)}"
-    return found
+def _values(paper: str, rows: Sequence[Row]) -> dict[str, Sample | float | str]:
+    found: dict[str, Sample | float | str] = {
+        f"{row['space']}: {row['size']}: {row['method']}: worst {what}": row[what]
+        for row in rows
+        for what in ("gap", "ratio")
+        if row[what] is not None
+    }
+    whole, beside = [row for row in rows if row["whole"]], [row for row in rows if "search_gap" in row]
+    bad, wider = list(map(as_bad, beside)), beaten(paper, rows)
+    return found | {
+        "instances looked at one by one": f"{sum(row['instances'] for row in whole):,}",
+        "optima asked for": f"{sum(row['proofs'] for row in whole):,}",
+        "searches as bad as the worst": f"{sum(bad)} of {SEEDS * len(bad)}",
+        "sizes of which a search is as bad as the worst": f"{sum(map(bool, bad))} of {len(bad)}",
+        "wider than in the reference sets": f"{sum(b > a for _, _, a, b in wider)} of {len(wider)}",
+    }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.eva.draw import cloud
+from experiments.eva.reference import cloud
 from experiments.papers import DRAWINGS
 from instances import InputError, load
 from instances.boa import poisson_renting

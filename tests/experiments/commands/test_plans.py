@@ -12,8 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from experiments.eva.next_best import NextBest, mix
-from experiments.eva.plan import plan
+from experiments.eva.plan import NextBest, mix, plan
 from instances import Instance, save
 from instances.aryl import five_servers
 from instances.eva import EvaPacking, table_3

@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from experiments.eva import grid
-from experiments.eva.bound_and_horizon import HORIZONS, PATIENT, lasting
+from experiments.eva.cloud_studies import yardstick
 from experiments.eva.grid import at_least, holds, spanned, within
 from experiments.eva.patient import Patient
-from experiments.eva.reproduce import EXPERIMENTS
+from experiments.eva.reproduce import EXPERIMENTS, HORIZONS, PATIENT, lasting
 from experiments.eva.tables import POLICIES
-from experiments.eva.yardstick import yardstick
 from experiments.harness.experiment import Context
 from experiments.harness.sample import Sample
 from experiments.simulator import simulate

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.eva import evolved
-from experiments.eva.evolution import RANGES, evolved_weights
 from experiments.eva.methods import METHODS
+from experiments.eva.studies import RANGES, evolved_weights
 from experiments.harness.evidence import read
 from experiments.judging.judge import ProgramJudge
 from experiments.judging.problems import task_of
@@ -51,9 +51,9 @@ def test_the_judge_takes_its_file_as_it_is():
 
 
 def test_a_short_search_is_the_same_twice(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("experiments.eva.evolution.GENERATIONS", 1)
-    monkeypatch.setattr("experiments.eva.evolution.POPULATION", 2)
-    monkeypatch.setattr("experiments.eva.evolution.table_7", lambda tasks, seed: table_7(tasks // 8, seed))
+    monkeypatch.setattr("experiments.eva.studies.GENERATIONS", 1)
+    monkeypatch.setattr("experiments.eva.studies.POPULATION", 2)
+    monkeypatch.setattr("experiments.eva.studies.table_7", lambda tasks, seed: table_7(tasks // 8, seed))
     first = evolved_weights(0, 1, Options(seed=3))
     assert first == evolved_weights(0, 1, Options(seed=3))
     assert first["tried"] > 10

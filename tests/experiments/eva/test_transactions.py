@@ -7,16 +7,18 @@ from itertools import permutations
 
 import pytest
 
-from experiments.eva.transaction_ceiling import Exchanges, path_bound, proven_above
 from experiments.eva.transactions import (
     PROVEN,
     WORKLOADS,
+    Exchanges,
     Told,
     Transaction,
     TransactionWorkload,
     Use,
     disguised,
     judged,
+    path_bound,
+    proven_above,
     published,
     score,
 )

@@ -11,14 +11,14 @@ import pytest
 
 from experiments.aryl import ablation as aryl_ablation
 from experiments.boa import ablation as boa_ablation
-from experiments.eva import saving_ablation
+from experiments.eva import ablation as eva_ablation
 from experiments.eva.ablation import EXACT, JOINT, PARTS
 from experiments.harness.experiment import following
 from experiments.harness.runner import run_all
 from experiments.kubernetes import ablation as kubernetes_ablation
 from experiments.output.ablation import SEEDS, MethodPart, ablate, say_no
 from experiments.sia import ablation as sia_ablation
-from experiments.sia.draw import on_servers
+from experiments.sia.reference import on_servers
 from instances import Options
 from instances.aryl import figure_5
 from instances.boa import newtrace
@@ -114,10 +114,16 @@ OTHERS = [
         on_servers(seed=0),
         "bound without locality",
     ),
-    (EXACT, saving_ablation.PARTS, saving_ablation.JOINT, random_workloads(12, 6, 0), "sifting of all patterns"),
     (
-        saving_ablation.EXACT_ROUND,
-        saving_ablation.ROUND_PARTS,
+        EXACT,
+        eva_ablation.SAVING_PARTS,
+        eva_ablation.SAVING_JOINT,
+        random_workloads(12, 6, 0),
+        "sifting of all patterns",
+    ),
+    (
+        eva_ablation.EXACT_ROUND,
+        eva_ablation.ROUND_PARTS,
         {},
         random_round(12, 0),
         "numbers of instances in a round",

@@ -6,8 +6,8 @@ import pytest
 
 from experiments.harness.entry import named
 from experiments.harness.run import apply
-from experiments.sia.benchmark import POLICIES, compare
 from experiments.sia.methods import METHODS
+from experiments.sia.studies import POLICIES, compare
 from instances import Instance, Options
 from instances.sia import five_jobs, synthetic
 from models.sia import exact

@@ -13,11 +13,28 @@ from experiments.harness.experiment import Context
 from experiments.harness.task import ReportFile
 from experiments.sia import claims
 from experiments.sia.accuracy import Accuracy, scores
-from experiments.sia.claims import DEMAND, OWNED, TABLE_10, predictions
-from experiments.sia.comparison import BESIDE, POOL_GPUS, POOL_NODES, Compared, Comparison, all_pools
-from experiments.sia.policies import HELIOS_LOG, PREEMPTIVE
+from experiments.sia.claims import (
+    DEMAND,
+    OWNED,
+    TABLE_10,
+    FigureClaims,
+    gain_share,
+    middles_over,
+    no_less,
+    predictions,
+    ratios,
+)
+from experiments.sia.comparison import (
+    BESIDE,
+    HELIOS_LOG,
+    POOL_GPUS,
+    POOL_NODES,
+    PREEMPTIVE,
+    Compared,
+    Comparison,
+    all_pools,
+)
 from experiments.sia.reproduce import EXPERIMENTS, PHILLY
-from experiments.sia.statistics import between, gain_share, middles_over, no_less, ratios
 from instances import InputError, Options
 from tests.commands import call
 from tests.sia_traces import write_philly
@@ -151,12 +168,12 @@ def test_draws_of_the_same_weeks_and_pools_are_no_independent_draws():
 
 
 def test_verdicts_have_two_sides():
-    outcomes = made_up(*[2.0] * 10)
+    group = FigureClaims("", made_up(*[2.0] * 10))
     measure = middles_over("a", "b")
-    kinds = [between("", "", "", outcomes, measure, *ends).verdict for ends in ((1.5, 2.5), (2.5, 3.0), (1.0, 1.5))]
+    kinds = [group.between("", "", measure, *ends).verdict for ends in ((1.5, 2.5), (2.5, 3.0), (1.0, 1.5))]
     assert kinds == ["reproduced", "differs", "differs"]
-    assert between("", "", "", outcomes, measure, 2.5, near=(1.5, 3.0)).verdict == "near"
-    assert between("", "", "", outcomes[:9], measure, 2.5).verdict == "few runs"
+    assert group.between("", "", measure, 2.5, near=(1.5, 3.0)).verdict == "near"
+    assert FigureClaims("", group.outcomes[:9]).between("", "", measure, 2.5).verdict == "few runs"
 
 
 def test_pools_of_helios_have_the_gpus_of_the_day(tmp_path):

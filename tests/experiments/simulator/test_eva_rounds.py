@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.eva import choices
-from experiments.eva.rounds import Rounds, rounds_of_eva
+from experiments.eva import cloud_studies
+from experiments.eva.simulation import Rounds, rounds_of_eva
 from experiments.simulator import simulate
 from experiments.simulator.eva import CloudWorld
 from experiments.simulator.online import Replan
@@ -98,7 +98,7 @@ def test_the_command_tells_how_often_eva_chooses_the_best(tmp_path: Path):
     lines = call("study", "eva-choices", file, "--every", 3, "--quiet").stdout.splitlines()
     rounds = len(rounds_of_eva(load(file), every=3))
     assert lines[0].startswith(f"{rounds} of {rounds} rounds proven optimal")
-    assert [line.split(":")[0] for line in lines[1:]] == list(choices.PLANS)
+    assert [line.split(":")[0] for line in lines[1:]] == list(cloud_studies.PLANS)
 
 
 def test_rounds_are_drawn_as_files_and_a_method_is_a_policy_by_name(tmp_path: Path):

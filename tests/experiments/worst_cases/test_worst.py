@@ -13,17 +13,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.eva.cut_bins import RULES, CutBins, height
+from experiments.eva.worst import RULES, CutBins, height
 from experiments.harness.entry import Entry
 from experiments.harness.run import apply
 from experiments.harness.task import Reported
 from experiments.papers import METHODS, SPACES
 from experiments.worst_cases.case import Case, Judge, Optima
-from experiments.worst_cases.estimate import EstimatedOptima
 from experiments.worst_cases.region import region
 from experiments.worst_cases.search import Part, Search, Seen, enumerated, smaller
 from experiments.worst_cases.space import Chosen, RepeatedEntries, every, number
-from experiments.worst_cases.walk import PROOF, Walk
+from experiments.worst_cases.walk import PROOF, EstimatedOptima, Walk
 from heuristics.eva.vector_packing import best_fit_decreasing, dot_product, first_fit_decreasing
 from instances import Instance, Options
 from instances.aryl import figure_5

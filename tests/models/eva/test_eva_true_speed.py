@@ -7,7 +7,7 @@ from math import inf, prod
 
 import pytest
 
-from experiments.eva.surrogate import jobs_at_once
+from experiments.eva.cloud_studies import jobs_at_once
 from instances import InputError, check
 from instances.eva import EvaPacking, InstanceType, Task, Throughput, table_7
 from models.eva import exact

@@ -1,4 +1,4 @@
-"""The oracle, the policies and the simulator of SIA, and the comparison of its Figure 5 with true gaps."""
+"""Studies of SIA's oracle: its times, the policies of Figure 5 with true gaps, other solvers, and growth."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from experiments.harness.experiment import Quick, Study, TextTable, chunks, limi
 from experiments.harness.task import Measured, Measurement
 from experiments.output.benchmark import Timing, benchmark, proofs, runs
 from experiments.output.terminal import percent
-from experiments.sia.policies import models_of
+from experiments.peers.comparison import LIMIT_S, Peer, PeerRow, comparison
+from experiments.peers.growth import Ladder, climbed
+from experiments.sia.comparison import models_of
+from experiments.sia.reference import HALF_DAYS
 from experiments.simulator import simulate, summary
 from experiments.simulator.sia import PoolsWorld
 from heuristics import sia as heuristics
@@ -26,22 +29,13 @@ from instances.sia import Job, Pool, SiaLocalOracle, SiaOracle, philly, syntheti
 from instances.sia.arrays import oracle_arrays
 
 LIGHT = (1, 14, 17, 18)  # These seeds of the base workload are proven within a minute.
-LIMIT_S = 120.0
+BENCHMARK_S = 120.0
 LOCAL_SECONDS = 20.0  # limit of each run with locality
 EXACT, LITERAL = "models.sia:exact", "models.sia:literal"
 
 
 POLICIES = (
-    "fcfs",
-    "ssf",
-    "gssf",
-    "mmfs",
-    "hived",
-    "themis",
-    "sia-vc",
-    "sia-vc-literal",
-    "safe-ssf",
-    "sia-perfect",
+    *("fcfs", "ssf", "gssf", "mmfs", "hived", "themis", "sia-vc", "sia-vc-literal", "safe-ssf", "sia-perfect"),
     "sia-sliding",
 )
 
@@ -52,7 +46,7 @@ def benchmarks(
     quick: Quick = False,
 ) -> Study:
     """Print CPU seconds of building and solving, with one solver thread, and policies against the best schedules."""
-    limit = limited(options, LIMIT_S)
+    limit = limited(options, BENCHMARK_S)
     rows = list(_rows(options, limit, quick))
     if trace is not None:
         rows += [_simulated(trace, name, options) for name in ("fcfs", "sia-perfect", "sia-learned")]
@@ -241,33 +235,63 @@ def compare(
     oracle: Sequence[Mapping[str, int]],
     policies: Mapping[str, Sequence[Mapping[str, int]]],
 ) -> list[PolicyFigures]:
-    """The oracle and policies by name, from the starts of the jobs of each of `workloads`."""
-    return [_beside(name, workloads, starts, oracle) for name, starts in {"oracle": oracle, **policies}.items()]
-
-
-def _beside(
-    policy: str,
-    workloads: Sequence[SiaOracle],
-    starts: Sequence[Mapping[str, int]],
-    oracle: Sequence[Mapping[str, int]],
-) -> PolicyFigures:
-    delay, best = (list(map(_delays, workloads, which)) for which in (starts, oracle))
+    """Return the figures of the oracle and of policies by name, from the starts of the jobs of each workload."""
     arrays = [oracle_arrays(data) for data in workloads]
     fcfs, run = [a.cutoff - a.submit for a in arrays], [a.duration for a in arrays]
-    ratios = [(d + r) / (f + r) for d, f, r in zip(delay, fcfs, run, strict=True)]
-    ratio = np.concatenate(ratios)
-    lost = sum(int(np.maximum(d - f, 0).sum()) for d, f in zip(delay, fcfs, strict=True))
-    return PolicyFigures(
-        policy=policy,
-        delay_above=median(d.sum() / b.sum() - 1 for d, b in zip(delay, best, strict=True)),
-        jct_above=fmean((d + r).sum() / (b + r).sum() - 1 for d, b, r in zip(delay, best, run, strict=True)),
-        speed_up=median((f + r).sum() / (d + r).sum() for d, f, r in zip(delay, fcfs, run, strict=True)),
-        geometric=median(float(np.exp(-np.log(one).mean())) for one in ratios),
-        slowed=float((ratio > 1).mean()),
-        worst=float(ratio.max()),
-        lost=lost / sum(int((f + r).sum()) for f, r in zip(fcfs, run, strict=True)),
-    )
+    best = list(map(_delays, workloads, oracle))
+    found = []
+    for policy, starts in {"oracle": oracle, **policies}.items():
+        delay = list(map(_delays, workloads, starts))
+        ratios = [(d + r) / (f + r) for d, f, r in zip(delay, fcfs, run, strict=True)]
+        ratio = np.concatenate(ratios)
+        lost = sum(int(np.maximum(d - f, 0).sum()) for d, f in zip(delay, fcfs, strict=True))
+        found.append(
+            PolicyFigures(
+                policy=policy,
+                delay_above=median(d.sum() / b.sum() - 1 for d, b in zip(delay, best, strict=True)),
+                jct_above=fmean((d + r).sum() / (b + r).sum() - 1 for d, b, r in zip(delay, best, run, strict=True)),
+                speed_up=median((f + r).sum() / (d + r).sum() for d, f, r in zip(delay, fcfs, run, strict=True)),
+                geometric=median(float(np.exp(-np.log(one).mean())) for one in ratios),
+                slowed=float((ratio > 1).mean()),
+                worst=float(ratio.max()),
+                lost=lost / sum(int((f + r).sum()) for f, r in zip(fcfs, run, strict=True)),
+            )
+        )
+    return found
 
 
 def _delays(data: SiaOracle, starts: Mapping[str, int]) -> IntArray:
     return np.array([starts[job.id] - job.submit for job in data.jobs])
+
+
+START_TIMES = "experiments.peers.cp_sat.sia:start_times"
+PEERS = (
+    Peer("CP-SAT, start times", START_TIMES, extra=True),
+    Peer("CP-SAT, start times, 8 workers", START_TIMES, workers=8, extra=True),
+)
+UNSEEN = (0, 1, 2, 7, 10)
+
+
+def peers(options: Options, quick: Quick = False) -> Study:
+    """Compare the exact oracle with the best compact model for another solver, at equal CPU limits."""
+    rows = {
+        "SIA, half a day, of the reference": [synthetic("base", s, days=0.5) for s in HALF_DAYS[:5]],
+        "SIA, half a day, seeds 0, 1, 2, 7, 10": [synthetic("base", s, days=0.5) for s in UNSEEN],
+    }
+    made = [PeerRow(work, instances, EXACT, PEERS) for work, instances in rows.items()]
+    if quick:
+        few = [synthetic("base", 0, days=0.125, slot_minutes=10.0)]
+        made = [PeerRow("SIA, an eighth of a day at 10 min", few, EXACT, [Peer("HiGHS, the literal program", LITERAL)])]
+    return comparison(made, limited(options, LIMIT_S))
+
+
+def _hours(size: float, seed: int) -> Instance[SiaOracle]:
+    return synthetic("base", seed, days=size / 24)
+
+
+LADDERS = (Ladder("SIA, base workload", "hours", (3, 6, 12, 24, 48, 72), _hours, EXACT, PEERS[1]),)
+
+
+def growth(options: Options, quick: Quick = False) -> Study:
+    """How CPU seconds of the exact oracle and of its peer grow with the size of the instance."""
+    return climbed(LADDERS, limited(options, LIMIT_S), quick)
