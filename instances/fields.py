@@ -47,8 +47,10 @@ def on_grid(number: float) -> float:
 
 
 def not_tiny(ratio: float) -> float:
-    """Return `ratio`, which is not on the grid. Raises a validation error if it is below a step of the grid, because
-    its inverse would be too large."""
+    """Return `ratio`, which is not on the grid.
+
+    Raises a validation error if it is below a step of the grid, because its inverse would be too large.
+    """
     if ratio * STEPS < 1:
         refuse("", f"must be at least 1e-{DIGITS}", ratio)
     return ratio

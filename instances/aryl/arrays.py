@@ -36,7 +36,7 @@ class Throughputs(Mapping[int, Any]):
         return len(self.workers)
 
     def in_floating_point(self) -> Throughputs:
-        """The same throughputs as floating-point numbers."""
+        """Return the same throughputs as floating-point numbers."""
         return Throughputs(self.workers, lambda workers: float(self[workers]))
 
 
@@ -60,7 +60,7 @@ class ElasticArrays:
 
     @staticmethod
     def of(data: ArylElastic) -> ElasticArrays:
-        """The jobs of `data`; numbers of workers that do not fit or make no progress are left out."""
+        """Convert the jobs of `data`, without numbers of workers that do not fit or make no progress."""
         choices = data.choices()
         jobs = list(zip(data.jobs, choices, strict=True))
         return ElasticArrays(

@@ -25,7 +25,7 @@ def table_2(objective: Objective = "mean-jct") -> Instance[ArylElastic]:
 
 
 def table_4(objective: Objective = "mean-jct") -> Instance[ArylElastic]:
-    """The counter-example to shortest job first: favouring the longer job A gives 62 s, favouring B 63.33 s."""
+    """Build the counter-example to shortest job first: favouring the longer job A gives 62 s, favouring B 63.33 s."""
     jobs = (_job("A", 2, 3, 100.0), _job("B", 2, 6, 20.0))
     if objective == "mean-jct":
         best, proof, name = 62.0, "Table 4; enumeration", "aryl-table-4"

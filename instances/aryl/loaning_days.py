@@ -50,7 +50,7 @@ def loaning_days(
     placement: Literal["grouped", "plain"] = "grouped",
     workers: Workers = "whole",
 ) -> Instance[ArylLoaning]:
-    """A workload of `days` days with the moments of the paper's jobs (`Moments`), on clusters of the paper's ratio.
+    """Draw a workload of `days` days with the means of the paper's jobs (`Moments`), on clusters of the paper's ratio.
 
     Jobs are drawn with replacement from a trace, or from a distribution, with weights that give them the paper's means;
     5% are long and wide, and hold 36% of what is held: they are the first to be elastic. The same seed has the same

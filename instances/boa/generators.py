@@ -65,7 +65,7 @@ def random_allocation(
 def _random_class(
     rng: np.random.Generator, name: str, epochs: int, widths: int, size_hours: float, rescale: float
 ) -> JobClass:
-    """A random class of `epochs` epochs, whose parallel share is the logistic function of a noisy line."""
+    """Draw a class of `epochs` epochs, whose parallel share is the logistic function of a noisy line."""
     logit = rng.normal(1.5, 1.0) + rng.uniform(-1, 3) * np.linspace(0, 1, epochs) + rng.normal(0, 0.3, epochs)
     # rounded, because the last digits of numpy's exp differ between processors
     parallel = np.round(1 / (1 + np.exp(-logit)), DIGITS)

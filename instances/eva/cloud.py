@@ -152,7 +152,7 @@ class EvaCloud(Workload):
         return self
 
     def _busy_seconds(self) -> float:
-        """The time in which a job is there, where each runs from its arrival on at its full speed."""
+        """Return the time during which a job is present if each job runs at full speed from its arrival on."""
         busy = end = 0.0
         for arrival, seconds in sorted((job.arrival_seconds, job.duration_seconds) for job in self.jobs):
             busy += max(0.0, arrival + seconds - max(end, arrival))

@@ -22,7 +22,7 @@ Rows = Literal["nine", "ten"]
 
 
 def table_7(n: int, seed: int, *, rows: Rows = "nine", objective: Objective = "cost") -> Instance[EvaPacking]:
-    """A random instance of `n` tasks, drawn uniformly from Table 7, with replacement, as for Table 4.
+    """Draw an instance of `n` tasks uniformly from Table 7, with replacement, as for Table 4.
 
     - `n`: number of tasks, at least 1.
     - `seed`: seed of the draw.
@@ -71,7 +71,7 @@ def synthetic_cloud(
     tasks_per_job: int | None = None,
     log_uniform: bool = False,
 ) -> Instance[EvaCloud]:
-    """A workload of `n` jobs drawn uniformly from Table 7, with replacement, as in the experiments of section 6.2.
+    """Draw a workload of `n` jobs uniformly from Table 7, with replacement, as in the experiments of section 6.2.
 
     - `n`: number of jobs.
     - `seed`: seed of all draws.
@@ -144,7 +144,7 @@ def _amounts(*amounts: float) -> dict[str, float]:
 
 
 def random_workloads(n: int, workloads: int, seed: int, *, least_throughput: float = 0.5) -> Instance[EvaPacking]:
-    """A random instance of `n` tasks of many workloads that slow each other down, with `net-saving` as the objective.
+    """Draw an instance of `n` tasks of many workloads that slow each other down, with the objective `net-saving`.
 
     Demands lie in the ranges of Table 7: GPUs are drawn from its rows, CPUs on C7i and R7i are 4 to 8, on P3 once to
     twice as many, memory is 8 to 60 GB. The throughput of each workload beside each is uniform in
@@ -218,7 +218,7 @@ BESIDE = 0.6  # share of them that joined others where they fitted
 def random_round(
     n: int, seed: int, *, horizon_hours: float = 0.5, tasks_per_job: int = 1
 ) -> Instance[EvaReconfiguration]:
-    """A random round: `n` tasks of Table 7, three quarters of them on instances that are full or not, as it happens.
+    """Draw a round of `n` tasks of Table 7, three quarters of them on running instances, which need not be full.
 
     - `n`: number of tasks, at least 1.
     - `seed`: seed of all draws.

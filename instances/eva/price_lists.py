@@ -41,7 +41,7 @@ class Family:
     sizes: Sequence[int]
 
     def types(self, room: Room) -> list[InstanceType]:
-        """The instance types, smallest first."""
+        """Return the instance types, smallest first."""
         return [self._type(cpus, room(cpus, self.gib * cpus), self.usd * cpus) for cpus in self.sizes]
 
     def _type(self, cpus: int, room: tuple[int, int, int], usd: float) -> InstanceType:
@@ -50,7 +50,7 @@ class Family:
 
 
 def price_list(n: int, seed: int, *, cloud: Cloud = "eks") -> Instance[EvaPacking]:
-    """A random instance of `n` pods to be hosted on the price list of a cloud.
+    """Draw an instance of `n` pods to be hosted on the price list of a cloud.
 
     - `n`: number of pods.
     - `seed`: seed of all draws.
@@ -85,7 +85,7 @@ def _types(cloud: Cloud, draw: random.Random) -> list[InstanceType]:
 
 
 def _catalogue() -> list[InstanceType]:
-    """The types of `data/karpenter_types.csv`, less what a node of the simulated provider keeps back."""
+    """Return the types of `data/karpenter_types.csv` without the capacity that the simulated provider reserves."""
     return [
         InstanceType(
             name=row["name"],

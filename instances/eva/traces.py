@@ -69,7 +69,7 @@ def alibaba(
 
 
 def alive(path: str | Path, at_s: float, *, objective: Objective = "cost") -> Instance[EvaPacking]:
-    """The jobs of an Eva trace that are alive at `at_s` seconds: after arrival, within the stand-alone duration.
+    """Read the jobs of an Eva trace that are alive at `at_s` seconds: after arrival, within the stand-alone duration.
 
     Columns read: `arrival_s`, `duration_s`, `workload` (of Table 7), `workload_class`, `gpus`, `vcpus`, `ram_gb`. Jobs
     of one class are one task entry. With `net-saving` classes interfere as their workloads do in Figure 1.
@@ -134,7 +134,7 @@ COLUMNS = ("cpu_milli", "memory_mib", "num_gpu")
 
 
 def pod_requests(n: int, seed: int, *, path: str | Path | None = None, jitter: float = 0.1) -> Instance[EvaPacking]:
-    """A random instance of `n` pods that all ask for something else, to be hosted on EC2, with vCPUs as CPUs.
+    """Draw an instance of `n` pods with distinct requests, to be hosted on EC2, with vCPUs as CPUs.
 
     Pods are drawn uniformly from a list, or without one from ranges of the Alibaba list's columns. CPUs and memory are
     multiplied by factors from [1 - jitter, 1 + jitter], then rounded to thousandths of a CPU and to MiB, and drawn

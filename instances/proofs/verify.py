@@ -99,7 +99,7 @@ def see_result(instance: Instance, result: Result) -> None:
 
 
 def see_solution(instance: Instance, solution: Solution) -> float:
-    """The objective of a solution. Raises CheckFailed where the checker does not pass it."""
+    """Return the objective of a solution. Raises CheckFailed if the checker rejects it."""
     try:
         verdict = check(instance.data, solution)
     except MalformedSolution as error:

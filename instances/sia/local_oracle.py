@@ -90,7 +90,7 @@ class Buddies:
         return len(self.free[SERVER_GPUS])
 
     def largest(self) -> int:
-        """The size of the largest free cell, 0 if there is no free cell."""
+        """Return the size of the largest free cell, 0 if there is no free cell."""
         return max((size for size in SIZES if self.free[size]), default=0)
 
 
@@ -124,7 +124,7 @@ class SiaLocalOracle(ProblemData):
 
     @classmethod
     def of(cls, data: SiaOracle) -> SiaLocalOracle:
-        """The same pools and jobs with locality. Raises InputError for pools or widths that are no cells."""
+        """Return the same pools and jobs with locality. Raises InputError for pools or widths that are no cells."""
         jobs = [job.model_dump(exclude={"latest_start"}) for job in data.jobs]
         pools = [pool.model_dump() for pool in data.pools]
         return cls.model_validate({"slot_minutes": data.slot_minutes, "pools": pools, "jobs": jobs})

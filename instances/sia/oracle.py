@@ -176,6 +176,6 @@ def whole_slots(time: float, slot: float) -> int:
 
 
 def instance_of(data: Mapping[str, Any], name: str, source: str) -> Instance[SiaOracle]:
-    """The instance of `data`, the content of a `sia-oracle` file. Raises InputError as for a file of the user's."""
+    """Build the instance of `data`, the content of a `sia-oracle` file. Raises InputError as for a user's file."""
     with input_errors():
         return Instance.of(validated(SiaOracle, data), name, source)
