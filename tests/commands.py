@@ -51,7 +51,7 @@ def python(*arguments: object, cwd: Path = ROOT, **environment: str) -> subproce
 
 
 def call(command: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """The same as `run` in this process, at a tenth of the cost: what a command says, writes and answers.
+    """Call `run` in this process, at a tenth of the cost, and return what a command says, writes and answers.
 
     The output of methods themselves is not captured.
     """

@@ -89,12 +89,12 @@ def apart(data: NodeConsolidation) -> bool:
 
 
 def least_cost(data: NodeConsolidation) -> float | None:
-    """The least cost of all plans, by the checker; `None` where there is none."""
+    """Return the minimum cost of all plans by the checker, `None` if there is none."""
     return min(least_costs(data).values(), default=None)
 
 
 def least_costs(data: NodeConsolidation) -> dict[frozenset[str], float]:
-    """The least cost of all plans that keep the same nodes, by their names, by the checker."""
+    """Return the minimum cost of all plans that keep the same nodes, by their names, by the checker."""
     everybody = sum(pod.count for pod in data.pods)
     new = [k.name for k in data.instance_types for _ in range(everybody if k.max_new is None else k.max_new)]
     places = [*(node.name for node in data.nodes), *new]

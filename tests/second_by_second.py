@@ -184,7 +184,7 @@ class SecondBySecond:
         ]
 
     def measured(self, task: Task) -> float:
-        """The throughput that is measured, in iterations where the class counts them."""
+        """Return the measured throughput, in iterations if the class counts them."""
         speed, alone = self.jobs[task.job].speed, self.classes[task.kind].iterations_per_second
         return speed if alone is None else min(1.0, (speed * alone) / alone)
 

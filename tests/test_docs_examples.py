@@ -1,4 +1,4 @@
-"""The examples in the docs that are run as they stand."""
+"""Test that the examples in the docs run unchanged."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def placement(rng: random.Random) -> ArylPlacement | None:
 
 
 def _valid(kind, **values):
-    """The data, or `None` where these numbers are refused together."""
+    """Return the data, or `None` if the numbers are rejected together."""
     try:
         return kind(**values)
     except InputError:

@@ -84,7 +84,7 @@ class Family:
         return itertools.islice(((name, data) for name, data in drawn if data is not None), count)
 
     def instance(self, name: str) -> ProblemData | None:
-        """The instance of a name."""
+        """Draw the instance of a name."""
         return self.draw(random.Random(f"{self.name} {name}"))
 
 
@@ -159,7 +159,7 @@ def _given(result: Result) -> GivenStart:
 
 
 def _worst(tally: Tally, instance: Instance, entries: Sequence[Entry]) -> Result | None:
-    """The worst solution that a heuristic of the command line finds, `None` if none finds any."""
+    """Return the worst solution that a heuristic of the command line finds, `None` if none finds any."""
     found: list[Result] = []
     for entry in entries:
         if load_method(entry).kind != "heuristic":
@@ -203,7 +203,7 @@ def _judge(
 
 
 def faults(result: Result, optimum: Fraction | None, options: Options, bounds: list[float]) -> Iterator[str]:
-    """What is false in a result, and in the `bounds` that were reported before it."""
+    """Describe the errors in a result, and in the `bounds` that were reported before it."""
     if result.status == "infeasible" and optimum is not None:
         yield "called infeasible"
     if optimum is None:

@@ -11,7 +11,7 @@ from pyscipopt import Model
 
 
 def optimum(path: str) -> float:
-    """The proven optimum of the .lp or .mps file at `path`, in the direction the file states."""
+    """Solve the .lp or .mps file at `path` to proven optimality, in the direction that the file states."""
     model = Model()
     model.hideOutput()
     model.setParam("limits/gap", 0.0)

@@ -23,7 +23,7 @@ from tests.certificates.tampering import tampered_json, tampered_vipr
 
 
 def kept() -> list[Case]:
-    """The instances with their certificates and optima; their results are of no matter here."""
+    """Return the instances with their certificates and optima; their results do not matter here."""
     known = read_records()
     found = []
     for instance in (instance for s in worst_sets() for instance in s.instances):
@@ -35,7 +35,7 @@ def kept() -> list[Case]:
 
 
 def proven(instance: Instance, text: str) -> Fraction | None:
-    """What a certificate proves, `None` where it is refused. Whatever else is raised goes through."""
+    """Return the bound that a certificate proves, `None` if it is refused; other errors pass through."""
     prove = PROBLEMS[instance.problem].prove
     assert prove is not None
     try:

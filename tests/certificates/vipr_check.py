@@ -35,7 +35,7 @@ class Checker:
         self.assumed: list[frozenset[int]] = []  # of each row the assumptions that it rests on
 
     def check(self) -> str:
-        """What the file proves. Raises Refused."""
+        """Return the bound that the file proves. Raises Refused."""
         for word in ("VER", "1.1", "VAR"):
             self.one_of(word)
         self.variables = self.whole_number()
@@ -68,7 +68,7 @@ class Checker:
         return "infeasible" if infeasible else f"{'at least' if self.sign > 0 else 'at most'} {wanted}"
 
     def solutions(self) -> Fraction | None:
-        """The best value of the solutions, all of which hold."""
+        """Return the best value of the solutions, all of which must be feasible."""
         self.one_of("SOL")
         values = []
         for _ in range(self.whole_number()):
@@ -84,7 +84,7 @@ class Checker:
         return min(values, key=lambda value: self.sign * value, default=None)
 
     def derive(self) -> None:
-        """The next row, which follows by its reason."""
+        """Derive the next row from its reason."""
         here, row = len(self.rows), self.row()
         self.one_of("{")
         reason = self.one_of("asm", "lin", "rnd", "uns", "sol")

@@ -1,4 +1,4 @@
-"""Limits of types, running instances, allowed types and spreading: exact, literal and enumeration agree."""
+"""Test that exact, literal and enumeration agree with limits, running instances, types and spreading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packing item by item against a second formulation, against all partitions, and against random packings."""
+"""Test item packing against a second formulation, all partitions and random packings."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def odd_cycles(sizes, seed, kinds=1):
 
 
 def least_cost(arrays):
-    """The least price of a partition of the tasks, by going through all of them."""
+    """Compute the minimum price of a partition of the tasks by enumerating all."""
     items = [c for c, n in enumerate(arrays.count.tolist()) for _ in range(n)]
     cheapest = {}
 
