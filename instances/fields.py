@@ -90,7 +90,7 @@ Sense = Literal["minimize", "maximize"]
 
 
 class Frozen(BaseModel):
-    """Immutable record: unknown fields are errors. What is wrong with its values is an InputError of one line."""
+    """Immutable record: unknown fields are errors. An invalid value raises InputError with one line."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -127,17 +127,17 @@ class ProblemData(Frozen):
 
     @property
     def sense(self) -> Sense:
-        """Whether the objective is minimised or maximised."""
+        """Return whether the objective is minimised or maximised."""
         return "minimize"
 
     @property
     def unit(self) -> str:
-        """Unit of the objective."""
+        """Return the unit of the objective."""
         raise NotImplementedError
 
     @property
     def measure(self) -> Measure | None:
-        """The measure in which gaps are reported first; `None` if only the objective is of interest."""
+        """Return the measure in which gaps are reported first; `None` if only the objective is of interest."""
         return None
 
 

@@ -198,7 +198,7 @@ def least_cost(data: ArylPlacement) -> Fraction:
 
 
 def _may_host(data: ArylPlacement, server: HostServer, parts: frozenset[str]) -> bool:
-    """Whether base and flexible workers stay apart where they have to."""
+    """Return whether base and flexible workers stay apart where they have to."""
     if server.kind == "training" or not data.grouped or not parts:
         return True
     return len(parts | ({server.group or "base"} if server.free_gpus < server.gpus else frozenset())) <= 1

@@ -105,7 +105,7 @@ def proven(arrays, duals, decisions):
 
 
 def sums(arrays, limit):
-    """Whether each whole number up to a limit is a sum of prices."""
+    """Return whether each whole number up to a limit is a sum of prices."""
     reached = [True] + [False] * limit
     for total in range(limit + 1):
         reached[total] = reached[total] or any(total >= p and reached[total - p] for p in arrays.price.tolist())
@@ -113,7 +113,7 @@ def sums(arrays, limit):
 
 
 def opposite(arrays, one, other):
-    """Whether no packing disobeys both of two decisions."""
+    """Return whether no packing disobeys both of two decisions."""
     if one.kind == other.kind == "placed" and one.of[0] == other.of[0]:
         kinds = sorted(one.of[1:] + other.of[1:])
         return kinds == list(range(len(arrays.price))) and (
@@ -132,7 +132,7 @@ def opposite(arrays, one, other):
 
 
 def is_complete(arrays, paths, depth=0):
-    """Whether the decisions of leaves leave no packing out: each branch has two sides, and both are there."""
+    """Return whether the decisions of leaves leave no packing out: each branch has two sides, and both are there."""
     if any(len(path) == depth for path in paths):
         return len(paths) == 1
     heads = list(dict.fromkeys(path[depth] for path in paths))

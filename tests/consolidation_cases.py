@@ -80,7 +80,7 @@ def _drawn(draw: random.Random, ends: bool) -> dict[str, Any]:
 
 
 def apart(data: NodeConsolidation) -> bool:
-    """Whether its prices or amounts are further apart than a solver's digits."""
+    """Return whether its prices or amounts are further apart than a solver's digits."""
     prices = [data.eviction_usd_per_hour, *(node.usd_per_hour or 0 for node in data.nodes)]
     prices += [kind.usd_per_hour for kind in data.instance_types]
     places = (*data.nodes, *data.instance_types)

@@ -79,7 +79,7 @@ def called() -> Kernels:
 
 
 def _within(signature: tuple[Any, ...]) -> bool:
-    """Whether it is of a call within compiled code, where numbers that are written there are types."""
+    """Return whether it is of a call within compiled code, where numbers that are written there are types."""
     return any(isinstance(kind, types.Literal | types.Omitted) for kind in signature)
 
 

@@ -21,7 +21,7 @@ def random_allocation(
     budget_over_least: float = 2.0,
     seed: int = 0,
 ) -> Instance[BoaAllocation]:
-    """Random classes whose parallel share drifts over their epochs, mostly upwards, as batches grow with convergence.
+    """Draw classes whose parallel share drifts over epochs, mostly upwards, as batches grow with convergence.
 
     Speedups are Amdahl's as tables of 1 ... `widths` GPUs.
 
@@ -30,7 +30,7 @@ def random_allocation(
     - `widths`: last width of the tables, GPUs.
     - `size_hours`: median size of a job, hours on one GPU.
     - `rescale`: mean ratio of the rescaling time to the mean size of an epoch.
-    - `budget_over_least`: budget as a multiple of the least that the jobs cost.
+    - `budget_over_least`: budget as a multiple of the minimum cost of the jobs.
     - `seed`: seed of all draws.
 
     Raises InputError for an argument out of range.

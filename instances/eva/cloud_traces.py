@@ -143,7 +143,7 @@ def trace_cloud(
 
 
 def _tasks_of_jobs(n: int, multi_task: float, seed: int) -> list[int]:
-    """How many tasks each of `n` jobs has: a share of them, at random, 2 or 4 in turn, the others 1."""
+    """Draw the number of tasks of `n` jobs: a random share of them has alternately 2 or 4, the others 1."""
     tasks = [1] * n
     chosen = random.Random(seed).sample(range(n), round(multi_task * n))
     for i, place in enumerate(chosen):

@@ -71,7 +71,7 @@ def _type(row: dict[str, Any], place: int, resources: list[str]) -> dict[str, An
 
 
 def _tasks(table: pd.DataFrame, resources: list[str]) -> list[dict[str, Any]]:
-    """One entry for each workload and job, with the rows of the same name added up."""
+    """Return one entry per workload and job; rows of the same name are added up."""
     found: dict[tuple[str, str | None], dict[str, Any]] = {}
     for place, row in enumerate(_rows(table)):
         where = f"tasks: row {place}"

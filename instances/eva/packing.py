@@ -47,7 +47,7 @@ class PricedType(Frozen):
 
     @property
     def common(self) -> dict[str, Any]:
-        """The fields that the types of every problem have."""
+        """Return the fields that the types of every problem have."""
         return {name: getattr(self, name) for name in PricedType.model_fields}
 
 
@@ -72,12 +72,12 @@ class TaskEntry(Frozen):
 
     @property
     def common(self) -> dict[str, Any]:
-        """The fields that the task entries of every problem have."""
+        """Return the fields that the task entries of every problem have."""
         return {name: getattr(self, name) for name in TaskEntry.model_fields}
 
     @property
     def key(self) -> str:
-        """The task's name in a solution: `workload`, or `workload@job`."""
+        """Return the task's name in a solution: `workload`, or `workload@job`."""
         return self.workload if self.job is None else f"{self.workload}@{self.job}"
 
     def demand_on(self, family: str) -> Amounts:
@@ -154,7 +154,7 @@ class PackedTasks(ProblemData):
 
     @property
     def families(self) -> tuple[str, ...]:
-        """The families of instance types, in order of appearance."""
+        """Return the families of instance types, in order of appearance."""
         return tuple(dict.fromkeys(k.family for k in self.instance_types))
 
     @model_validator(mode="after")
@@ -172,7 +172,7 @@ class PackedTasks(ProblemData):
         return self
 
     def fits(self, task: TaskEntry, kind: PricedType) -> bool:
-        """Whether a task fits alone on an instance of the type."""
+        """Return whether a task fits alone on an instance of the type."""
         return fits(task.demand, kind)
 
     def _validate_own(self) -> None:
@@ -235,20 +235,20 @@ class EvaPacking(PackedTasks):
     spread: tuple[Spread, ...] = ()
 
     def fits(self, task: TaskEntry, kind: PricedType) -> bool:
-        """Whether a task may be on an instance of the type, and fits there alone."""
+        """Return whether a task may be on an instance of the type, and fits there alone."""
         allowed = task.allowed_types if isinstance(task, Task) else None
         return (allowed is None or kind.name in allowed) and super().fits(task, kind)
 
     @property
     def limits(self) -> tuple[Limit, ...]:
-        """The limits on numbers of instances: the only place that reads the fields that set them."""
+        """Return the limits on numbers of instances: the only place that reads the fields that set them."""
         most = ((k, kind.max_instances) for k, kind in enumerate(self.instance_types))
         rows = [Limit((k,), m) for k, m in most if m is not None]
         return tuple(row for row in rows if row.types)
 
     @property
     def limited(self) -> bool:
-        """Whether there is a maximum number of instances of some type, or of some price."""
+        """Return whether there is a maximum number of instances of some type, or of some price."""
         return bool(self.running) or bool(self.limits)
 
     @property
@@ -289,7 +289,7 @@ def constraints_of(data: EvaPacking) -> list[str]:
 
 
 def fits(demand: Demands, kind: PricedType) -> bool:
-    """Whether one task of this demand fits on an instance of the type."""
+    """Return whether one task of this demand fits on an instance of the type."""
     return all(amount <= kind.capacity[resource] for resource, amount in demand_on(demand, kind.family).items())
 
 

@@ -27,7 +27,7 @@ Demand = tuple[float, ...]
 def alibaba(
     path: str | Path, *, gpus: Literal["rounded", "fractional"] = "rounded", perturb: float = 0.0, seed: int = 0
 ) -> Instance[EvaPacking]:
-    """All the pods of an Alibaba pod list (cluster-trace-gpu-v2023), to be hosted at once on EC2.
+    """Read all pods of an Alibaba pod list (cluster-trace-gpu-v2023), to be hosted at once on EC2.
 
     Columns read: `cpu_milli`, `memory_mib`, `num_gpu`, `gpu_milli`, and `pod_phase` where there is one. Failed pods
     and pods that fit on no instance type are dropped. CPUs and GiB are rounded up to whole units, as are GPUs in the
@@ -183,7 +183,7 @@ def pod_requests(n: int, seed: int, *, path: str | Path | None = None, jitter: f
 
 
 def _drawn(rng: np.random.Generator) -> tuple[int, float, float]:
-    """GPUs, thousandths of a CPU and MiB of a pod in the ranges of `SHAPES`."""
+    """Return the gPUs, thousandths of a CPU and MiB of a pod in the ranges of `SHAPES`."""
     often = np.array([shape[0] for shape in SHAPES], dtype=float)
     _, gpus, low, high, least, most = SHAPES[rng.choice(len(SHAPES), p=often / often.sum())]
     cpu = float(rng.uniform(low, high))
@@ -191,7 +191,7 @@ def _drawn(rng: np.random.Generator) -> tuple[int, float, float]:
 
 
 def _read_list(path: str | Path) -> FloatArray:
-    """GPUs, thousandths of a CPU and MiB (P, 3) of the pods of a list, without those that failed."""
+    """Return the gPUs, thousandths of a CPU and MiB (P, 3) of the pods of a list, without those that failed."""
     pods = read_numbers(path, COLUMNS, least=0)
     if "pod_phase" in pods:
         pods = pods[pods["pod_phase"] != "Failed"]

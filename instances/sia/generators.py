@@ -40,20 +40,20 @@ class SyntheticWorkload:
 
     @property
     def mean_duration(self) -> float:
-        """Mean duration of a job, in minutes."""
+        """Return the mean duration of a job, in minutes."""
         if self.spread == "uniform":
             return sum(p * (low + high) / 2 for p, low, high in self.durations)
         return sum(p * (high - low) / math.log(high / low) for p, low, high in self.durations)
 
     @property
     def most_jobs_a_minute(self) -> float:
-        """Jobs a minute that all queues expect at the highest load."""
+        """Return the jobs a minute that all queues expect at the highest load."""
         width = sum(p * w for w, p in self.widths.items())
         return self.queues * self.gpus * self.load[1] * self.load_factor / (width * self.mean_duration)
 
     @property
     def mean_burst(self) -> float:
-        """Expected GPUs of a burst: a target uniform on 1 to `gpus`, widths drawn until the target is reached."""
+        """Return the expected GPUs of a burst: widths are drawn up to a target that is uniform on 1 to `gpus`."""
         expected = [0.0] * (self.gpus + 1)
         for left in range(1, self.gpus + 1):
             expected[left] = sum(p * (w + (expected[left - w] if w < left else 0.0)) for w, p in self.widths.items())
@@ -128,7 +128,7 @@ def synthetic(
 def _queue(
     workload: SyntheticWorkload, minutes: float, stream: np.random.SeedSequence
 ) -> list[tuple[float, float, int]]:
-    """(submission, duration, GPUs) of the jobs of one queue."""
+    """Draw (submission, duration, GPUs) of the jobs of one queue."""
     rng = np.random.default_rng(stream)
     load = rng.uniform(*workload.load) * workload.load_factor
     gap = workload.mean_burst * workload.mean_duration / (load * workload.gpus)

@@ -218,7 +218,7 @@ def _window(start_day: float, days: float | None) -> str:
 def _quotas(
     jobs: pd.DataFrame, pools: Sequence[str], load: tuple[float, float], rng: np.random.Generator, least: int | None
 ) -> dict[str, int]:
-    """GPUs of each pool for a load drawn from `load`: GPU seconds of jobs over the pool's own.
+    """Return the GPUs of each pool for a load drawn from `load`: GPU seconds of jobs over the pool's own.
 
     No pool owns fewer than `least` GPUs, or where that is `None` than its widest job holds.
     """
@@ -245,11 +245,11 @@ class Demand:
 
     @property
     def seconds(self) -> FloatArray:
-        """Seconds from the first instant on."""
+        """Return the seconds from the first instant on."""
         return np.asarray((self.times - self.times[0]).total_seconds(), dtype=float)
 
     def owned(self, path: str | Path) -> FloatArray:
-        """GPUs of the pools on the day of each instant (T, P), from the table of GPUs at `path`.
+        """Return the GPUs of the pools on the day of each instant (T, P), from the table of GPUs at `path`.
 
         Raises InputError for a table that lacks a pool or a day.
         """

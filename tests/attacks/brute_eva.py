@@ -37,7 +37,7 @@ class Tasks:
         self.whole = tuple(task.count for task in self.entries)
 
     def holds(self, k: int, counts: Counts) -> bool:
-        """Whether an instance of type k may hold these tasks."""
+        """Return whether an instance of type k may hold these tasks."""
         kind, data = self.kinds[k], self.data
         there = [(n, task) for n, task in zip(counts, self.entries, strict=True) if n]
         for r in data.resources:

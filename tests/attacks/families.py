@@ -224,7 +224,7 @@ def faults(result: Result, optimum: Fraction | None, options: Options, bounds: l
 
 
 def _past(value: float | None, optimum: Fraction | None, sign: int, sense: str) -> bool:
-    """Whether a bound (`sign` 1) cuts the optimum off, or an objective (-1) beats it, by more than rounding."""
+    """Return whether a bound (`sign` 1) cuts the optimum off, or an objective (-1) beats it, by more than rounding."""
     if value is None:
         return False
     if optimum is None:

@@ -188,7 +188,7 @@ def _handing_over(process: subprocess.Popen[bytes], within_s: float) -> int | No
 
 
 def _hands_over(process: int) -> bool:
-    """Whether it holds the file by which it hands over."""
+    """Return whether it holds the file by which it hands over."""
     with suppress(OSError):
         for handle in Path(f"/proc/{process}/fd").iterdir():
             with suppress(OSError):

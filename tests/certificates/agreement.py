@@ -71,7 +71,7 @@ AGREED = ("refused", "accepted", "no solution", "given up", "given up by one", "
 
 
 def rounds(case: Case) -> bool:
-    """Whether bounds rest on roots, powers or searches, which each rounds in its own way: either is true."""
+    """Return whether bounds rest on roots, powers or searches, which each rounds in its own way: either is true."""
     data = case.instance.data
     return data.problem == "boa-allocation" and (data.real or rounded(data.model_dump(mode="json")))
 

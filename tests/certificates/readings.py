@@ -146,7 +146,7 @@ class Case:
         return not self.certificate.startswith("{")
 
     def beyond(self, bound: Fraction) -> bool:
-        """Whether a bound is false: beyond the optimum by more than rounding of its float."""
+        """Return whether a bound is false: beyond the optimum by more than rounding of its float."""
         room = Fraction(abs(self.optimum)) / 10**12 + Fraction(1, 10**18)
         off = bound - Fraction(self.optimum)
         return off > room if self.instance.data.sense == "minimize" else -off > room

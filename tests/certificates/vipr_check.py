@@ -129,7 +129,7 @@ class Checker:
         return direction, Fraction(math.ceil(right) if direction == "G" else math.floor(right)), coefficients
 
     def disjunct(self, one: Row, other: Row) -> bool:
-        """Whether one of two rows holds wherever the variables are whole that are to be."""
+        """Return whether one of two rows holds wherever the variables are whole that are to be."""
         low, high = (one, other) if one[0] == "L" else (other, one)
         next_to = low[1].denominator == 1 and high[1] == low[1] + 1
         return (low[0], high[0]) == ("L", "G") and low[2] == high[2] and next_to and self.whole(low[2])
@@ -198,7 +198,7 @@ def absurd(row: Row) -> bool:
 
 
 def dominates(row: Row, other: Row) -> bool:
-    """Whether the second row follows from the first, by the restricted rule of the format."""
+    """Return whether the second row follows from the first, by the restricted rule of the format."""
     if row[2] != other[2] or row[0] not in ("E", other[0]):
         return absurd(row)
     return absurd(row) or row[1] == other[1] or (other[0] != "E" and (row[1] > other[1]) == (other[0] == "G"))

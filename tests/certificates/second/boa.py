@@ -161,7 +161,7 @@ def lagrangian(data: Object, content: Object) -> Fraction:
 
 
 def rounded(data: Object) -> bool:
-    """Whether there are formulas, whose roots and powers are rounded."""
+    """Return whether there are formulas, whose roots and powers are rounded."""
     speedups = [e["speedup"] for c in data["classes"] for e in c["epochs"]]
     return any((s.get(t["name"]) or s)["table"] is None for s in speedups for t in data["gpu_types"])
 
@@ -429,7 +429,7 @@ class Runs:
 
 
 def allows(decision: Any, first: int, end: int, kind: int) -> bool:
-    """Whether the run of the epochs `first` to `end` - 1 is one of a policy for which a decision is so."""
+    """Return whether the run of the epochs `first` to `end` - 1 is one of a policy for which a decision is so."""
     epoch, of_type, holds = decision
     if of_type is not None:
         return not first <= epoch < end or (kind == of_type) == holds

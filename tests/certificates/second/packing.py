@@ -426,7 +426,7 @@ class Multisets:
         return part, least
 
     def below(self, limit: int) -> bool:
-        """Whether there are any: one instance more at each step, the dearest types first."""
+        """Return whether there are any: one instance more at each step, the dearest types first."""
         if not self.covers:
             return limit > 0
         self.steps = 0
@@ -509,7 +509,7 @@ def placement(data: Object, content: Object) -> Fraction | None:
 
 
 def weights_refute(weights: Any, needs: Any, rooms: Any, count: Any) -> bool:
-    """Whether all nodes have less than all pods take."""
+    """Return whether all nodes have less than all pods take."""
     see(needs and [len(w) for w in weights] == [len(q) for q in rooms], "a weight for each resource of each node")
     had, taken = 0, 0
     for w, q in zip(weights, rooms, strict=True):

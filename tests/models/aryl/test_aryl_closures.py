@@ -110,7 +110,7 @@ def test_a_flow_that_goes_on_from_another_price_is_the_maximum_flow_and_its_cut_
 
 
 def _inside(groups: ServerGroups, memory, g: int) -> bool:
-    """Whether all jobs of group `g` that are not fixed are on the side of the groups."""
+    """Return whether all jobs of group `g` that are not fixed are on the side of the groups."""
     return all(memory.reached[j] for j in groups.jobs[g] if memory.fixed[j] < 0)
 
 

@@ -91,7 +91,7 @@ def partitions(items):
 
 
 def obeys(blocks, decisions):
-    """Whether the pairs of a leaf share a block, or do not, as its decisions say."""
+    """Return whether the pairs of a leaf share a block, or do not, as its decisions say."""
     where = {i: b for b, block in enumerate(blocks) for i in block}
     return all((where[d.of[0]] == where[d.of[1]]) == (d.kind == "together") for d in decisions)
 
