@@ -62,11 +62,11 @@ class ArylLoaning(Workload):
     """A training cluster, and an inference cluster that lends it the servers that it does not use.
 
     Every `orchestrator_period_seconds` the inference cluster lends what the load and the `headroom` leave, or takes
-    back what it needs. A loaned GPU has `loaned_speed` of the speed of a training GPU; with `loaned_workers` `"slow"` a
-    worker has as many GPUs there and is so much slower, with `"wide"` it has so many more GPUs and is as fast. A
-    preempted job loses `preemption_seconds` in addition to its progress. Decisions are made at every event, or where there is a
-    `scheduling_period_seconds` at multiples of it and whenever the orchestrator acts. With `grouped` placement base and
-    flexible workers share no loaned server (section 5.3).
+    back what it needs. A loaned GPU has `loaned_speed` of the speed of a training GPU. With `loaned_workers` `"slow"` a
+    worker has the same number of GPUs there and is slower by this factor; with `"wide"` it has more GPUs by this factor
+    and is as fast. A preempted job loses `preemption_seconds` in addition to its progress. Decisions are made at every
+    event or, if there is a `scheduling_period_seconds`, at multiples of it and whenever the orchestrator acts. With
+    `grouped` placement, base and flexible workers share no loaned server (section 5.3).
     """
 
     problem: ClassVar[str] = "aryl-loaning"

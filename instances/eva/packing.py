@@ -263,7 +263,7 @@ class EvaPacking(PackedTasks):
         refuse_constraints(self)
 
     def _prices_alone(self) -> tuple[int, list[int]]:
-        """Limits may force a task onto its most expensive type; prices of running instances count too."""
+        """Return the most expensive prices, which limits may force, and a unit that divides running prices too."""
         if not self.limited:
             return super()._prices_alone()
         prices = [offer.price for offer in offers(self)]

@@ -122,7 +122,7 @@ def _cpu_left(cpus: int) -> int:
 
 
 def _eks(cpus: int, gib: int) -> tuple[int, int, int]:
-    """Return the capacity on EKS: CPUs as GKE, reserve 255 MiB and 11 per pod; 110 pods, 250 above 30 CPUs (prefixes)."""
+    """Return the capacity on EKS: CPUs as GKE, reserve 255 MiB and 11 a pod; 110 pods, 250 above 30 CPUs (prefixes)."""
     pods = 250 if cpus > 30 else 110
     return _cpu_left(cpus), GIB * gib - (255 + 11 * pods) - EVICTION, pods
 
