@@ -1,4 +1,4 @@
-"""Small instances of Aryl's problems for property tests, and optima by enumeration that share no code with models."""
+"""Draw small instances of Aryl's problems, with optima by enumeration that share no code with models."""
 
 from __future__ import annotations
 

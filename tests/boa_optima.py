@@ -1,6 +1,6 @@
-"""Optima of small instances of BOA's allocation: all paths in fractions, mixed ones by the best price of money.
+"""Compute optima of small BOA allocations: all paths in fractions, mixed ones by the best price of money.
 
-They share nothing with the project but the data classes. The checker grants a budget 2^-30 of itself, so that an
+The code shares nothing with the project but the data classes. The checker grants a budget 2^-30 of itself, so that an
 optimum is one of what it lets pass. Formulas of real widths are worked out in decimals of 40 digits, and where widths
 are shared by several epochs in floats.
 """

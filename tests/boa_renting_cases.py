@@ -1,4 +1,4 @@
-"""Small workloads of the renting world, by hand."""
+"""Build small workloads of the renting world by hand."""
 
 from __future__ import annotations
 

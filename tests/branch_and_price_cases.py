@@ -1,4 +1,4 @@
-"""Packings for the tests of branch-and-price, and a check of its proofs that shares no code with it."""
+"""Build packings for tests of branch-and-price, and check its proofs with independent code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages in a browser, and what axe-core says of them; `python -m tests.browser PLACE...` reads pages and folders."""
+"""Open pages in a browser and run axe-core; `python -m tests.browser PLACE...` reads pages and folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command as a user runs it: in a process of its own, or in this one where the process is not the point."""
+"""Run a command as a user does, in its own process, or in this one if the process does not matter."""
 
 from __future__ import annotations
 

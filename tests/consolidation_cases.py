@@ -1,4 +1,4 @@
-"""Small instances of `node-consolidation`, the ends of what validation allows among them, and their least cost."""
+"""Build small instances of `node-consolidation`, extremes included, with their minimum cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packings for the tests of Eva: by hand, at random and by Hypothesis; and their optima without any method.
+"""Build packings for Eva's tests by hand, at random and by Hypothesis, with independent optima.
 
 Two optima are found here: by enumeration, judged by the checker alone, and by a literal integer program on arrays.
 """

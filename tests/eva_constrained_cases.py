@@ -1,4 +1,4 @@
-"""Packings with limits, running instances, allowed types and spreading: at random, and their optima by enumeration."""
+"""Draw packings with limits, running instances, allowed types and spreading, with optima by enumeration."""
 
 from __future__ import annotations
 

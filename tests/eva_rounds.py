@@ -1,4 +1,4 @@
-"""Rounds of Eva small enough for brute force, and the brute force: every way to put each task somewhere."""
+"""Draw small rounds of Eva, and solve them by brute force over every assignment of tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact methods of Eva's packing that take a start, and do as they please with it."""
+"""Define exact methods of Eva's packing that take a start and misbehave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tiny clusters, and the fewest moves of one by brute force."""
+"""Draw tiny clusters, and compute their minimum moves by brute force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dumps by hand: nodes and pods as kubectl prints them, with what a test is about."""
+"""Build dumps by hand: nodes and pods as kubectl prints them."""
 
 from __future__ import annotations
 

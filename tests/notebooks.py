@@ -1,4 +1,4 @@
-"""Notebooks run as a reader runs them, cell by cell; `python -m tests.notebooks FOLDER` runs all that are there."""
+"""Run notebooks cell by cell as a reader does; `python -m tests.notebooks FOLDER` runs all of a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Eva's cloud once more, second by second and sharing no code with the simulator: what its events must come to.
+"""Simulate Eva's cloud second by second, without code of the simulator.
 
 Delays are of a second at least.
 """

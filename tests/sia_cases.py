@@ -1,4 +1,4 @@
-"""Random small SIA instances."""
+"""Draw small SIA instances."""
 
 from __future__ import annotations
 

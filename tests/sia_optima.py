@@ -1,4 +1,4 @@
-"""Cut-offs and optima of small instances of SIA's oracle, slot by slot and in fractions.
+"""Compute cut-offs and optima of small instances of SIA's oracle, slot by slot and in fractions.
 
 They share nothing with the project but the data classes.
 """

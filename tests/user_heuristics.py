@@ -1,4 +1,4 @@
-"""Heuristics as a user would bring them: good, slow and broken ones."""
+"""Define heuristics as a user would write them: good, slow and broken ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Aryl's families of random small instances; `tests.aryl_cases` has their optima by enumeration in fractions."""
+"""Draw Aryl's families of small instances; `tests.aryl_cases` has their optima by enumeration in fractions."""
 
 from __future__ import annotations
 

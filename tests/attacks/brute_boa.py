@@ -1,4 +1,4 @@
-"""BOA's families of random small instances; `tests.boa_optima` has their optima."""
+"""Draw BOA's families of small instances; `tests.boa_optima` has their optima."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Eva's families of random small instances, and their optima by enumeration in fractions."""
+"""Draw Eva's families of small instances, with their optima by enumeration in fractions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods on given nodes, and nodes to give up and rent: random small clusters, with their optima by brute force."""
+"""Draw small clusters for placement and consolidation, with their optima by brute force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SIA's families of random small instances; `tests.sia_optima` has their cut-offs and optima."""
+"""Draw SIA's families of small instances; `tests.sia_optima` has their cut-offs and optima."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workloads at the ends of the ranges of their fields: refused in one line, or every policy's run ends, and says how.
+"""Run workloads at the ends of their ranges: each is rejected in one line, or every policy's run ends.
 
 `python -m tests.attacks.ends [--files N] [--seed K]` runs a policy on each and prints what failed.
 """

@@ -1,4 +1,4 @@
-"""Families of random small instances with their optima by brute force, and what is held against them.
+"""Define families of small random instances with brute-force optima, and the checks of results against them.
 
 A family brings its own brute force, in fractions, which shares nothing with the project but the data classes.
 `attack` calls methods from Python and without a start: what they say is then their own. `attack_as_commanded` takes the

@@ -1,4 +1,4 @@
-"""A command in a copy of this process that has loaded everything: some 30 ms each, ended where it does not end."""
+"""Run a command in a copy of this process, about 30 ms each, and end it if it does not end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutated instance files and traces: each is refused in one line, or every method that fits has a checked answer.
+"""Mutate instance files and traces: each is rejected in one line, or every applicable method has a checked answer.
 
 `python -m tests.attacks.fuzz --files 1200 --traces 420 --seed 0 --out DIR` prints a summary and keeps what failed.
 """

@@ -1,4 +1,4 @@
-"""Kill a command and its processes at random moments, resume it, and see that nothing hangs, is lost or left behind.
+"""Kill a command and its processes at random moments, resume it, and check that nothing hangs or is lost.
 
 `python -m tests.attacks.kills [KILLS] [COMMAND ...]` kills each command so often, and prints a line a command. A sixth
 is of the command itself: SIGKILL, SIGTERM, SIGINT and Ctrl-C, which the whole group sees, one after the other in one

@@ -1,4 +1,4 @@
-"""Seeded mutations of instance files and of CSV traces: most are wrong in one place, many are merely extreme."""
+"""Mutate instance files and CSV traces by seed: most have one error, many are only extreme."""
 
 from __future__ import annotations
 

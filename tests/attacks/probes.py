@@ -1,4 +1,4 @@
-"""What the probes of the records notice, and what they do not: by hand, `nice python -m tests.attacks.probes PART`.
+"""Measure which changes the probes of the records detect: `nice python -m tests.attacks.probes PART`.
 
 - `rename [PAPER...]`: in a copy of the project a function is renamed in each layer of each paper, and the functions of
   its module are put in the opposite order. Then `gapwise reproduce --stale` must name no record.

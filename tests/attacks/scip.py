@@ -1,4 +1,4 @@
-"""SCIP as a second opinion: `python tests/attacks/scip.py FILE...` prints the optimum of each exported model.
+"""Solve exported models with SCIP: `python tests/attacks/scip.py FILE...` prints the optimum of each.
 
 A program of its own, since SCIP's and HiGHS's libraries should not share a process.
 """

@@ -1,4 +1,4 @@
-"""Small instances of every problem and reading: the papers' examples, and seeded random ones."""
+"""Build small instances of every problem and reading: the papers' examples, and random ones by seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random valid files of every family through `gapwise solve`: no traceback, no hang, no false status or value.
+"""Run random valid files of every family through `gapwise solve`: no traceback, hang or false answer.
 
 `python -m tests.attacks.surface [FAMILY...] COUNT SEED` solves COUNT files of each family, once without a limit and
 once with `--time-limit 10`, many files in one command, and compares the results with brute force. A FAMILY is the

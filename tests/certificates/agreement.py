@@ -1,4 +1,4 @@
-"""Whether both checkers of JSON say the same: `python -m tests.certificates.agreement [COUNT] [SEED]`.
+"""Compare both JSON checkers: `python -m tests.certificates.agreement [COUNT] [SEED]`.
 
 Of certificates as they are, changed at random, tampered with and forged, COUNT of each reading. Prints a row a reading,
 and every certificate of which the two say something else. A search that is given up says nothing.

@@ -1,4 +1,4 @@
-"""Forged certificates whose figures are what whoever verifies them works out: `python -m tests.certificates.forging`.
+"""Forge certificates whose figures agree with the verifier's: `python -m tests.certificates.forging`.
 
 A mutant is mostly refused because a sum is off. These are not: weights, units, prices, rows and duals are drawn wildly,
 and what follows from them is written down as the verifier's own functions say. Accepted, they must prove a true bound.

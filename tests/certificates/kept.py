@@ -1,7 +1,7 @@
-"""Certificates of the library, tampered with: `python -m tests.certificates.kept [COUNT] [SEED]`.
+"""Tamper with certificates of the library: `python -m tests.certificates.kept [COUNT] [SEED]`.
 
-Those that the repository holds, of worst cases whose optima are recorded. One that is changed is refused in one line,
-or what it proves is true: not beyond the optimum. Prints every one that is accepted, with what it proves.
+The repository holds certificates of worst cases whose optima are recorded. A changed one is rejected in one line, or
+its bound is true: not beyond the optimum. Prints every accepted one with its bound.
 """
 
 from __future__ import annotations

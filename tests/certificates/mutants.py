@@ -1,4 +1,4 @@
-"""Mutants of certificates and results: `python -m tests.certificates.mutants [COUNT] [SEED]`.
+"""Mutate certificates and results: `python -m tests.certificates.mutants [COUNT] [SEED]`.
 
 A mutant is refused in one line, or what it proves is true: not beyond the optimum, which is known from outside. Prints
 a row a reading, and every mutant that is accepted with a false bound or ends in another error.

@@ -1,4 +1,4 @@
-"""Small instances of every problem and reading that has certificates: an honest one, and the optimum from outside."""
+"""Build small instances of every certified problem, each with a certificate and an independent optimum."""
 
 from __future__ import annotations
 

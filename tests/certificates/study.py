@@ -1,4 +1,4 @@
-"""Certificates of the library: `python -m tests.certificates.study FOLDER [PROBLEM or SET...]`, with `--help`.
+"""Certify the library: `python -m tests.certificates.study FOLDER [PROBLEM or SET...]`, with `--help`.
 
 Every instance (of these problems and sets, `*` for anything) is solved and certified, and besides newTrace with real
 widths, SIA's workloads with fairness and the fronts of the reclaimings that have them. Result and certificate are files

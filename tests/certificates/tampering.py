@@ -1,4 +1,4 @@
-"""Tampered certificates: what a proof must not survive."""
+"""Tamper with certificates so that their proofs must fail."""
 
 from __future__ import annotations
 

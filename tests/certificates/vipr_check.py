@@ -1,4 +1,4 @@
-"""A second checker of VIPR files, after the format alone: `python -m tests.certificates.vipr_check FILE...`.
+"""Check VIPR files from the format alone: `python -m tests.certificates.vipr_check FILE...`.
 
 It follows `cert_spec_v1_1.md` of GitHub `scipopt/vipr` at commit `2e2bb52`, shares no line with `instances/proofs`,
 imports nothing of the project, and knows no instance: it says whether a file proves what it claims. Incomplete reasons

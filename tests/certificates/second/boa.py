@@ -1,4 +1,4 @@
-"""Certificates of `boa-allocation`: a price of the budget, paths near the shortest, and runs at real widths."""
+"""Check certificates of `boa-allocation`: Lagrangian prices, near-shortest paths, and runs at real widths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a certificate in JSON proves of an instance, whatever problem it is of."""
+"""Return what a JSON certificate proves of an instance, for any problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates of `eva-packing` under `cost`, and of `node-placement`: duals that nothing exceeds, and totals."""
+"""Check certificates of `eva-packing` (cost) and `node-placement`: duals and surrogate covers."""
 
 from __future__ import annotations
 

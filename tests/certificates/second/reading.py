@@ -1,4 +1,4 @@
-"""Instance and certificate files, by themselves: defaults written out, the digest, and numbers that are numbers."""
+"""Read instance and certificate files independently: written-out defaults, digest and valid numbers."""
 
 from __future__ import annotations
 

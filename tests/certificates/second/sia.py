@@ -1,4 +1,4 @@
-"""Certificates of `sia-oracle` and, with the cut-offs of the servers, of `sia-local-oracle`: prices of rows."""
+"""Check certificates of `sia-oracle` and, with the servers' cut-offs, of `sia-local-oracle`."""
 
 from __future__ import annotations
 
