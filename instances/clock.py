@@ -79,27 +79,27 @@ class Stopwatch:
 
     @property
     def cpu_s(self) -> float:
-        """CPU seconds of the block so far, or of the whole block once it is left."""
+        """Return the CPU seconds of the block so far, or of the whole block once it is left."""
         return self._stopped if self._stopped is not None else self.spent_s
 
     @property
     def spent_s(self) -> float:
-        """CPU seconds since the start, also after the block; they count against the limit."""
+        """Return the CPU seconds since the start, also after the block; they count against the limit."""
         return cpu_seconds() - _uncounted_s - self._cpu
 
     @property
     def wall_s(self) -> float:
-        """Wall-clock seconds since the start, for a trace of the progress."""
+        """Return the wall-clock seconds since the start, for a trace of the progress."""
         return time.monotonic() - self._wall
 
     @property
     def remaining_s(self) -> float:
-        """CPU seconds left of the limit, infinite if there is no limit."""
+        """Return the CPU seconds left of the limit, infinite if there is no limit."""
         return float("inf") if self.limit_s is None else max(0.0, self.limit_s - self.spent_s)
 
     @property
     def limit_left_s(self) -> float | None:
-        """The time limit in CPU seconds of a further step, `None` if there is none. A step gets a millisecond at least.
+        """Return the time limit of a further step in CPU seconds, at least a millisecond; `None` if there is none.
 
         A solver rejects a limit of 0; with a millisecond it stops at once.
         """
@@ -107,7 +107,7 @@ class Stopwatch:
 
     @property
     def expired(self) -> bool:
-        """Whether the limit is reached."""
+        """Return whether the limit is reached."""
         return self.remaining_s <= 0
 
 

@@ -11,7 +11,7 @@ from instances.gaps import better
 
 
 class Reference(Frozen):
-    """What is known of the optimum: the best objective, the best bound, and how they were proved."""
+    """Known facts about the optimum: the best objective, the best bound, and how they were proved."""
 
     objective: Annotated[Number | None, Field(description="best known objective")] = None
     bound: Annotated[Number | None, Field(description="best known bound")] = None

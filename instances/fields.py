@@ -47,8 +47,10 @@ def on_grid(number: float) -> float:
 
 
 def not_tiny(ratio: float) -> float:
-    """Return `ratio`, which is not on the grid. Raises a validation error if it is below a step of the grid, because
-    its inverse would be too large."""
+    """Return `ratio`, which is not on the grid.
+
+    Raises a validation error if it is below a step of the grid, because its inverse would be too large.
+    """
     if ratio * STEPS < 1:
         refuse("", f"must be at least 1e-{DIGITS}", ratio)
     return ratio
@@ -88,7 +90,7 @@ Sense = Literal["minimize", "maximize"]
 
 
 class Frozen(BaseModel):
-    """Immutable record: unknown fields are errors. What is wrong with its values is an InputError of one line."""
+    """Immutable record: unknown fields are errors. An invalid value raises InputError with one line."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -125,17 +127,17 @@ class ProblemData(Frozen):
 
     @property
     def sense(self) -> Sense:
-        """Whether the objective is minimised or maximised."""
+        """Return whether the objective is minimised or maximised."""
         return "minimize"
 
     @property
     def unit(self) -> str:
-        """Unit of the objective."""
+        """Return the unit of the objective."""
         raise NotImplementedError
 
     @property
     def measure(self) -> Measure | None:
-        """The measure in which gaps are reported first; `None` if only the objective is of interest."""
+        """Return the measure in which gaps are reported first; `None` if only the objective is of interest."""
         return None
 
 

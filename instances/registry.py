@@ -68,25 +68,25 @@ class Problem:
 
     @property
     def data(self) -> type[ProblemData]:
-        """The data type of the problem."""
+        """Return the data type of the problem."""
         found: type[ProblemData] = _load(self.of)
         return found
 
     @property
     def check(self) -> Callable[[Any, Solution], Verdict]:
-        """The checker `check(data, solution)`, which raises MalformedSolution."""
+        """Return the checker `check(data, solution)`, which raises MalformedSolution."""
         found: Callable[[Any, Solution], Verdict] = _load(self.checker)
         return found
 
     @property
     def prove(self) -> Callable[[Any, str], Proven] | None:
-        """The verifier `prove(data, text)`, which returns the bound that a certificate proves."""
+        """Return the verifier `prove(data, text)`, which returns the bound that a certificate proves."""
         found: Callable[[Any, str], Proven] | None = None if self.proof is None else _load(self.proof)
         return found
 
     @property
     def front(self) -> Callable[[Any], FrontProved] | None:
-        """The constructor `front(instance)` of a verifier of a Pareto front, without certificates at first."""
+        """Return the constructor `front(instance)` of a verifier of a Pareto front, without certificates at first."""
         found: Callable[[Any], FrontProved] | None = None if self.fronts is None else _load(self.fronts)
         return found
 

@@ -87,12 +87,12 @@ class Result(Frozen):
 
     @property
     def solved(self) -> bool:
-        """Whether there is a solution that satisfies every constraint."""
+        """Return whether there is a solution that satisfies every constraint."""
         return self.status in ("optimal", "feasible")
 
     @property
     def cpu_s(self) -> float | None:
-        """CPU seconds of building and solving, `None` if they are unknown."""
+        """Return the CPU seconds of building and solving, `None` if they are unknown."""
         return None if self.solve_s is None else (self.build_s or 0.0) + self.solve_s
 
     def to_frame(self) -> pd.DataFrame:
@@ -116,7 +116,7 @@ class Result(Frozen):
 
     @property
     def summary(self) -> str:
-        """The result in one line: the objective in its unit, and the bound or gap."""
+        """Return the result in one line: the objective in its unit, and the bound or gap."""
         what = f"{self.method} on {shown(self.instance)}" if self.instance else self.method
         parts = [self.status.replace("_", " ")]
         if self.objective is not None:

@@ -1,4 +1,4 @@
-"""Small instances of Aryl's problems for property tests, and optima by enumeration that share no code with models."""
+"""Draw small instances of Aryl's problems, with optima by enumeration that share no code with models."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def losses(draw: st.DrawFn, most_servers: int = 7, most_jobs: int = 6) -> ArylRe
 
 
 def speed(data: ArylElastic, job: ElasticJob, workers: int) -> Fraction:
-    """What a job does in a second, in worker-seconds."""
+    """Return the work of a job per second, in worker-seconds."""
     over = workers - (job.min_workers + job.max_workers) // 2
     return workers * (1 - Fraction(repr(data.scaling_loss)) * over) if over > 0 else Fraction(workers)
 
 
 def best_mean_jct(data: ArylElastic) -> Fraction:
-    """The least mean JCT over every allocation of whole workers at time 0 and at each completion."""
+    """Return the minimum mean JCT over all integer allocations at time 0 and at each completion."""
     jobs, capacity = {job.id: job for job in data.jobs}, Fraction(data.capacity_gpus)
     rates = {
         n: {w: rate for w in range(j.min_workers, j.max_workers + 1) if (rate := speed(data, j, w)) > 0}
@@ -105,7 +105,7 @@ def best_mean_jct(data: ArylElastic) -> Fraction:
 
 
 def best_reduction(data: ArylElastic) -> Fraction:
-    """The largest reduction over every combination of numbers of workers that fits and makes progress."""
+    """Return the largest reduction over all numbers of workers that fit and make progress."""
     best = None
     for workers in itertools.product(*(range(job.min_workers, job.max_workers + 1) for job in data.jobs)):
         given = list(zip(data.jobs, workers, strict=True))
@@ -122,7 +122,7 @@ def best_reduction(data: ArylElastic) -> Fraction:
 
 
 def fewest_preemptions(data: ArylReclaim) -> Fraction:
-    """The least loss over every choice of servers: preempted jobs, or their work."""
+    """Return the minimum loss over all choices of servers: preempted jobs, or their work."""
     return min(_lost(data, set(chosen)) for chosen in itertools.combinations(data.servers, data.reclaim))
 
 
@@ -140,7 +140,7 @@ def _lost(data: ArylReclaim, gone: set[str]) -> Fraction:
 
 @st.composite
 def placements(draw: st.DrawFn, most_servers: int = 3, most_jobs: int = 2) -> ArylPlacement:
-    """A few servers of either kind, some in use, and jobs of up to two base and two flexible workers."""
+    """Draw a few servers of both kinds, some in use, and jobs of up to two base and two flexible workers."""
     servers = []
     for i in range(draw(st.integers(1, most_servers))):
         kind, gpus = draw(st.sampled_from(["training", "loaned"])), draw(st.integers(2, 8))
@@ -175,7 +175,7 @@ def placements(draw: st.DrawFn, most_servers: int = 3, most_jobs: int = 2) -> Ar
 
 
 def least_cost(data: ArylPlacement) -> Fraction:
-    """The least cost over every way to place the workers of one job after the other."""
+    """Return the minimum cost over all ways to place the workers of one job after the other."""
     best: int | None = None
 
     def place(k: int, cost: int, used: dict[str, int], parts: dict[str, frozenset[str]]) -> None:
@@ -198,7 +198,7 @@ def least_cost(data: ArylPlacement) -> Fraction:
 
 
 def _may_host(data: ArylPlacement, server: HostServer, parts: frozenset[str]) -> bool:
-    """Whether base and flexible workers stay apart where they have to."""
+    """Return whether base and flexible workers stay apart where they have to."""
     if server.kind == "training" or not data.grouped or not parts:
         return True
     return len(parts | ({server.group or "base"} if server.free_gpus < server.gpus else frozenset())) <= 1

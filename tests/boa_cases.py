@@ -1,4 +1,4 @@
-"""Random small instances of BOA's allocation, and optima by enumeration, which shares no code with the models."""
+"""Draw small instances of BOA's allocation, with optima by enumeration that share no code with models."""
 
 from __future__ import annotations
 

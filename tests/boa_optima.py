@@ -1,6 +1,6 @@
-"""Optima of small instances of BOA's allocation: all paths in fractions, mixed ones by the best price of money.
+"""Compute optima of small BOA allocations: all paths in fractions, mixed ones by the best price of money.
 
-They share nothing with the project but the data classes. The checker grants a budget 2^-30 of itself, so that an
+The code shares nothing with the project but the data classes. The checker grants a budget 2^-30 of itself, so that an
 optimum is one of what it lets pass. Formulas of real widths are worked out in decimals of 40 digits, and where widths
 are shared by several epochs in floats.
 """
@@ -24,7 +24,7 @@ Way = tuple[Fraction, Fraction]
 
 
 def granted(data: BoaAllocation) -> Fraction:
-    """The most that the checker lets a policy cost."""
+    """Return the maximum cost of a policy that the checker accepts."""
     return Fraction(data.budget) * (1 + Fraction(1, 2**30))
 
 
@@ -49,7 +49,7 @@ def corners(data: BoaAllocation, curve: Curve, *, hull: bool) -> list[Corner]:
 
 
 def between(points: Sequence[Corner], width: Fraction) -> Fraction:
-    """The value at a width on the lines between points."""
+    """Interpolate linearly between points at a width."""
     for (k0, s0), (k1, s1) in pairwise(points):
         if k0 <= width <= k1:
             return s0 + (s1 - s0) * (width - k0) / (k1 - k0)
@@ -58,7 +58,7 @@ def between(points: Sequence[Corner], width: Fraction) -> Fraction:
 
 
 def speed(data: BoaAllocation, curve: Curve, width: int) -> Fraction:
-    """The speedup on a whole number of GPUs, of a power to the 16 digits of a float."""
+    """Return the speedup on an integer number of GPUs; powers have the 16 digits of a float."""
     if curve.amdahl is not None:
         return 1 / (1 - Fraction(curve.amdahl) + Fraction(curve.amdahl) / width)
     if curve.power is not None:
@@ -68,13 +68,13 @@ def speed(data: BoaAllocation, curve: Curve, width: int) -> Fraction:
 
 
 def last_width(data: BoaAllocation, curve: Curve) -> int:
-    """The widest that is allowed; there is one."""
+    """Return the maximum allowed width, which exists."""
     ends = [data.max_width, curve.table and curve.table.gpus[-1]]
     return min(end for end in ends if end is not None)
 
 
 def total_weight(data: BoaAllocation) -> Fraction:
-    """What weights and rates add up to."""
+    """Return the sum over all classes of weight times arrival rate."""
     return sum((Fraction(c.weight) * Fraction(c.arrivals_per_hour) for c in data.classes), Fraction(0))
 
 
@@ -111,7 +111,7 @@ def undominated(ways: Iterator[Way]) -> list[Way]:
 
 
 def best_paths(data: BoaAllocation) -> Fraction | None:
-    """The least mean completion time of a path for each class, within the budget."""
+    """Return the minimum mean completion time within the budget, with one path per class."""
     most, known = granted(data), [(Fraction(0), Fraction(0))]
     for job_class in data.classes:
         ways = undominated(paths(data, job_class))
@@ -124,13 +124,13 @@ Priced = Callable[[Decimal], tuple[Decimal, Decimal]]
 
 
 def listed(ways: Sequence[Way]) -> Priced:
-    """The best of a list."""
+    """Return the best ways of a list."""
     numbers = [(_decimal(cost), _decimal(time)) for cost, time in ways]
     return lambda price: min(numbers, key=lambda way: (way[1] + price * way[0], way[0]))
 
 
 def best_mix(groups: Sequence[Priced], most: Fraction) -> Fraction:
-    """The least time of a mix of ways in each group: what the best price of money proves."""
+    """Return the minimum time of mixed ways within the budget, as the best price of money proves it."""
     with localcontext(DIGITS):
         budget = _decimal(most)
 
@@ -166,7 +166,7 @@ def best_shares(data: BoaAllocation) -> Fraction:
 
 
 def _on_type(data: BoaAllocation, epoch: Epoch, name: str, price: Fraction, value: Fraction) -> Priced:
-    """What an epoch costs and takes on one type; a real width of a formula is that of a derivative of 0."""
+    """Return an epoch's cost and time on one type by price; for a formula, the width has derivative 0."""
     curve, size = epoch.speedup.on(name), Fraction(epoch.size_hours)
     if curve.table is not None:
         hull = data.widths == "continuous" or data.speedup_reading == "hull"
@@ -194,7 +194,7 @@ def _on_type(data: BoaAllocation, epoch: Epoch, name: str, price: Fraction, valu
 
 
 def best_randomised(data: BoaAllocation) -> Fraction:
-    """The least mean completion time where the jobs of a class may draw one of several paths."""
+    """Return the minimum mean completion time if the jobs of a class may draw one of several paths."""
     return best_mix([listed(undominated(paths(data, c))) for c in data.classes], granted(data))
 
 
@@ -249,7 +249,7 @@ def _hours(
 
 
 def _best_widths(runs: Sequence[Run], data: BoaAllocation) -> float:
-    """The best price for these runs; a run's cost is convex in its time, as its speed is concave in its width."""
+    """Return the best Lagrangian bound of these runs, which is tight because a run's cost is convex in its time."""
     budget = float(granted(data))
 
     def at(price: float) -> tuple[float, float]:

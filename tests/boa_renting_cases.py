@@ -1,4 +1,4 @@
-"""Small workloads of the renting world, by hand."""
+"""Build small workloads of the renting world by hand."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ByHand:
 
 
 def ran(data: BoaRenting, widths: Callable[[RentingView], Any] | Any) -> RentingWorld:
-    """The world after a run under a policy, or under what says the widths."""
+    """Run the world under a policy, or under a function that gives the widths."""
     world = RentingWorld(data)
     simulate(world, widths if hasattr(widths, "decide") else ByHand(widths))
     return world

@@ -1,4 +1,4 @@
-"""Packings for the tests of branch-and-price, and a check of its proofs that shares no code with it."""
+"""Build packings for tests of branch-and-price, and check its proofs with independent code."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def every_pattern(arrays, k):
 
 
 def maximal(patterns: np.ndarray, capacity: np.ndarray, demand: np.ndarray, most: np.ndarray) -> np.ndarray:
-    """The maximal patterns of `patterns` (P, N), to which no task can be added."""
+    """Return the maximal patterns of `patterns` (P, N), to which no task can be added."""
     left = capacity - patterns @ demand
     extendable = np.zeros(len(patterns), dtype=bool)
     for c in range(len(demand)):
@@ -48,13 +48,13 @@ def maximal(patterns: np.ndarray, capacity: np.ndarray, demand: np.ndarray, most
 
 
 def listed(arrays: PackingArrays) -> Patterns:
-    """The maximal patterns of all types, as columns of an integer program."""
+    """List the maximal patterns of all types, as columns of an integer program."""
     pricer = list_patterns(arrays, DEFAULTS.branch_and_price)
     return Patterns(pricer.kind, pricer.on_it.astype(np.int64))
 
 
 def price_alone(arrays, pattern, others):
-    """The least price of one of `others` that holds a pattern, `None` if none does."""
+    """Return the minimum price of one of `others` that holds a pattern, `None` if none does."""
     prices = [int(arrays.price[j]) for j in others if (pattern @ arrays.demand_of_type[j] <= arrays.capacity[j]).all()]
     return min(prices, default=None)
 
@@ -74,7 +74,7 @@ def stood_in_for(arrays, k, pattern):
 
 
 def entry(arrays, decision, k, pattern):
-    """What a pattern of type k adds to the amount of a decision."""
+    """Return the coefficient of a pattern of type k in the row of a decision."""
     if decision.kind == "instances":
         return int(k == decision.of[0])
     if decision.kind == "spend":
@@ -97,7 +97,7 @@ def left_of(arrays, duals, decisions, k, patterns):
 
 
 def proven(arrays, duals, decisions):
-    """The right-hand side D of a leaf."""
+    """Return the right-hand side D of a leaf."""
     found = sum(y * n for y, n in zip(duals.cover, arrays.count.tolist(), strict=True))
     for d, y in zip(decisions, duals.decisions, strict=True):
         found += (1 if d.sense == "at least" else -1) * y * d.amount
@@ -105,7 +105,7 @@ def proven(arrays, duals, decisions):
 
 
 def sums(arrays, limit):
-    """Whether each whole number up to a limit is a sum of prices."""
+    """Return whether each whole number up to a limit is a sum of prices."""
     reached = [True] + [False] * limit
     for total in range(limit + 1):
         reached[total] = reached[total] or any(total >= p and reached[total - p] for p in arrays.price.tolist())
@@ -113,7 +113,7 @@ def sums(arrays, limit):
 
 
 def opposite(arrays, one, other):
-    """Whether no packing disobeys both of two decisions."""
+    """Return whether no packing disobeys both of two decisions."""
     if one.kind == other.kind == "placed" and one.of[0] == other.of[0]:
         kinds = sorted(one.of[1:] + other.of[1:])
         return kinds == list(range(len(arrays.price))) and (
@@ -132,7 +132,7 @@ def opposite(arrays, one, other):
 
 
 def is_complete(arrays, paths, depth=0):
-    """Whether the decisions of leaves leave no packing out: each branch has two sides, and both are there."""
+    """Return whether the decisions of leaves leave no packing out: each branch has two sides, and both are there."""
     if any(len(path) == depth for path in paths):
         return len(paths) == 1
     heads = list(dict.fromkeys(path[depth] for path in paths))

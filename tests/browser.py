@@ -1,4 +1,4 @@
-"""Pages in a browser, and what axe-core says of them; `python -m tests.browser PLACE...` reads pages and folders."""
+"""Open pages in a browser and run axe-core; `python -m tests.browser PLACE...` reads pages and folders."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ axe.run(document, {resultTypes: ["violations"], preload: false}).then(found =>
 
 @contextmanager
 def opened_browser() -> Iterator[Any]:
-    """A browser without a window. Raises ImportError where selenium is missing."""
+    """Open a browser without a window. Raises ImportError if selenium is missing."""
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
@@ -68,7 +68,7 @@ def axe_findings(browser: Any, impacts: Sequence[str] = SERIOUS) -> list[str]:
 
 
 def main(places: list[Path]) -> list[str]:
-    """What is wrong with pages, or those of folders: a finding of axe-core, or that one is wider than the screen."""
+    """Report the faults of pages, or of folders of pages: findings of axe-core, or pages wider than the screen."""
     pages = [page for place in places for page in ([place] if place.is_file() else sorted(place.rglob("*.html")))]
     wrong = []
     with opened_browser() as browser:

@@ -1,4 +1,4 @@
-"""A command as a user runs it: in a process of its own, or in this one where the process is not the point."""
+"""Run a command as a user does, in its own process, or in this one if the process does not matter."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def python(*arguments: object, cwd: Path = ROOT, **environment: str) -> subproce
 
 
 def call(command: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """The same as `run` in this process, at a tenth of the cost: what a command says, writes and answers.
+    """Call `run` in this process, at a tenth of the cost, and return what a command says, writes and answers.
 
     The output of methods themselves is not captured.
     """

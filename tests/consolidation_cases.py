@@ -1,4 +1,4 @@
-"""Small instances of `node-consolidation`, the ends of what validation allows among them, and their least cost."""
+"""Build small instances of `node-consolidation`, extremes included, with their minimum cost."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _drawn(draw: random.Random, ends: bool) -> dict[str, Any]:
 
 
 def apart(data: NodeConsolidation) -> bool:
-    """Whether its prices or amounts are further apart than a solver's digits."""
+    """Return whether its prices or amounts are further apart than a solver's digits."""
     prices = [data.eviction_usd_per_hour, *(node.usd_per_hour or 0 for node in data.nodes)]
     prices += [kind.usd_per_hour for kind in data.instance_types]
     places = (*data.nodes, *data.instance_types)
@@ -89,12 +89,12 @@ def apart(data: NodeConsolidation) -> bool:
 
 
 def least_cost(data: NodeConsolidation) -> float | None:
-    """The least cost of all plans, by the checker; `None` where there is none."""
+    """Return the minimum cost of all plans by the checker, `None` if there is none."""
     return min(least_costs(data).values(), default=None)
 
 
 def least_costs(data: NodeConsolidation) -> dict[frozenset[str], float]:
-    """The least cost of all plans that keep the same nodes, by their names, by the checker."""
+    """Return the minimum cost of all plans that keep the same nodes, by their names, by the checker."""
     everybody = sum(pod.count for pod in data.pods)
     new = [k.name for k in data.instance_types for _ in range(everybody if k.max_new is None else k.max_new)]
     places = [*(node.name for node in data.nodes), *new]

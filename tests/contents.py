@@ -1,4 +1,4 @@
-"""The content of a file with one thing changed."""
+"""Change one value of a file's content."""
 
 from __future__ import annotations
 

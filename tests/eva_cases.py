@@ -1,4 +1,4 @@
-"""Packings for the tests of Eva: by hand, at random and by Hypothesis; and their optima without any method.
+"""Build packings for Eva's tests by hand, at random and by Hypothesis, with independent optima.
 
 Two optima are found here: by enumeration, judged by the checker alone, and by a literal integer program on arrays.
 """
@@ -23,20 +23,20 @@ GPU_AND_CPU = ("gpu", "cpu")
 
 
 def kind(name: str, capacity: float, price: float, family: str = "f") -> dict[str, Any]:
-    """An instance type of one resource."""
+    """Build an instance type of one resource."""
     return {"name": name, "family": family, "capacity": {"c": capacity}, "usd_per_hour": price}
 
 
 def task(
     workload: str, count: int, demand: float, family: dict[str, float] | None = None, **more: Any
 ) -> dict[str, Any]:
-    """A task entry of one resource; `family` has demands of their own."""
+    """Build a task entry of one resource; `family` has demands of its own."""
     own = {f: {"c": amount} for f, amount in (family or {}).items()}
     return {"workload": workload, "count": count, "demand": {"default": {"c": demand}, **own}, **more}
 
 
 def packing(kinds: list[dict[str, Any]], tasks: list[dict[str, Any]], **more: Any) -> EvaPacking:
-    """The data of one resource; the objective is `cost` unless said otherwise."""
+    """Build the data of one resource; the objective is `cost` by default."""
     return EvaPacking.model_validate(
         {"resources": ["c"], "objective": "cost", "instance_types": kinds, "tasks": tasks, **more}
     )
@@ -62,7 +62,7 @@ def requests(entries: int, seed: int, objective: str = "cost") -> EvaPacking:
 
 
 def packing_by_numbers(counts, prices, capacity, family, demand) -> PackingArrays:
-    """The arrays of `counts` (N,) tasks, types of `prices` (K,), `capacity` (K, R), `family` (K,), `demand` (F, N, R).
+    """Build arrays of `counts` (N,), types of `prices` (K,), `capacity` (K, R), `family` (K,), `demand` (F, N, R).
 
     Equal classes become one, and sizes and prices multiples of their greatest common divisors.
     """
@@ -110,7 +110,7 @@ def random_packing(seed: int) -> PackingArrays:
 
 @cache
 def literal_optimum_of_seed(seed: int) -> int:
-    """The literal optimum of `random_packing(seed)`, found once in a process."""
+    """Return the literal optimum of `random_packing(seed)`, computed once per process."""
     return literal_optimum(random_packing(seed))
 
 
@@ -154,7 +154,7 @@ def literal_optimum(arrays: PackingArrays) -> int:
 
 @st.composite
 def packings(draw: st.DrawFn, objective: str = "cost", most_tasks: int = 5) -> EvaPacking:
-    """A packing instance of up to `most_tasks` tasks in two families, one type of which holds any task."""
+    """Draw a packing of up to `most_tasks` tasks in two families, with one type that holds any task."""
     whole = st.integers(0, 6)
     kinds = [
         InstanceType(name="big", family="f", capacity={"gpu": 6, "cpu": 6}, usd_per_hour=draw(st.integers(4, 12)))
@@ -204,7 +204,7 @@ def partitions(items: list[str]) -> Iterator[list[list[str]]]:
 
 
 def best_packing(data: EvaPacking) -> float:
-    """The optimum over all partitions of the tasks, each part on each type, every one judged by the checker alone.
+    """Return the optimum over all partitions of the tasks and all types of their parts, by the checker alone.
 
     Parts do not influence one another, so the best type of each part is found once.
     """

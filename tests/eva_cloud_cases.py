@@ -1,4 +1,4 @@
-"""Workloads of Eva's cloud for tests: slices of the paper's simulations, and small random ones."""
+"""Build workloads of Eva's cloud for tests: slices of the paper's simulations, and small random ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packings with limits, running instances, allowed types and spreading: at random, and their optima by enumeration."""
+"""Draw packings with limits, running instances, allowed types and spreading, with optima by enumeration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIELDS = ("max_instances", "running", "allowed_types", "max_per_instance", "spre
 def random_constrained(
     seed: int, fields: Sequence[str] = FIELDS, objective: str = "cost", most_tasks: int = 4
 ) -> EvaPacking:
-    """A random instance of two resources, up to three types in two families, and up to `most_tasks` tasks."""
+    """Draw an instance of two resources, up to three types in two families, and up to `most_tasks` tasks."""
     draw = random.Random(f"{seed}-{objective}")
     names = [f"k{k}" for k in range(draw.randint(1, 3))]
     kinds: list[dict[str, Any]] = [
@@ -73,7 +73,7 @@ def random_constrained(
 
 
 def best_by_enumeration(data: EvaPacking) -> float | None:
-    """The optimum over all partitions of the tasks and all types of their parts, judged by the checker alone.
+    """Return the optimum over all partitions of the tasks and all types of their parts, by the checker alone.
 
     `None` where there is no feasible plan. A part that an instance cannot hold alone is passed over early.
     """

@@ -1,4 +1,4 @@
-"""Rounds of Eva small enough for brute force, and the brute force: every way to put each task somewhere."""
+"""Draw small rounds of Eva, and solve them by brute force over every assignment of tasks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from instances.eva import EvaReconfiguration, ExistingInstance, MovableTask, Sta
 
 
 def small_round(seed: int) -> EvaReconfiguration:
-    """A round of at most five tasks and two types, with all that can be odd about one."""
+    """Draw a round of at most five tasks and two types, with all unusual features."""
     draw = random.Random(seed)
     kinds = tuple(
         StartedType(
@@ -72,7 +72,7 @@ def fits(kind: StartedType, held: list[MovableTask]) -> bool:
 
 
 def best_by_brute_force(data: EvaReconfiguration) -> float:
-    """The most that a round can be worth, USD, in plain floating point."""
+    """Compute the maximum value of a round, USD, in plain floating point."""
     kinds = {kind.name: kind for kind in data.instance_types}
     every = [task for task in data.tasks for _ in range(task.count)]
     price = {t.key: min(k.usd_per_hour for k in kinds.values() if fits(k, [t])) for t in data.tasks}

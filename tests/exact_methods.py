@@ -1,4 +1,4 @@
-"""Exact methods of Eva's packing that take a start, and do as they please with it."""
+"""Define exact methods of Eva's packing that take a start and misbehave."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.user_heuristics import one_each
 
 @method("exact")
 def worse(data: EvaPacking, options: Options, report: Report, start: Solution | None) -> Answer:
-    """A dear solution, reported and returned, with a bound that holds, and what was given."""
+    """Report and return an expensive solution with a valid bound, and the given start."""
     report(one_each(data), 1.0)
     info = {"given": start, "left_s": options.time_limit}
     return Answer(one_each(data), 1.0, info=info, trace=[(0.0, 48.0, 1.0)])
@@ -34,11 +34,11 @@ def gives_up(data: EvaPacking, start: Solution | None) -> Answer:
 
 @method("exact")
 def denies(data: EvaPacking, start: Solution | None) -> Answer:
-    """A false proof that there is no solution."""
+    """Return a false proof of infeasibility."""
     return Answer(None, None, "infeasible", "so it seems")
 
 
 @method("exact")
 def lies(data: EvaPacking, start: Solution | None) -> Answer:
-    """A bound beyond the start."""
+    """Return a bound beyond the start."""
     return Answer(one_each(data), 48.0)

@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def in_a_copy(run: Any) -> tuple[Kernels, bool]:
-    """What a run calls, and whether anything of it was compiled anew."""
+    """Return what a run calls, and whether it recompiled anything."""
     theirs, ours = os.pipe()
     if (child := os.fork()) == 0:
         try:
@@ -64,7 +64,7 @@ def in_a_copy(run: Any) -> tuple[Kernels, bool]:
 
 
 def dispatchers() -> Iterator[tuple[str, Any]]:
-    """The compiled functions of the project that are imported, each with its name."""
+    """Enumerate the imported compiled functions of the project, each with its name."""
     for module, content in list(sys.modules.items()):
         if module.split(".")[0] in PACKAGES:
             for name, value in vars(content).items():
@@ -73,18 +73,18 @@ def dispatchers() -> Iterator[tuple[str, Any]]:
 
 
 def called() -> Kernels:
-    """The signatures of each function of the project that are compiled or loaded in this process."""
+    """Return the signatures of each function of the project that are compiled or loaded in this process."""
     found = {name: [said(s) for s in kernel.overloads if not _within(s)] for name, kernel in dispatchers()}
     return {kernel: signatures for kernel, signatures in found.items() if signatures}
 
 
 def _within(signature: tuple[Any, ...]) -> bool:
-    """Whether it is of a call within compiled code, where numbers that are written there are types."""
+    """Return whether it is of a call within compiled code, where numbers that are written there are types."""
     return any(isinstance(kind, types.Literal | types.Omitted) for kind in signature)
 
 
 def said(signature: tuple[Any, ...]) -> str:
-    """A signature as `types_of` reads it."""
+    """Format a signature as `types_of` reads it."""
     return f"({', '.join(map(_type, signature))},)"
 
 
@@ -100,7 +100,7 @@ def _type(kind: Any) -> str:
 
 
 def joined(one: Kernels, other: Kernels) -> Kernels:
-    """The signatures of either."""
+    """Join the signatures of both."""
     return {kernel: sorted({*one.get(kernel, ()), *other.get(kernel, ())}) for kernel in sorted({*one, *other})}
 
 

@@ -1,4 +1,4 @@
-"""Tiny clusters, and the fewest moves of one by brute force."""
+"""Draw tiny clusters, and compute their minimum moves by brute force."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def tiny(seed: int) -> NodePlacement:
 
 
 def fewest(data: NodePlacement) -> float | None:
-    """The fewest moves of all placements, by the checker; `None` where there is none."""
+    """Return the minimum moves of all placements by the checker, `None` if there is none."""
     each = [
         [split for split in itertools.product(range(pod.count + 1), repeat=len(data.nodes)) if sum(split) == pod.count]
         for pod in data.pods

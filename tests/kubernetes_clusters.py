@@ -1,4 +1,4 @@
-"""Clusters of several zones, pools and architectures, with a control plane and pods of another scheduler, as dumps."""
+"""Build dumps of clusters with several zones, pools, architectures, a control plane and other schedulers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dumps by hand: nodes and pods as kubectl prints them, with what a test is about."""
+"""Build dumps by hand: nodes and pods as kubectl prints them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 
 
 def node(name: str = "n1", type: str = "large", zone: str = "a", **more: Any) -> Json:
-    """A node of 8 CPUs and 16 GiB. `labels` and `room` add to what it has; others are of its `spec`."""
+    """Build a node of 8 CPUs and 16 GiB. `labels` and `room` add to it; other arguments belong to its `spec`."""
     labels = {"node.kubernetes.io/instance-type": type, ZONE: zone, HOSTNAME: name} | more.pop("labels", {})
     room = {"cpu": "8", "memory": "16Gi", "pods": "50"} | more.pop("room", {})
     meta = {"name": name, "labels": labels, "annotations": more.pop("annotations", {})}
@@ -32,7 +32,7 @@ def node(name: str = "n1", type: str = "large", zone: str = "a", **more: Any) ->
 
 
 def pod(name: str = "p", on: str | None = "n1", cpu: str = "1", memory: str = "1Gi", **more: Any) -> Json:
-    """A pod of a ReplicaSet, in the namespace `default`. `meta` and `status` add to these; others are of its `spec`."""
+    """Build a pod of a ReplicaSet in the namespace `default`. `meta` and `status` add to it, others to its `spec`."""
     owner = more.pop("owner", ("ReplicaSet", "app"))
     meta: Json = {"name": name, "namespace": "default", "labels": {"app": "web"}} | more.pop("meta", {})
     if owner is not None:
@@ -57,7 +57,7 @@ def budget(allowed: int | None, selector: Any, name: str = "budget") -> Json:
 
 
 def volume(name: str, terms: Sequence[Json] | None, **spec: Any) -> list[Json]:
-    """A volume and its claim of the same name."""
+    """Build a volume and its claim of the same name."""
     if terms is not None:
         spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": list(terms)}]}}
     return [
@@ -75,13 +75,13 @@ def mounting(*claims: str) -> list[Json]:
 
 
 def required(*terms: Sequence[Json]) -> Json:
-    """An affinity for nodes of one of these terms."""
+    """Build an affinity for nodes of one of these terms."""
     selector = {"nodeSelectorTerms": [{"matchExpressions": list(term)} for term in terms]}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": selector}}
 
 
 def beside(kind: str, topology: str = HOSTNAME, labels: Mapping[str, str] | None = None, **more: Any) -> Json:
-    """An affinity, or anti-affinity, to the pods of these labels."""
+    """Build an affinity, or anti-affinity, to the pods of these labels."""
     term = {"topologyKey": topology, "labelSelector": {"matchLabels": labels or {"app": "web"}}} | more
     return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
@@ -96,7 +96,7 @@ def listed(*items: Json) -> Json:
 
 
 def reader(folder: Path, items: Sequence[Json], types: str = TYPES) -> Reader:
-    """The reader of a dump of these objects, by the files that the command reads."""
+    """Return the reader of a dump of these objects, via the files that the command reads."""
     (folder / "dump.json").write_text(json.dumps(listed(*items)))
     return Reader(Facts(read_dump([folder / "dump.json"])), prices(folder, types))
 
@@ -107,6 +107,6 @@ def prices(folder: Path, types: str = TYPES) -> Prices:
 
 
 def readings(folder: Path, *items: Json, types: str = TYPES) -> tuple[DumpReading, DumpReading]:
-    """The readings for the bound and for the plan."""
+    """Return the readings for the bound and for the plan."""
     read = reader(folder, items, types).read
     return read("bound"), read("plan")

@@ -1,4 +1,4 @@
-"""Notebooks run as a reader runs them, cell by cell; `python -m tests.notebooks FOLDER` runs all that are there."""
+"""Run notebooks cell by cell as a reader does; `python -m tests.notebooks FOLDER` runs all of a folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LENIENT = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
 def played(source: str, names: dict[str, Any]) -> str:
-    """What a cell shows: what it prints, and the value of its last expression."""
+    """Return the output of a cell: what it prints, and the value of its last expression."""
     if source.startswith("%%writefile "):
         first, _, text = source.partition("\n")
         Path(first.split()[1]).write_text(text + "\n", encoding="utf-8")
@@ -32,7 +32,7 @@ def played(source: str, names: dict[str, Any]) -> str:
 
 
 def differences(notebook: Path) -> list[str]:
-    """The cells that show something else here than in the notebook, run in the current folder."""
+    """Return the cells whose output differs from the notebook, if run in the current folder."""
     names: dict[str, Any] = {"__name__": "__main__"}
     found = []
     for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
@@ -45,7 +45,7 @@ def differences(notebook: Path) -> list[str]:
 
 
 def run(notebook: Path) -> str:
-    """What differs when the notebook is run in a process and an empty folder of its own."""
+    """Return the differences of a notebook that runs in a process and an empty folder of its own."""
     with tempfile.TemporaryDirectory() as folder:
         program = f"import sys; sys.path[:0] = ['', {str(ROOT)!r}]\nfrom pathlib import Path\n"
         program += (

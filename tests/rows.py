@@ -1,4 +1,4 @@
-"""The heuristics of a problem as the rows of its methods list them, so that a test runs a new one without an edit."""
+"""List the heuristics of a problem from its methods, so that a test covers a new one unchanged."""
 
 from __future__ import annotations
 

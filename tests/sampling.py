@@ -1,4 +1,4 @@
-"""How many cases of a test the suite runs, and how many `pytest -m long` runs.
+"""Set the number of cases that the suite and `pytest -m long` run.
 
 Random cases are drawn one like the other from a seed, so a few of them contain each kind several times. Run all cases
 after a change of the method and before a release. `pytest -m ''` runs the tests of both.

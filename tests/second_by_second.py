@@ -1,4 +1,4 @@
-"""Eva's cloud once more, second by second and sharing no code with the simulator: what its events must come to.
+"""Simulate Eva's cloud second by second, without code of the simulator.
 
 Delays are of a second at least.
 """
@@ -184,7 +184,7 @@ class SecondBySecond:
         ]
 
     def measured(self, task: Task) -> float:
-        """The throughput that is measured, in iterations where the class counts them."""
+        """Return the measured throughput, in iterations if the class counts them."""
         speed, alone = self.jobs[task.job].speed, self.classes[task.kind].iterations_per_second
         return speed if alone is None else min(1.0, (speed * alone) / alone)
 

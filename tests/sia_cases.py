@@ -1,4 +1,4 @@
-"""Random small SIA instances."""
+"""Draw small SIA instances."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from instances.sia import Job, Pool, SiaOracle
 
 @st.composite
 def oracles(draw: st.DrawFn, most_jobs: int = 7, most_pools: int = 3, late: int = 6) -> SiaOracle:
-    """A few pools of 1 to 4 GPUs with jobs of up to 6 slots, submitted within `late` slots."""
+    """Draw pools of 1 to 4 GPUs with jobs of up to 6 slots, submitted within `late` slots."""
     pools = [Pool(name=f"p{i}", gpus=draw(st.integers(1, 4))) for i in range(draw(st.integers(1, most_pools)))]
     jobs = []
     for k in range(draw(st.integers(1, most_jobs))):
@@ -45,7 +45,7 @@ def crowd(latest_start: int) -> SiaOracle:
 def made(
     *jobs: tuple[str, int, int, int], pools: tuple[tuple[str, int], ...] = (("p", 2), ("q", 2)), **options: Any
 ) -> SiaOracle:
-    """An instance of jobs (pool, submission, duration, GPUs), called j0, j1 and so on, and pools (name, GPUs)."""
+    """Build an instance of jobs (pool, submission, duration, GPUs), named j0, j1, ..., and pools (name, GPUs)."""
     return SiaOracle(
         slot_minutes=1.0,
         pools=tuple(Pool(name=name, gpus=gpus) for name, gpus in pools),

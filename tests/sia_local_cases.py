@@ -1,4 +1,4 @@
-"""Random small instances of the oracle with locality."""
+"""Draw small instances of the oracle with locality."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cut-offs and optima of small instances of SIA's oracle, slot by slot and in fractions.
+"""Compute cut-offs and optima of small instances of SIA's oracle, slot by slot and in fractions.
 
 They share nothing with the project but the data classes.
 """
@@ -64,7 +64,7 @@ def _free_cells(gpus: int, running: list[tuple[int, int, int]], now: int, least:
 
 
 def _times(data: SiaOracle | SiaLocalOracle, latest: list[int]) -> int:
-    """What divides every difference of times: some best schedule starts no job between its multiples."""
+    """Return a divisor of all time differences: a best schedule starts every job at a multiple of it."""
     origin = data.jobs[0].submit
     times = [job.submit - origin for job in data.jobs] + [job.duration for job in data.jobs]
     return math.gcd(*times, *(late - origin for late in latest)) or 1
@@ -77,7 +77,7 @@ def count_schedules(data: SiaOracle | SiaLocalOracle, latest: list[int]) -> int:
 
 
 def best_oracle(data: SiaOracle) -> Fraction | None:
-    """The least objective of all schedules, on a grid that holds a best one; `None` where there is none."""
+    """Return the minimum objective of all schedules on a grid with an optimum, `None` if there is none."""
     latest = cutoffs(data)
     step, capacity = _times(data, latest), sum(pool.gpus for pool in data.pools)
     owned, weight = {pool.name: pool.gpus for pool in data.pools}, Fraction(repr(data.fairness_weight))
@@ -86,7 +86,7 @@ def best_oracle(data: SiaOracle) -> Fraction | None:
     placed: list[tuple[int, int, str, int]] = []  # start, end, pool and GPUs of each job so far
 
     def use(t: int) -> dict[str, int]:
-        """The GPUs that the jobs of each pool hold in slot t."""
+        """Return the GPUs that the jobs of each pool hold in slot t."""
         held: dict[str, int] = {}
         for start, end, pool, gpus in placed:
             if start <= t < end:
@@ -123,7 +123,7 @@ def best_oracle(data: SiaOracle) -> Fraction | None:
 
 
 def best_local(data: SiaLocalOracle) -> Fraction | None:
-    """The least delay of all starts and servers; of servers that have held nothing one stands for all."""
+    """Return the minimum delay of all starts and servers; one empty server represents all empty ones."""
     latest = local_cutoffs(data)
     step, servers = _times(data, latest), sum(pool.gpus for pool in data.pools) // 8
     best: int | None = None

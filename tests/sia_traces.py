@@ -1,4 +1,4 @@
-"""A pool trace in Philly's form, small, thin at first like the public one, and the same at every call."""
+"""Build a small pool trace in Philly's form, sparse at first like the public one, always the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small instance of each problem as a file, for every method: `python -m tests.smallest DIR`."""
+"""Write a small instance of each problem, for every method: `python -m tests.smallest DIR`."""
 
 from __future__ import annotations
 

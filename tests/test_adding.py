@@ -1,4 +1,4 @@
-"""docs/adding.md, followed literally in a copy of the project."""
+"""Test that docs/adding.md works literally, in a copy of the project."""
 
 from __future__ import annotations
 

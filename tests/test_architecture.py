@@ -1,4 +1,4 @@
-"""The house as docs/adding.md describes it: layers, no circles, papers apart, the same roles, light commands."""
+"""Test the layers, imports, roles and command start of the code as docs/adding.md describes them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def nodes(name: str) -> list[ast.AST]:
 
 
 def imported(name: str, texts: bool = True) -> Iterator[str]:
-    """The project's modules that a module imports, wherever in it, and those it names in a text, unless not `texts`."""
+    """Enumerate the project's modules that a module imports, and those named in its texts if `texts`."""
     package = name if FILES[name].name == "__init__.py" else name.rpartition(".")[0]
     for node in nodes(name):
         found: list[str] = []
@@ -86,7 +86,7 @@ def arrows(texts: bool = True) -> list[tuple[str, str]]:
 
 
 def room(module: str) -> str:
-    """The folder of a module; a file directly under `experiments` is a room of its own, for commands share no idea."""
+    """Return the folder of a module; a file directly under `experiments` is a folder of its own."""
     folder = module if FILES[module].name == "__init__.py" else module.rpartition(".")[0]
     return module if folder == "experiments" else folder
 
@@ -96,7 +96,7 @@ def within(module: str, package: str) -> bool:
 
 
 def paper_of(module: str) -> str | None:
-    """The paper whose folder, or whose world of the simulator, a module is in."""
+    """Return the paper whose folder, or simulation world, contains a module."""
     return next((part for part in module.split(".") if part in PAPERS), None)
 
 

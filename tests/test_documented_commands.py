@@ -1,4 +1,4 @@
-"""Every command in README and on the site does what a reader who copies it expects: it runs, or at least is understood.
+"""Test that every documented command runs, or at least parses.
 
 A command that is long by nature, or needs a service, is only parsed. Which is which stands in KINDS; a command that is
 not there fails the first test, so that nobody documents one without a decision.
@@ -157,7 +157,7 @@ def my_heuristic(data):
 
 
 def commands_of(page: Path) -> Iterator[str]:
-    """The commands of a page, as they are without an environment's folder, a prompt, and what is remarked on them."""
+    """Enumerate the commands of a page without environment folder, prompt and remarks."""
     for block in BLOCK.findall(page.read_text()):
         for line in block.replace("\\\n", " ").splitlines():
             words = shlex.split(line.removeprefix("$ "), comments=True)
@@ -166,7 +166,7 @@ def commands_of(page: Path) -> Iterator[str]:
 
 
 def _split(words: list[str]) -> Iterator[list[str]]:
-    """The commands of a line, one after the other or joined by a pipe."""
+    """Split a line into its commands, consecutive or piped."""
     command: list[str] = []
     for word in [*words, "&&"]:
         if word not in ("&&", "|"):

@@ -1,4 +1,4 @@
-"""No page holds a measured figure that is typed: every number is a record's, or of a kind that is no measurement."""
+"""Test that every measured figure on a page comes from a record."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?%?(?!\w)")
 
 
 def typed(text: str) -> list[str]:
-    """The numbers of a page that are none of a record, and of no kind that is no measurement, with what is around."""
+    """Return the measured-looking numbers of a page that are typed, with their surroundings."""
     for kind in NO_FIGURES:
         text = kind.sub(lambda match: " · " + "\n" * match[0].count("\n"), text)
     return [text[max(0, m.start() - 30) : m.end() + 20].replace("\n", " ") for m in NUMBER.finditer(text)]

@@ -1,4 +1,4 @@
-"""The environment of the figures: exact versions of all that pyproject.toml asks for, those that the records name."""
+"""Test that the environment of the figures has exact versions for all requirements of pyproject.toml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The script that runs README's own commands finds them, and runs exactly them."""
+"""Test that the script for README's commands finds and runs exactly these."""
 
 from __future__ import annotations
 

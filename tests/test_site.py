@@ -1,4 +1,4 @@
-"""The site: it reads without a network, and shows the pictures that its build draws."""
+"""Test that the site works without a network and shows the figures of its build."""
 
 from __future__ import annotations
 

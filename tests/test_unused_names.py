@@ -1,4 +1,4 @@
-"""Every name that the product defines is used by the product, or by a page: nothing is there for its tests alone."""
+"""Test that every name of the product is used by the product or a page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Heuristics as a user would bring them: good, slow and broken ones."""
+"""Define heuristics as a user would write them: good, slow and broken ones."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def malformed(data: EvaPacking) -> dict:
 
 
 def chatty(data: EvaPacking) -> dict:
-    """Prints as Python does and as a solver library does."""
+    """Print as Python does and as a solver library does."""
     print("said by Python")
     os.write(1, b"said by a library\n")
     return one_each(data)
 
 
 def forged(data: EvaPacking) -> Result:
-    """A result of its own making, without a solution."""
+    """Return a forged result without a solution."""
     return Result(
         problem=data.problem,
         method="f",
@@ -86,7 +86,7 @@ def forged(data: EvaPacking) -> Result:
 
 
 def tampers(data: EvaPacking) -> dict:
-    """Makes room where there is none, and prices of its own."""
+    """Tamper with the data: add capacity, and change prices."""
     for kind in data.instance_types:
         kind.capacity.update(gpu=1e9, cpu=1e9, ram_gb=1e9)  # type: ignore[attr-defined]
         object.__setattr__(kind, "usd_per_hour", 0.001)
@@ -94,7 +94,7 @@ def tampers(data: EvaPacking) -> dict:
 
 
 def claims(data: EvaPacking) -> Answer:
-    """A bound that is not one."""
+    """Claim a bound that does not hold."""
     return Answer(one_each(data), bound=48.0)
 
 
@@ -175,7 +175,7 @@ def own_folder() -> Path:
 
 
 def killed_while_handing_over(data: EvaPacking) -> Answer:
-    """Ends by SIGKILL, as of a machine without memory, once the first of its many megabytes are on their way."""
+    """End by SIGKILL, as on a machine without memory, after the first of many megabytes are on their way."""
 
     folder = own_folder()
 
@@ -201,14 +201,14 @@ def spoils_python(data: EvaPacking) -> dict:
 
 
 def halves_lengths(data: EvaPacking) -> dict:
-    """What Python hands over after this, in one piece behind its length, is longer than it says."""
+    """Halve the result of `len`, so that the handed-over data are longer than stated."""
     solution, real = one_each(data), len
     builtins.len = lambda things: real(things) // 2  # type: ignore[assignment]
     return solution
 
 
 def spoils_pipes(data: EvaPacking) -> dict:
-    """Writes into whatever is open."""
+    """Write into every open handle."""
     for handle in range(3, 64):
         with suppress(OSError):
             os.write(handle, b"\0\0\0\x04none" * 100)
@@ -216,7 +216,7 @@ def spoils_pipes(data: EvaPacking) -> dict:
 
 
 def removes_the_folder(data: EvaPacking) -> dict:
-    """Removes what this process is to hand over by, and no other command's."""
+    """Remove only the folder that this process hands its result over by."""
     shutil.rmtree(own_folder())
     return one_each(data)
 

@@ -36,7 +36,7 @@ class Throughputs(Mapping[int, Any]):
         return len(self.workers)
 
     def in_floating_point(self) -> Throughputs:
-        """The same throughputs as floating-point numbers."""
+        """Return the same throughputs as floating-point numbers."""
         return Throughputs(self.workers, lambda workers: float(self[workers]))
 
 
@@ -60,7 +60,7 @@ class ElasticArrays:
 
     @staticmethod
     def of(data: ArylElastic) -> ElasticArrays:
-        """The jobs of `data`; numbers of workers that do not fit or make no progress are left out."""
+        """Convert the jobs of `data`, without numbers of workers that do not fit or make no progress."""
         choices = data.choices()
         jobs = list(zip(data.jobs, choices, strict=True))
         return ElasticArrays(
@@ -74,23 +74,23 @@ class ElasticArrays:
 
     @property
     def unit(self) -> int:
-        """The most GPUs that divide every worker's."""
+        """Return the most GPUs that divide every worker's."""
         return math.gcd(*self.gpus)
 
     @property
     def usable(self) -> int:
-        """GPUs that workers can use at most."""
+        """Return the GPUs that workers can use at most."""
         return self.capacity - self.capacity % self.unit
 
     @property
     def choices(self) -> int:
-        """Numbers of workers to choose from, over all jobs."""
+        """Return the numbers of workers to choose from, over all jobs."""
         return sum(len(rates) for rates in self.speed)
 
     def shortest(self, j: int) -> Fraction:
-        """Seconds of job j on its fastest number of workers."""
+        """Return the seconds of job j on its fastest number of workers."""
         return self.work[j] / self.speed[j][self.most[j]]
 
     def fit(self, workers: Workers) -> bool:
-        """Whether there are GPUs for `workers`."""
+        """Return whether there are GPUs for `workers`."""
         return sum(self.gpus[j] * k for j, k in workers.items()) <= self.capacity

@@ -37,27 +37,27 @@ class ElasticJob(Frozen):
 
     @property
     def work(self) -> float:
-        """The work in worker-seconds."""
+        """Return the work in worker-seconds."""
         return self.min_running_time * self.max_workers
 
     @property
     def exact_work(self) -> Fraction:
-        """The work in worker-seconds, as a rational number."""
+        """Return the work in worker-seconds, as a rational number."""
         return Fraction(self.min_running_time) * self.max_workers
 
     @property
     def base_gpus(self) -> int:
-        """The number of GPUs of the base demand."""
+        """Return the number of GPUs of the base demand."""
         return self.min_workers * self.gpus_per_worker
 
     @property
     def elastic(self) -> bool:
-        """Whether the job has a flexible demand."""
+        """Return whether the job has a flexible demand."""
         return self.max_workers > self.min_workers
 
     @property
     def midpoint(self) -> int:
-        """The maximum number of workers without a scaling loss in the imperfect variant of section 7.2."""
+        """Return the maximum number of workers without a scaling loss in the imperfect variant of section 7.2."""
         return (self.min_workers + self.max_workers) // 2
 
     @model_validator(mode="after")
@@ -95,7 +95,7 @@ class ArylElastic(ProblemData):
 
     @property
     def whole_gpus(self) -> int:
-        """The number of GPUs that workers can use, an integer."""
+        """Return the number of GPUs that workers can use, an integer."""
         return math.floor(self.capacity_gpus)
 
     def throughput(self, job: ElasticJob, workers: int) -> Fraction:

@@ -14,7 +14,7 @@ SOURCE = "Aryl (arXiv:2202.07896)"
 
 
 def table_2(objective: Objective = "mean-jct") -> Instance[ArylElastic]:
-    """Two elastic jobs on eight GPUs; the best mean JCT is solution 2 of Table 3, 41.67 s."""
+    """Build two elastic jobs on eight GPUs; the best mean JCT is solution 2 of Table 3, 41.67 s."""
     jobs = (_job("A", 2, 6, 50.0), _job("B", 2, 6, 20.0))
     if objective == "mean-jct":
         best, proof, name = 125 / 3, "Table 3, solution 2; enumeration", "aryl-table-2"
@@ -25,7 +25,7 @@ def table_2(objective: Objective = "mean-jct") -> Instance[ArylElastic]:
 
 
 def table_4(objective: Objective = "mean-jct") -> Instance[ArylElastic]:
-    """The counter-example to shortest job first: favouring the longer job A gives 62 s, favouring B 63.33 s."""
+    """Build the counter-example to shortest job first: favouring the longer job A gives 62 s, favouring B 63.33 s."""
     jobs = (_job("A", 2, 3, 100.0), _job("B", 2, 6, 20.0))
     if objective == "mean-jct":
         best, proof, name = 62.0, "Table 4; enumeration", "aryl-table-4"
@@ -36,7 +36,7 @@ def table_4(objective: Objective = "mean-jct") -> Instance[ArylElastic]:
 
 
 def figure_5() -> Instance[ArylReclaim]:
-    """Six servers, four jobs, two servers to reclaim: servers s1 and s2 cost one preemption.
+    """Build six servers, four jobs, and two servers to reclaim: servers s1 and s2 cost one preemption.
 
     The GPUs are those of Table 1's fractions: job c has 80% of its GPUs on s4, job d 80% on s6, 20% each on s5.
     """
@@ -52,7 +52,7 @@ def figure_5() -> Instance[ArylReclaim]:
 
 
 def five_servers() -> Instance[ArylPlacement]:
-    """Best-fit decreasing opens four servers where three suffice (an example of our own for section 5.3).
+    """Build our own example for section 5.3, in which best-fit decreasing opens four servers and three suffice.
 
     It puts both workers of 4 GPUs on one training server of 10, and then needs two more for the four workers of 3 GPUs;
     one of 4 and two of 3 fill a server each. The elastic job opens a loaned server for its base workers, for the one in

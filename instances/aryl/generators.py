@@ -32,7 +32,7 @@ def elastic_jobs(
     gpus_per_worker: Sequence[int] = (1, 2, 4),
     scaling_loss: float = 0.0,
 ) -> Instance[ArylElastic]:
-    """`n` jobs of 1 to 3 workers that scale two- to fourfold; running times log-uniform from 5 minutes to 2 days.
+    """Draw `n` jobs of 1 to 3 workers that scale 2- to 4-fold; running times log-uniform from 5 minutes to 2 days.
 
     - `n`, `seed`: number of jobs, and the seed that they are drawn from.
     - `objective`: `jct-reduction` or `mean-jct`.
@@ -81,7 +81,7 @@ def loaned_servers(
     elastic_share: float | None = None,
     objective: Loss = "preempted-jobs",
 ) -> Instance[ArylReclaim]:
-    """`n` loaned servers filled with jobs of 1 to 16 workers of 1 to 8 GPUs until `utilisation` of the GPUs is in use.
+    """Fill `n` loaned servers with jobs of 1 to 16 workers of 1 to 8 GPUs up to `utilisation` of the GPUs.
 
     - `n`, `seed`: number of servers with base workers, and the seed that jobs are drawn from.
     - `fragmentation`: probability that a worker goes to a random server that it fits on instead of the best fit among
@@ -153,7 +153,7 @@ def loaned_servers(
 
 
 def _add_least(job: LoanedJob, order: Sequence[int], elastic: bool) -> LoanedJob:
-    """`job` with its workers, placed on servers in this `order`, and how many it needs: half of them if `elastic`."""
+    """Return `job` with its workers on servers in this `order`, and the number it needs: half of them if `elastic`."""
     least = math.ceil(len(order) / 2) if elastic else len(order)
     workers, base = Counter(f"s{s}" for s in order), {f"s{s}" for s in order[:least]}
     workers.update(dict.fromkeys(job.flexible_servers, 1))
@@ -170,7 +170,7 @@ def _add_least(job: LoanedJob, order: Sequence[int], elastic: bool) -> LoanedJob
 
 
 def spread_jobs(n: int, jobs: int, seed: int, reclaim: int, *, most: int = 8) -> Instance[ArylReclaim]:
-    """`jobs` jobs, each on 1 to `most` servers drawn at random from `n`: hard for every bound, no best fit at all.
+    """Draw `jobs` jobs, each on 1 to `most` random servers of `n`, without any best fit: hard for every bound.
 
     - `n`, `jobs`, `seed`: numbers of servers and jobs, and the seed that servers are drawn from.
     - `reclaim`: servers that go back.
@@ -210,7 +210,7 @@ def placement_moment(
     heterogeneous_share: float = 0.1,
     gpus_per_worker: Sequence[int] | None = None,
 ) -> Instance[ArylPlacement]:
-    """Servers of 8 GPUs, and jobs of 1 to 16 base workers that fill `load` of what is free.
+    """Return the servers of 8 GPUs, and jobs of 1 to 16 base workers that fill `load` of what is free.
 
     - `training`, `loaned`, `seed`: numbers of servers, and the seed of all draws.
     - `load`: GPUs of all workers as a share of the free ones.

@@ -30,8 +30,8 @@ class LoaningJob(ElasticJob):
     """A job that arrives, of base and flexible workers, and what the scheduler knows of it.
 
     `any_gpu`: it may run on loaned servers. `heterogeneous`: its workers may be on both kinds at once. A job that is
-    preempted goes on where it was if it is `checkpointed`, and begins anew if not. `predicted_running_time` is what
-    policies take for `min_running_time`, by default the truth.
+    preempted continues its work if it is `checkpointed`, and restarts otherwise. `predicted_running_time` is the
+    value of `min_running_time` that policies use, by default the true one.
     """
 
     arrival_seconds: NonNegative
@@ -42,7 +42,7 @@ class LoaningJob(ElasticJob):
 
     @property
     def predicted_work(self) -> float:
-        """The work of the job in worker-seconds, as policies predict it."""
+        """Return the work of the job in worker-seconds, as policies predict it."""
         return (self.predicted_running_time or self.min_running_time) * self.max_workers
 
 
@@ -62,11 +62,11 @@ class ArylLoaning(Workload):
     """A training cluster, and an inference cluster that lends it the servers that it does not use.
 
     Every `orchestrator_period_seconds` the inference cluster lends what the load and the `headroom` leave, or takes
-    back what it needs. A loaned GPU has `loaned_speed` of the speed of a training GPU; with `loaned_workers` `"slow"` a
-    worker has as many GPUs there and is so much slower, with `"wide"` it has so many more GPUs and is as fast. A
-    preempted job loses `preemption_seconds` beside its progress. Decisions are made at every event, or where there is a
-    `scheduling_period_seconds` at multiples of it and whenever the orchestrator acts. With `grouped` placement base and
-    flexible workers share no loaned server (section 5.3).
+    back what it needs. A loaned GPU has `loaned_speed` of the speed of a training GPU. With `loaned_workers` `"slow"` a
+    worker has the same number of GPUs there and is slower by this factor; with `"wide"` it has more GPUs by this factor
+    and is as fast. A preempted job loses `preemption_seconds` in addition to its progress. Decisions are made at every
+    event or, if there is a `scheduling_period_seconds`, at multiples of it and whenever the orchestrator acts. With
+    `grouped` placement, base and flexible workers share no loaned server (section 5.3).
     """
 
     problem: ClassVar[str] = "aryl-loaning"
@@ -88,12 +88,12 @@ class ArylLoaning(Workload):
 
     @property
     def unit(self) -> str:
-        """The unit of the mean completion time, which is minimised."""
+        """Return the unit of the mean completion time, which is minimised."""
         return "seconds"
 
     @property
     def loaned_worth(self) -> float:
-        """The weight of a loaned GPU in terms of a worker's GPUs: 1, or less if workers are wider there."""
+        """Return the weight of a loaned GPU in terms of a worker's GPUs: 1, or less if workers are wider there."""
         return 1.0 if self.loaned_workers == "slow" else self.loaned_speed
 
     def loaned_gpus(self, job: LoaningJob) -> int:
@@ -104,7 +104,7 @@ class ArylLoaning(Workload):
 
     @property
     def loaned_worker_speed(self) -> float:
-        """The speed of a worker on loaned servers, as a share of that on training servers."""
+        """Return the speed of a worker on loaned servers, as a share of that on training servers."""
         return self.loaned_speed if self.loaned_workers == "slow" else 1.0
 
     def speed(self, job: LoaningJob, training: int, loaned: int) -> float:

@@ -50,7 +50,7 @@ def loaning_days(
     placement: Literal["grouped", "plain"] = "grouped",
     workers: Workers = "whole",
 ) -> Instance[ArylLoaning]:
-    """A workload of `days` days with the moments of the paper's jobs (`Moments`), on clusters of the paper's ratio.
+    """Draw a workload of `days` days with the means of the paper's jobs (`Moments`), on clusters of the paper's ratio.
 
     Jobs are drawn with replacement from a trace, or from a distribution, with weights that give them the paper's means;
     5% are long and wide, and hold 36% of what is held: they are the first to be elastic. The same seed has the same
@@ -77,7 +77,7 @@ def loaning_days(
     - `heterogeneous_share`: share of jobs that may run on both kinds at once.
     - `heterogeneous_speed`: speed of jobs that use both kinds at once, as a share of the ideal.
     - `checkpointed_share`: share of jobs that keep their progress when they are preempted.
-    - `preemption_seconds`: what a preemption costs beside the progress, in seconds.
+    - `preemption_seconds`: cost of a preemption in addition to the lost progress, in seconds.
     - `wrong_predictions`: share of jobs whose running time is believed to be up to a quarter more or less than it is.
     - `placement`: placement of elastic jobs.
     - `workers`: `whole`, workers of inelastic jobs have as many GPUs as a server can give them, or `small`, one each.

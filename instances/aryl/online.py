@@ -121,17 +121,17 @@ class LoaningJobView:
 
     @property
     def running(self) -> bool:
-        """Whether the job has its base workers."""
+        """Return whether the job has its base workers."""
         return bool(self.base)
 
     @property
     def base_gpus(self) -> int:
-        """The number of GPUs of the base demand."""
+        """Return the number of GPUs of the base demand."""
         return self.min_workers * self.gpus_per_worker
 
     @property
     def base_seconds(self) -> float:
-        """The remaining seconds on the base demand, at the speed of training GPUs."""
+        """Return the remaining seconds on the base demand, at the speed of training GPUs."""
         return self.remaining_work / self.min_workers
 
 

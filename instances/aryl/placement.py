@@ -28,12 +28,12 @@ class HostServer(Frozen):
 
     @property
     def in_use(self) -> bool:
-        """Whether the server hosts workers already."""
+        """Return whether the server hosts workers already."""
         return self.free_gpus < self.gpus
 
     @property
     def hosts(self) -> Part | None:
-        """The part whose workers the server hosts already, `None` if it hosts no workers."""
+        """Return the part whose workers the server hosts already, `None` if it hosts no workers."""
         return (self.group or "base") if self.in_use else None
 
 

@@ -46,17 +46,17 @@ class Moments:
 
     @property
     def gpu_seconds(self) -> float:
-        """The mean GPU-seconds of a job."""
+        """Return the mean GPU-seconds of a job."""
         return self.use * self.training_gpus * self.days * 24 * HOUR / self.jobs
 
     @property
     def elastic_gpu_seconds(self) -> float:
-        """The mean GPU-seconds of an elastic job."""
+        """Return the mean GPU-seconds of an elastic job."""
         return self.elastic_use * self.gpu_seconds / self.elastic_jobs
 
     @property
     def others(self) -> tuple[float, float]:
-        """The mean seconds and GPU-seconds of the other jobs."""
+        """Return the mean seconds and GPU-seconds of the other jobs."""
         s = self.elastic_jobs
         seconds = (self.mean_seconds - s * self.elastic_seconds) / (1 - s)
         return seconds, (self.gpu_seconds - s * self.elastic_gpu_seconds) / (1 - s)

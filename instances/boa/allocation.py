@@ -90,7 +90,7 @@ class JobClass(Frozen):
 
     @property
     def load(self) -> float:
-        """ρ_i = λ_i E[X_i]: the mean number of GPUs in use by the class at width 1."""
+        """Return ρ_i = λ_i E[X_i]: the mean number of GPUs in use by the class at width 1."""
         return self.arrivals_per_hour * sum(epoch.size_hours for epoch in self.epochs)
 
 
@@ -113,39 +113,39 @@ class BoaAllocation(ProblemData):
 
     @property
     def unit(self) -> str:
-        """Unit of the objective."""
+        """Return the unit of the objective."""
         return "hours"
 
     @property
     def rescales(self) -> bool:
-        """Whether changing a width takes time in any class."""
+        """Return whether changing a width takes time in any class."""
         return any(c.rescale_hours > 0 for c in self.classes)
 
     @property
     def heterogeneous(self) -> bool:
-        """Whether there are several GPU types to choose from."""
+        """Return whether there are several GPU types to choose from."""
         return len(self.gpu_types) > 1
 
     @property
     def convex(self) -> bool:
-        """Whether the problem is the convex one: no rescaling time, and widths or shares of types are continuous."""
+        """Return whether the problem is convex: no rescaling time, and widths or shares of types are continuous."""
         return not self.rescales and (self.widths == "continuous" or self.heterogeneous)
 
     @property
     def real(self) -> bool:
-        """Whether widths are real numbers and rescaling takes time: the problem of Lemma 4.8 as it stands."""
+        """Return whether widths are real numbers and rescaling takes time: the problem of Lemma 4.8 as it stands."""
         return self.rescales and self.widths == "continuous"
 
     @property
     def only_exact(self) -> str | None:
-        """The reason why methods for integer widths do not apply, `None` if they apply."""
+        """Return the reason why methods for integer widths do not apply, `None` if they apply."""
         if self.real:
             return "continuous widths with rescaling times are solved by exact alone: widths must be integer here"
         return None
 
     @property
     def measured(self) -> bool:
-        """Whether speedups are the measured ones instead of those of the concave hull."""
+        """Return whether speedups are the measured ones instead of those of the concave hull."""
         return self.widths == "integer" and self.speedup_reading == "measured"
 
     def speeds(self, curve: Curve, width: FloatArray) -> FloatArray:
@@ -154,7 +154,7 @@ class BoaAllocation(ProblemData):
 
     @property
     def load(self) -> float:
-        """ρ = Σ ρ_i: the mean number of GPUs in use if every job runs at width 1 without rescaling."""
+        """Return ρ = Σ ρ_i: the mean number of GPUs in use if every job runs at width 1 without rescaling."""
         return sum(c.load for c in self.classes)
 
     @model_validator(mode="after")

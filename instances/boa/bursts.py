@@ -33,7 +33,7 @@ class TwoRates:
 
     @property
     def c2(self) -> float:
-        """The squared coefficient of variation of the times between arrivals."""
+        """Return the squared coefficient of variation of the times between arrivals."""
         (l1, l2), (s1, s2) = self.rates, self.leaving
         return 1 + 2 * s1 * s2 * (l1 - l2) ** 2 / ((s1 + s2) ** 2 * (l1 * l2 + l1 * s2 + l2 * s1))
 
@@ -84,7 +84,7 @@ class RatePath:
 
     @property
     def mass(self) -> float:
-        """The expected number of arrivals."""
+        """Return the expected number of arrivals."""
         return float(self.masses[-1])
 
     def times(self, number: int, rng: np.random.Generator) -> FloatArray:

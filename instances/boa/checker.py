@@ -28,7 +28,7 @@ def check_allocation(data: BoaAllocation, solution: Solution) -> Verdict:
     widths}]}}`: each job of the class draws one path. `{"assignment": {class: [[{type, width, fraction}]]}}`: with
     several GPU types, shares of the jobs of each epoch on (type, width).
 
-    Where the problem is not convex, a policy that mixes paths or widths is no policy of the exact problem, which asks
+    If the problem is not convex, a policy that mixes paths or widths is no policy of the exact problem, which asks
     for one width for each class and epoch: its objective stands, and the mix is the constraint it breaks.
 
     A job starts by being set up on its first width, which takes the rescaling time as every later change does. The

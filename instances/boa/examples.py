@@ -11,7 +11,7 @@ FIGURE_1_LEAST = 0.88  # From this budget on, both widths of Figure 1 are above 
 
 
 def figure_1(budget: float) -> Instance[BoaAllocation]:
-    """The two job types of Figure 1 of "How to Rent GPUs on a Budget", with the closed form of the optimum.
+    """Build the two job types of Figure 1 of "How to Rent GPUs on a Budget", with the closed form of the optimum.
 
     Type 1 follows Amdahl's law with 0.8 parallel, type 2 the square root; arrival rates 0.4, sizes 1. With the
     multiplier 1/t² the widths are 2t and t², which cost 0.32 + 0.56 t and take 0.1 + 0.7/t on average.
@@ -30,7 +30,7 @@ def figure_1(budget: float) -> Instance[BoaAllocation]:
 
 
 def newtrace(budget_over_load: float = 2.0, *, rescale_seconds: float | None = None) -> Instance[BoaAllocation]:
-    """The workload newTrace (Table 1 of BOA): 960 jobs of five applications in 48 h, speedups measured on NVIDIA T4.
+    """Build newTrace (Table 1 of BOA): 960 jobs of five applications in 48 h, with speedups measured on NVIDIA T4.
 
     The budget is a multiple of the load; `rescale_seconds` replaces the measured times of a rescaling.
     """

@@ -21,7 +21,7 @@ def random_allocation(
     budget_over_least: float = 2.0,
     seed: int = 0,
 ) -> Instance[BoaAllocation]:
-    """Random classes whose parallel share drifts over their epochs, mostly upwards, as batches grow with convergence.
+    """Draw classes whose parallel share drifts over epochs, mostly upwards, as batches grow with convergence.
 
     Speedups are Amdahl's as tables of 1 ... `widths` GPUs.
 
@@ -30,7 +30,7 @@ def random_allocation(
     - `widths`: last width of the tables, GPUs.
     - `size_hours`: median size of a job, hours on one GPU.
     - `rescale`: mean ratio of the rescaling time to the mean size of an epoch.
-    - `budget_over_least`: budget as a multiple of the least that the jobs cost.
+    - `budget_over_least`: budget as a multiple of the minimum cost of the jobs.
     - `seed`: seed of all draws.
 
     Raises InputError for an argument out of range.
@@ -65,7 +65,7 @@ def random_allocation(
 def _random_class(
     rng: np.random.Generator, name: str, epochs: int, widths: int, size_hours: float, rescale: float
 ) -> JobClass:
-    """A random class of `epochs` epochs, whose parallel share is the logistic function of a noisy line."""
+    """Draw a class of `epochs` epochs, whose parallel share is the logistic function of a noisy line."""
     logit = rng.normal(1.5, 1.0) + rng.uniform(-1, 3) * np.linspace(0, 1, epochs) + rng.normal(0, 0.3, epochs)
     # rounded, because the last digits of numpy's exp differ between processors
     parallel = np.round(1 / (1 + np.exp(-logit)), DIGITS)

@@ -26,10 +26,10 @@ HOUR = 3600.0  # seconds
 
 
 class RentingEpoch(Frozen):
-    """A stretch of a job with one speedup function: what is true of it, and what policies believe.
+    """A stretch of a job with one speedup function: the true values, and the values that policies believe.
 
-    `size_hours` is the mean length on one GPU. The jobs run at `speedup`; policies are told `believed_speedup`, the
-    same where it is not given.
+    `size_hours` is the mean length on one GPU. The jobs run at `speedup`; policies see `believed_speedup`, by
+    default the same.
     """
 
     size_hours: Positive
@@ -38,7 +38,7 @@ class RentingEpoch(Frozen):
 
     @property
     def believed(self) -> Epoch:
-        """The epoch as policies estimate it."""
+        """Return the epoch as policies estimate it."""
         return Epoch(size_hours=self.size_hours, speedup=self.believed_speedup or self.speedup)
 
 
@@ -58,7 +58,7 @@ class RentingClass(Frozen):
 
     @property
     def believed(self) -> JobClass:
-        """The class as policies estimate it at the start."""
+        """Return the class as policies estimate it at the start."""
         return JobClass(
             name=self.name,
             arrivals_per_hour=self.arrivals_per_hour,
@@ -88,7 +88,7 @@ class BoaRenting(Workload):
     A node takes `acquisition_seconds` and is billed meanwhile; it is billed until it is marked for release, and for
     `reclamation_seconds` more, at least `minimum_rental_seconds` in all. With `partial_jobs` one job may run on what is
     left where the nodes do not suffice. Widths may change at every event, or where there is a `period_seconds` at
-    multiples of it. Policies may estimate arrivals and speedups anew every `estimate_seconds`, from the last
+    multiples of it. Policies may re-estimate arrivals and speedups every `estimate_seconds`, from the last
     `window_seconds`; 0 stands for never, and for all time.
     """
 
@@ -109,12 +109,12 @@ class BoaRenting(Workload):
 
     @property
     def unit(self) -> str:
-        """The unit of the mean completion time, which is minimised."""
+        """Return the unit of the mean completion time, which is minimised."""
         return "hours"
 
     @cached_property
     def believed(self) -> BoaAllocation:
-        """The allocation problem as policies estimate it at the start, with integer widths."""
+        """Return the allocation problem as policies estimate it at the start, with integer widths."""
         return self._plan(self.budget_gpus)
 
     def _plan(self, budget: float) -> BoaAllocation:

@@ -53,12 +53,12 @@ class Points(Frozen):
 
     @cached_property
     def hulls(self) -> dict[int, Hull]:
-        """Cached hulls by their last width."""
+        """Return the cached hulls by their last width."""
         return {}
 
     @cached_property
     def checked_hulls(self) -> dict[int | None, list[tuple[float, float]]]:
-        """Cached hulls of the checker by maximum width: corners (width, speedup).
+        """Return the cached hulls of the checker by maximum width: corners (width, speedup).
 
         The cache serves callers that check many solutions of an instance, such as a frontier.
         """
@@ -126,7 +126,7 @@ class Speedup(Curve):
 
     @property
     def by_type(self) -> dict[str, Curve]:
-        """The speedup functions of the GPU types by name, empty if one function applies to every type."""
+        """Return the speedup functions of the GPU types by name, empty if one function applies to every type."""
         return self.__pydantic_extra__
 
     def on(self, gpu_type: str) -> Curve:

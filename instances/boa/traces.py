@@ -39,7 +39,7 @@ def from_trace(
     rescale_seconds: Seconds = None,
     max_width: int | None = None,
 ) -> Instance[BoaAllocation]:
-    """The instance of a job trace: a class for each application, which arrives at its long-run average (section 3.1).
+    """Build the instance of a job trace: one class per application, which arrives at its average rate (section 3.1).
 
     - `trace`: CSV file with the columns `name, time, application`; `time` of submission in seconds.
     - `budget_over_load`: budget as a multiple of the load Σ λ E[X].
@@ -88,7 +88,7 @@ def allocation_of(
     budget_over_load: float,
     max_width: int | None = None,
 ) -> BoaAllocation:
-    """The data of a workload, a class for each application.
+    """Build the data of a workload, with one class per application.
 
     - `counts`: number of jobs of each application.
     - `hours`: length of the workload, hours.

@@ -46,7 +46,7 @@ def trace_renting(
     partial_jobs: bool = True,
     seed: int = 0,
 ) -> Instance[BoaRenting]:
-    """The workload of a job trace: a class for each application, all of whose jobs are of one size.
+    """Build the workload of a job trace: one class per application, with all its jobs of one size.
 
     - `trace`: CSV file with the columns `name, time, application`; `time` of submission in seconds; where there is a
       column `num_replicas`, it is what users ask for.
@@ -184,7 +184,7 @@ def poisson_renting(
     window_seconds: float = 0.0,
     max_width: int | None = None,
 ) -> Instance[BoaRenting]:
-    """A workload of the five classes of newTrace, whose jobs arrive as Poisson processes at the trace's mean rates.
+    """Draw a workload of the five classes of newTrace, with Poisson arrivals at the trace's mean rates.
 
     - `hours`: hours within which jobs arrive.
     - `seed`: seed of all draws.
@@ -195,7 +195,7 @@ def poisson_renting(
     - `rescale_seconds`, `cold_rescale_seconds`: as in `trace_renting`.
     - the others: fields of the workload.
 
-    Raises InputError for an argument out of range, or where no job arrives.
+    Raises InputError for an argument out of range, or if no job arrives.
     """
     refuse_seed(seed)
     refuse_unless_positive("hours", hours, 24 * LONGEST_DAYS)

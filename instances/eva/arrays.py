@@ -61,17 +61,17 @@ class PackingArrays:
 
     @property
     def classes(self) -> int:
-        """N, the number of classes of identical tasks."""
+        """Return N, the number of classes of identical tasks."""
         return len(self.count)
 
     @cached_property
     def limits(self) -> tuple[Limit, ...]:
-        """The limits on numbers of instances: those of single types in order, then those on several types."""
+        """Return the limits on numbers of instances: those of single types in order, then those on several types."""
         return (*(Limit((k,), most) for k, most in enumerate(self.most) if most is not None), *self.joint)
 
     @property
     def limited(self) -> bool:
-        """Whether there is a limit on the instances of some type."""
+        """Return whether there is a limit on the instances of some type."""
         return bool(self.limits)
 
     def allows(self, used: Sequence[int]) -> bool:
@@ -80,23 +80,23 @@ class PackingArrays:
 
     @cached_property
     def demand_of_type(self) -> IntArray:
-        """Demands (K, N, R) of each class on each type."""
+        """Return the demands (K, N, R) of each class on each type."""
         return self.demand[self.family]
 
     @cached_property
     def fits(self) -> NDArray[np.bool_]:
-        """Whether (K, N) a task of each class fits alone on each type."""
+        """Return whether (K, N) a task of each class fits alone on each type."""
         return np.all(self.demand_of_type <= self.capacity[:, None, :], axis=2)
 
     @cached_property
     def cheapest_type(self) -> IntArray:
-        """The cheapest type (N,) on which a task of each class fits alone: the type of the reservation price."""
+        """Return the cheapest type (N,) on which a task of each class fits alone: the type of the reservation price."""
         priced = np.where(self.fits, self.price[:, None], np.iinfo(np.int64).max)
         return np.asarray(priced.argmin(axis=0))
 
     @property
     def price_alone(self) -> int:
-        """The reservation prices of all tasks added up, in price units: the cost of every task alone."""
+        """Return the reservation prices of all tasks added up, in price units: the cost of every task alone."""
         return sum(n * price for n, price in zip(self.count.tolist(), self.reservation_price.tolist(), strict=True))
 
     def only(self, classes: IntArray, count: IntArray | None = None) -> PackingArrays:
@@ -333,7 +333,7 @@ class WholeAmounts:
 
     @property
     def largest(self) -> int:
-        """The largest demand or capacity."""
+        """Return the largest demand or capacity."""
         return max(max(map(max, self.capacity)), *(max(d) for needs in self.demand for d in needs))
 
 

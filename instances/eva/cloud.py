@@ -46,12 +46,12 @@ class CloudType(PricedType):
 
     @property
     def plain(self) -> InstanceType:
-        """The type without delays, as in `eva-packing`."""
+        """Return the type without delays, as in `eva-packing`."""
         return InstanceType(name=self.name, family=self.family, capacity=self.capacity, usd_per_hour=self.usd_per_hour)
 
 
 class TaskClass(Frozen):
-    """A class of tasks, alike in demand and delays; what is learned of throughput is learned of classes.
+    """A class of tasks, identical in demand and delays; policies learn throughput by class.
 
     `workload` is what the tasks run: it decides how they slow each other down, and is the image that they need. A
     launch takes `fetch_seconds`, and `build_seconds` more where the image was never on the instance; once all tasks of
@@ -86,7 +86,7 @@ class CloudJob(Frozen):
 
     @property
     def size(self) -> int:
-        """Number of tasks."""
+        """Return the number of tasks."""
         return sum(self.tasks.values())
 
 
@@ -124,7 +124,7 @@ class EvaCloud(Workload):
 
     @property
     def unit(self) -> str:
-        """The unit of the cost, which is minimised."""
+        """Return the unit of the cost, which is minimised."""
         return "USD"
 
     @model_validator(mode="after")
@@ -152,7 +152,7 @@ class EvaCloud(Workload):
         return self
 
     def _busy_seconds(self) -> float:
-        """The time in which a job is there, where each runs from its arrival on at its full speed."""
+        """Return the time during which a job is present if each job runs at full speed from its arrival on."""
         busy = end = 0.0
         for arrival, seconds in sorted((job.arrival_seconds, job.duration_seconds) for job in self.jobs):
             busy += max(0.0, arrival + seconds - max(end, arrival))

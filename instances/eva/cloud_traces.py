@@ -52,7 +52,7 @@ def trace_cloud(
     seed: int = 0,
     name: str | None = None,
 ) -> Instance[EvaCloud]:
-    """The jobs of an Eva trace (section 6.1), each of one task, on the instance types of EC2.
+    """Read the jobs of an Eva trace (section 6.1), each of one task, on the instance types of EC2.
 
     - `durations`: those drawn as in Gavel, or the pods' own lives; the latter count as a second at least.
     - `shuffle`: seed that shuffles the durations among the jobs; 2 gives Table 13.
@@ -143,7 +143,7 @@ def trace_cloud(
 
 
 def _tasks_of_jobs(n: int, multi_task: float, seed: int) -> list[int]:
-    """How many tasks each of `n` jobs has: a share of them, at random, 2 or 4 in turn, the others 1."""
+    """Draw the number of tasks of `n` jobs: a random share of them has alternately 2 or 4, the others 1."""
     tasks = [1] * n
     chosen = random.Random(seed).sample(range(n), round(multi_task * n))
     for i, place in enumerate(chosen):
@@ -152,7 +152,7 @@ def _tasks_of_jobs(n: int, multi_task: float, seed: int) -> list[int]:
 
 
 def _add_gpus(path: str | Path, rows: pd.DataFrame, taken: slice, multi_gpu: float | None, seed: int) -> pd.DataFrame:
-    """The rows `taken`, of which a share has several GPUs: rows with one GPU get all but their own times."""
+    """Select the rows `taken`, and give several GPUs to a share of them; arrivals and durations stay."""
     chosen = rows[taken].reset_index(drop=True)
     if multi_gpu is None:
         return chosen
@@ -173,7 +173,10 @@ def _add_gpus(path: str | Path, rows: pd.DataFrame, taken: slice, multi_gpu: flo
 
 
 def _classes(path: str | Path, rows: pd.DataFrame, delay_factor: float) -> tuple[TaskClass, ...]:
-    """The classes of the jobs, in order of appearance. Raises InputError where two jobs of one class differ."""
+    """Return the classes of the jobs, in order of appearance.
+
+    Raises InputError if two jobs of one class differ.
+    """
     columns = ["workload", "gpus", "vcpus", "ram_gb", SPEED, *DELAYS.values()]
     found: dict[str, TaskClass] = {}
     for name, group in rows.groupby("workload_class", sort=False):
@@ -209,10 +212,10 @@ def _throughput(slowdown: Interference | float, workloads: list[str]) -> Through
 
 
 def _read_matrix(*, turned: bool) -> dict[tuple[str, str], float]:
-    """The pairs of the artifact's matrix; `turned`: as the artifact's generator of its interference map writes them.
+    """Read the pairs of the artifact's matrix; `turned`: as the artifact's generator of its interference map does.
 
-    It sorts the two names of a pair and leaves the two throughputs as they were, so that each workload of a pair that
-    the matrix has in the other order gets the throughput of the other.
+    The generator sorts the two names of a pair but not their throughputs. If the matrix has the pair in the other
+    order, each workload gets the throughput of the other.
     """
     rows = table("colocation_throughput_artifact").set_index("workload")
     pairs = {(str(a), str(b)): float(rows.loc[a, b]) for a in rows.index for b in rows.columns if rows.loc[a, b] > 0}
@@ -245,6 +248,6 @@ def _larger_sets(workloads: list[str], seed: int) -> LargerSets:
 
 
 def _artifact_names() -> dict[str, str]:
-    """The names of the workloads in the artifact."""
+    """Return the artifact's names of the workloads."""
     own = table("workloads").set_index("name")["artifact_name"].to_dict()
     return {str(name).split("-")[0]: str(artifact) for name, artifact in own.items()}

@@ -19,7 +19,7 @@ FAMILY = "@"  # between a resource and the family of instance types where the am
 def packing_content(
     tasks: pd.DataFrame, types: pd.DataFrame, throughput: pd.DataFrame | None, default: float, objective: str
 ) -> dict[str, Any]:
-    """The `data` of an instance file. Raises InputError for tables that do not fit together."""
+    """Return the `data` of an instance file. Raises InputError for tables that do not fit together."""
     types, tasks = _name_rows(types, "types", "name"), _name_rows(tasks, "tasks", "workload")
     _refuse_missing(types, "types", ("usd_per_hour",))
     resources = [str(column) for column in types if column not in OF_TYPES]
@@ -41,7 +41,7 @@ def packing_content(
 
 
 def running_content(running: pd.DataFrame) -> list[dict[str, Any]]:
-    """The instances that run already. Raises InputError for a table that does not say so."""
+    """Return the running instances of a table. Raises InputError for a wrong column or value."""
     table = _name_rows(running, "running", "type")
     for column in map(str, table):
         if column not in OF_RUNNING:
@@ -71,7 +71,7 @@ def _type(row: dict[str, Any], place: int, resources: list[str]) -> dict[str, An
 
 
 def _tasks(table: pd.DataFrame, resources: list[str]) -> list[dict[str, Any]]:
-    """One entry for each workload and job, with the rows of the same name added up."""
+    """Return one entry per workload and job; rows of the same name are added up."""
     found: dict[tuple[str, str | None], dict[str, Any]] = {}
     for place, row in enumerate(_rows(table)):
         where = f"tasks: row {place}"
@@ -118,7 +118,7 @@ def _pairs(throughput: pd.DataFrame | None) -> list[tuple[str, str, float]]:
 
 
 def _name_rows(table: pd.DataFrame, what: str, name: str) -> pd.DataFrame:
-    """The table with its names in a column. Raises InputError for what is no table, and for one of numbers alone."""
+    """Return the table with its names in a column. Raises InputError if it is no table or has no names."""
     import pandas as pd
 
     if not isinstance(table, pd.DataFrame):
@@ -147,7 +147,7 @@ def _absent(value: Any) -> bool:
 
 
 def _number(value: Any, where: str, column: str) -> float:
-    """The number in a cell. Raises InputError for text, truth values and what is missing."""
+    """Return the number in a cell. Raises InputError for text, truth values and missing values."""
     try:
         if isinstance(value, str | bool) or _absent(value):
             raise ValueError

@@ -22,7 +22,7 @@ Rows = Literal["nine", "ten"]
 
 
 def table_7(n: int, seed: int, *, rows: Rows = "nine", objective: Objective = "cost") -> Instance[EvaPacking]:
-    """A random instance of `n` tasks, drawn uniformly from Table 7, with replacement, as for Table 4.
+    """Draw an instance of `n` tasks uniformly from Table 7, with replacement, as for Table 4.
 
     - `n`: number of tasks, at least 1.
     - `seed`: seed of the draw.
@@ -71,7 +71,7 @@ def synthetic_cloud(
     tasks_per_job: int | None = None,
     log_uniform: bool = False,
 ) -> Instance[EvaCloud]:
-    """A workload of `n` jobs drawn uniformly from Table 7, with replacement, as in the experiments of section 6.2.
+    """Draw a workload of `n` jobs uniformly from Table 7, with replacement, as in the experiments of section 6.2.
 
     - `n`: number of jobs.
     - `seed`: seed of all draws.
@@ -79,7 +79,7 @@ def synthetic_cloud(
     - `hours`: shortest and longest duration of a job, hours; durations are uniform, in whole seconds.
     - `log_uniform`: their logarithms are uniform instead; Table 6 fits that.
     - `delay_factor`: factor on the jobs' delays, as in Figure 5.
-    - `throughput`: of every task beside one other, as in Figure 4; without it that of Figure 1.
+    - `throughput`: of every task next to one other, as in Figure 4; default: that of Figure 1.
     - `tasks_per_job`: 4 for all jobs in Table 6; without it as many as Table 7 says.
 
     Raises InputError for a number out of range.
@@ -144,10 +144,10 @@ def _amounts(*amounts: float) -> dict[str, float]:
 
 
 def random_workloads(n: int, workloads: int, seed: int, *, least_throughput: float = 0.5) -> Instance[EvaPacking]:
-    """A random instance of `n` tasks of many workloads that slow each other down, with `net-saving` as the objective.
+    """Draw an instance of `n` tasks of many workloads that slow each other down, with the objective `net-saving`.
 
     Demands lie in the ranges of Table 7: GPUs are drawn from its rows, CPUs on C7i and R7i are 4 to 8, on P3 once to
-    twice as many, memory is 8 to 60 GB. The throughput of each workload beside each is uniform in
+    twice as many, memory is 8 to 60 GB. The throughput of each workload next to each is uniform in
     [`least_throughput`, 1], in hundredths. Workloads that no task is drawn of are left out.
 
     Raises ValueError for n < 1, workloads < 1 and a throughput outside [0, 1].
@@ -186,7 +186,7 @@ GPUS_OF_TASKS = ((0, 1, 2, 4, 8), (35, 40, 13, 8, 4))
 
 
 def distinct_tasks(n: int, seed: int) -> Instance[EvaPacking]:
-    """Draw `n` tasks, almost all of different demand, to be packed on the EC2 types of Table 7 at the least cost.
+    """Draw `n` tasks, almost all of different demand, to be packed on the EC2 types of Table 7 at minimum cost.
 
     The CPUs of a task are log-normal around 7 per GPU, or around 7 without a GPU. Memory is log-normal around 4 GB per
     CPU. A task that fits no type is drawn again.
@@ -218,7 +218,7 @@ BESIDE = 0.6  # share of them that joined others where they fitted
 def random_round(
     n: int, seed: int, *, horizon_hours: float = 0.5, tasks_per_job: int = 1
 ) -> Instance[EvaReconfiguration]:
-    """A random round: `n` tasks of Table 7, three quarters of them on instances that are full or not, as it happens.
+    """Draw a round of `n` tasks of Table 7, three quarters of them on running instances, which need not be full.
 
     - `n`: number of tasks, at least 1.
     - `seed`: seed of all draws.

@@ -173,7 +173,7 @@ class LearnedThroughput:
                 self._changes.append(entry)
 
     def _note_job(self, together: Sequence[Observation]) -> None:
-        """Section 4.4: of a job of several tasks the one is blamed that probably holds the others up.
+        """Attribute the slowdown of a job to the task that probably delays the others (section 4.4).
 
         If all are known, or a known one is at most the observed value, it is the lowest known. Otherwise it is the
         unknown one with the most other tasks on its instance.

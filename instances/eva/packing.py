@@ -47,7 +47,7 @@ class PricedType(Frozen):
 
     @property
     def common(self) -> dict[str, Any]:
-        """The fields that the types of every problem have."""
+        """Return the fields that the types of every problem have."""
         return {name: getattr(self, name) for name in PricedType.model_fields}
 
 
@@ -72,16 +72,16 @@ class TaskEntry(Frozen):
 
     @property
     def common(self) -> dict[str, Any]:
-        """The fields that the task entries of every problem have."""
+        """Return the fields that the task entries of every problem have."""
         return {name: getattr(self, name) for name in TaskEntry.model_fields}
 
     @property
     def key(self) -> str:
-        """The task's name in a solution: `workload`, or `workload@job`."""
+        """Return the task's name in a solution: `workload`, or `workload@job`."""
         return self.workload if self.job is None else f"{self.workload}@{self.job}"
 
     def demand_on(self, family: str) -> Amounts:
-        """The demand on an instance of `family`."""
+        """Return the demand on an instance of `family`."""
         return demand_on(self.demand, family)
 
 
@@ -93,7 +93,7 @@ class Task(TaskEntry):
 
 
 def demand_on(demand: Demands, family: str) -> Amounts:
-    """The demand on an instance of `family`."""
+    """Return the demand on an instance of `family`."""
     return demand.get(family, demand[DEFAULT])
 
 
@@ -128,20 +128,22 @@ class PackedTasks(ProblemData):
         running: pd.DataFrame | None = None,
         spread: Sequence[Sequence[str]] = (),
     ) -> Self:
-        """The packing of two tables. Raises InputError, one line with the table, the row and the value.
+        """Build a packing problem from two tables.
 
-        Parameters:
-
-        - `types`: one row an instance type: its name in a column `name` or in the index, its price in `usd_per_hour`, a
-          `family` where demands differ by it, perhaps `max_instances`, and a column of amounts for each resource.
-        - `tasks`: one row a task, or `count` identical ones: `workload`, a column or the index, perhaps `job` and
-          `tasks_in_job`, `max_per_instance` and `allowed_types`, a list or names with commas between them; the demand
-          in columns called like the resources of `types`, and `cpu@p3` for the demand of `cpu` on the family `p3`.
+        - `types`: one row per instance type: its name in a column `name` or in the index, its price in `usd_per_hour`,
+          a `family` if demands depend on it, optionally `max_instances`, and a column of amounts for each resource.
+        - `tasks`: one row per task, or per `count` identical tasks: `workload`, a column or the index; optionally `job`
+          and `tasks_in_job`, `max_per_instance` and `allowed_types`, a list or names separated by commas; the demand
+          in columns named like the resources of `types`, and `cpu@p3` for the demand of `cpu` on the family `p3`.
           Rows of one workload, job and demand are added up.
         - `throughput`: of the workload of each row with that of each column, for `objective="net-saving"`.
-        - `running`: instances that run already, one row a type and price: `type`, a column or the index, `count`, and
-          perhaps `usd_per_hour`, what keeping one costs, by default the price of the type.
+        - `default_throughput`: of each pair that `throughput` does not contain.
+        - `objective`: `cost` or `net-saving`.
+        - `running`: instances that run already, one row per type and price: `type`, a column or the index, `count`, and
+          optionally `usd_per_hour`, the cost of keeping one instance; default: the price of the type.
         - `spread`: groups of tasks by name, `workload` or `workload@job`, of which an instance holds at most one.
+
+        Raises InputError, one line with the table, the row and the value.
         """
         content = packing_content(tasks, types, throughput, default_throughput, objective)
         if running is not None:
@@ -152,7 +154,7 @@ class PackedTasks(ProblemData):
 
     @property
     def families(self) -> tuple[str, ...]:
-        """The families of instance types, in order of appearance."""
+        """Return the families of instance types, in order of appearance."""
         return tuple(dict.fromkeys(k.family for k in self.instance_types))
 
     @model_validator(mode="after")
@@ -170,7 +172,7 @@ class PackedTasks(ProblemData):
         return self
 
     def fits(self, task: TaskEntry, kind: PricedType) -> bool:
-        """Whether a task fits alone on an instance of the type."""
+        """Return whether a task fits alone on an instance of the type."""
         return fits(task.demand, kind)
 
     def _validate_own(self) -> None:
@@ -211,7 +213,7 @@ class PackedTasks(ProblemData):
                 refuse(f"tasks[{i}].tasks_in_job", too_much, task.tasks_in_job)
 
     def _prices_alone(self) -> tuple[int, list[int]]:
-        """The unit of all prices, and of each entry the price of the cheapest type for a task alone, steps of USD/h."""
+        """Return the unit of all prices, and per entry the price of the cheapest type for a task, in steps of USD/h."""
         cheapest_first = sorted(self.instance_types, key=lambda kind: kind.usd_per_hour)
         unit = gcd(*(steps(kind.usd_per_hour) for kind in cheapest_first))
         return unit, [steps(next(k for k in cheapest_first if self.fits(t, k)).usd_per_hour) for t in self.tasks]
@@ -233,20 +235,20 @@ class EvaPacking(PackedTasks):
     spread: tuple[Spread, ...] = ()
 
     def fits(self, task: TaskEntry, kind: PricedType) -> bool:
-        """Whether a task may be on an instance of the type, and fits there alone."""
+        """Return whether a task may be on an instance of the type, and fits there alone."""
         allowed = task.allowed_types if isinstance(task, Task) else None
         return (allowed is None or kind.name in allowed) and super().fits(task, kind)
 
     @property
     def limits(self) -> tuple[Limit, ...]:
-        """The limits on numbers of instances: the only place that reads the fields that set them."""
+        """Return the limits on numbers of instances: the only place that reads the fields that set them."""
         most = ((k, kind.max_instances) for k, kind in enumerate(self.instance_types))
         rows = [Limit((k,), m) for k, m in most if m is not None]
         return tuple(row for row in rows if row.types)
 
     @property
     def limited(self) -> bool:
-        """Whether there is a maximum number of instances of some type, or of some price."""
+        """Return whether there is a maximum number of instances of some type, or of some price."""
         return bool(self.running) or bool(self.limits)
 
     @property
@@ -261,7 +263,7 @@ class EvaPacking(PackedTasks):
         refuse_constraints(self)
 
     def _prices_alone(self) -> tuple[int, list[int]]:
-        """Limits may force a task onto its most expensive type; prices of running instances count too."""
+        """Return the most expensive prices, which limits may force, and a unit that divides running prices too."""
         if not self.limited:
             return super()._prices_alone()
         prices = [offer.price for offer in offers(self)]
@@ -271,7 +273,7 @@ class EvaPacking(PackedTasks):
 
 
 def constraints_of(data: EvaPacking) -> list[str]:
-    """The optional fields in use that `EvaPacking`, its types and its tasks have beyond those of every packing."""
+    """Return the optional fields in use that `EvaPacking`, its types and its tasks add to those of every packing."""
     parts: list[tuple[Frozen, type[Frozen]]] = [
         *((kind, PricedType) for kind in data.instance_types),
         (data, PackedTasks),
@@ -287,7 +289,7 @@ def constraints_of(data: EvaPacking) -> list[str]:
 
 
 def fits(demand: Demands, kind: PricedType) -> bool:
-    """Whether one task of this demand fits on an instance of the type."""
+    """Return whether one task of this demand fits on an instance of the type."""
     return all(amount <= kind.capacity[resource] for resource, amount in demand_on(demand, kind.family).items())
 
 

@@ -1,6 +1,6 @@
 """Pods to be hosted on a cloud's price list, each from a seed: families of multiples, and the room nodes keep back.
 
-A family has so much memory for each CPU, its sizes are multiples of one another, and prices are linear in them or
+A family has a fixed memory per CPU, its sizes are multiples of one another, and prices are linear in them or
 nearly so. The provider's published formula gives the capacity of a node for pods. Amounts are thousandths of a CPU, MiB
 and pods, all of them integers. `data/README.md` has the sources of formulas and prices; `drawn` is synthetic.
 """
@@ -41,7 +41,7 @@ class Family:
     sizes: Sequence[int]
 
     def types(self, room: Room) -> list[InstanceType]:
-        """The instance types, smallest first."""
+        """Return the instance types, smallest first."""
         return [self._type(cpus, room(cpus, self.gib * cpus), self.usd * cpus) for cpus in self.sizes]
 
     def _type(self, cpus: int, room: tuple[int, int, int], usd: float) -> InstanceType:
@@ -50,7 +50,7 @@ class Family:
 
 
 def price_list(n: int, seed: int, *, cloud: Cloud = "eks") -> Instance[EvaPacking]:
-    """A random instance of `n` pods to be hosted on the price list of a cloud.
+    """Draw an instance of `n` pods to be hosted on the price list of a cloud.
 
     - `n`: number of pods.
     - `seed`: seed of all draws.
@@ -85,7 +85,7 @@ def _types(cloud: Cloud, draw: random.Random) -> list[InstanceType]:
 
 
 def _catalogue() -> list[InstanceType]:
-    """The types of `data/karpenter_types.csv`, less what a node of the simulated provider keeps back."""
+    """Return the types of `data/karpenter_types.csv` without the capacity that the simulated provider reserves."""
     return [
         InstanceType(
             name=row["name"],
@@ -104,7 +104,7 @@ def _catalogue() -> list[InstanceType]:
 
 
 def _drawn(draw: random.Random) -> tuple[list[Family], Room]:
-    """Two to four families of five to ten sizes each, at prices within a tenth of a common one, in 1e-4 USD/h."""
+    """Draw two to four families of five to ten sizes each, at prices within a tenth of a common one, in 1e-4 USD/h."""
     ratios = draw.sample((1, 2, 4, 6, 8, 12, 16), draw.randint(2, 4))
     sizes = (2, 4, 8, 16, 24, 32, 48, 64, 96, 128)[: draw.randint(5, 10)]
     cpu, gib = draw.randint(200, 400) / 1e4, draw.randint(20, 50) / 1e4
@@ -116,19 +116,19 @@ def _drawn(draw: random.Random) -> tuple[list[Family], Room]:
 
 
 def _cpu_left(cpus: int) -> int:
-    """6% of the first CPU, 1% of the second, 0.5% of the next two and 0.25% of all others are kept back."""
+    """Return the milli-CPUs left: 6% of the first CPU, 1% of the next, 0.5% of two, 0.25% of others are reserved."""
     kept = sum((6000, 1000, 500, 500)[:cpus]) + 250 * max(0, cpus - 4)  # in thousandths of a thousandth
     return 1000 * cpus - -(-kept // 100)
 
 
 def _eks(cpus: int, gib: int) -> tuple[int, int, int]:
-    """Amazon EKS: CPUs as GKE, 255 MiB and 11 MiB a pod; 110 pods, from 31 CPUs on 250 (by prefix delegation)."""
+    """Return the capacity on EKS: CPUs as GKE, reserve 255 MiB and 11 a pod; 110 pods, 250 above 30 CPUs (prefixes)."""
     pods = 250 if cpus > 30 else 110
     return _cpu_left(cpus), GIB * gib - (255 + 11 * pods) - EVICTION, pods
 
 
 def _gke(cpus: int, gib: int) -> tuple[int, int, int]:
-    """GKE: of the memory 25% of the first 4 GiB, 20% of the next 4, 10% of 8, 6% of 112, 2% of the rest; 110 pods."""
+    """Return the capacity on GKE: reserve 25% of 4 GiB, 20% of 4, 10% of 8, 6% of 112, 2% of the rest; 110 pods."""
     kept, left = 0, GIB * gib
     for most, percent in ((4 * GIB, 25), (4 * GIB, 20), (8 * GIB, 10), (112 * GIB, 6), (left, 2)):
         part = min(left, most)
@@ -137,7 +137,7 @@ def _gke(cpus: int, gib: int) -> tuple[int, int, int]:
 
 
 def _aks(cpus: int, gib: int) -> tuple[int, int, int]:
-    """AKS from 1.29 on: a table of CPUs; 20 MiB a pod and 50 MiB, or a quarter where that is less; 110 pods.
+    """Return the capacity on AKS since 1.29: a table of CPUs; 50 MiB and 20 per pod, at most a quarter; 110 pods.
 
     Between its rows the table is straight, and so beyond.
     """

@@ -21,7 +21,7 @@ class StartedType(PricedType):
 
     @property
     def plain(self) -> InstanceType:
-        """The type as `eva-packing` has it."""
+        """Return the type as `eva-packing` has it."""
         return InstanceType.model_construct(
             name=self.name, family=self.family, capacity=self.capacity, usd_per_hour=self.usd_per_hour
         )
@@ -34,7 +34,7 @@ class MovableTask(TaskEntry):
 
     @property
     def plain(self) -> Task:
-        """The entry as `eva-packing` has it."""
+        """Return the entry as `eva-packing` has it."""
         return Task.model_construct(
             workload=self.workload,
             count=self.count,
@@ -77,7 +77,7 @@ class EvaReconfiguration(PackedTasks):
 
     @property
     def packing(self) -> EvaPacking:
-        """The packing of the same tasks, as if no instance existed."""
+        """Return the packing of the same tasks, as if no instance existed."""
         return EvaPacking.model_construct(
             resources=self.resources,
             instance_types=tuple(kind.plain for kind in self.instance_types),

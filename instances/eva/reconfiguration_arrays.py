@@ -100,12 +100,12 @@ class SavingArrays:
 
     @property
     def tasks(self) -> int:
-        """The number of tasks, which is an upper bound on the number of instances."""
+        """Return the number of tasks, which is an upper bound on the number of instances."""
         return int(self.packing.count.sum())
 
     @cached_property
     def moving_all(self) -> float:
-        """The migration cost if every task on an existing instance moves, without jobs on several instances."""
+        """Return the migration cost if every task on an existing instance moves, without jobs on several instances."""
         return sum(len(g.ids) * float(g.staying(g.on_it[None])[0]) for g in self.groups)
 
 

@@ -17,12 +17,12 @@ CPU_COLUMNS = ("physical_cores", "vcpus")
 
 
 def table(name: str) -> pd.DataFrame:
-    """The table `data/<name>.csv`, whose columns `data/README.md` describes."""
+    """Read the table `data/<name>.csv`, whose columns `data/README.md` describes."""
     return packaged("instances.eva", name)
 
 
 def ec2_types(cpu: str = "physical_cores") -> tuple[InstanceType, ...]:
-    """The 21 EC2 instance types, with the column `cpu` as CPU capacity.
+    """Return the 21 EC2 instance types, with the column `cpu` as CPU capacity.
 
     `physical_cores` goes with the demands of Table 7, `vcpus` with those of the Alibaba pod list.
     """
@@ -40,7 +40,7 @@ def ec2_types(cpu: str = "physical_cores") -> tuple[InstanceType, ...]:
 
 
 def cloud_types(cpu: str = "physical_cores") -> tuple[CloudType, ...]:
-    """The types of `ec2_types` with the delays of the artifact's simulation; set-up is the start of the worker."""
+    """Return the types of `ec2_types` with the artifact's simulated delays; set-up is the start of the worker."""
     rows = table("instance_types").to_dict("records")
     return tuple(
         CloudType(
@@ -57,7 +57,7 @@ def cloud_types(cpu: str = "physical_cores") -> tuple[CloudType, ...]:
 
 
 def interference(workloads: dict[str, str], default: float = 0.95) -> Throughput:
-    """Figure 1 for tasks named as the keys of `workloads`, whose workloads in Table 7 are the values.
+    """Return Figure 1 for tasks named as the keys of `workloads`, whose workloads in Table 7 are the values.
 
     Pairs that Figure 1 does not have (those of ViT) get `default`; the paper sets it to 0.95 (section 4.3).
     """
@@ -73,5 +73,5 @@ def interference(workloads: dict[str, str], default: float = 0.95) -> Throughput
 
 
 def _row_of(workload: str) -> str:
-    """The row of a workload in Figure 1, where ResNet18 is measured once, whatever the number of tasks in a job."""
+    """Return the row of a workload in Figure 1, which has one row for ResNet18, whatever the tasks in a job."""
     return workload.split("-")[0]

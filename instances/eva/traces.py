@@ -27,7 +27,7 @@ Demand = tuple[float, ...]
 def alibaba(
     path: str | Path, *, gpus: Literal["rounded", "fractional"] = "rounded", perturb: float = 0.0, seed: int = 0
 ) -> Instance[EvaPacking]:
-    """All the pods of an Alibaba pod list (cluster-trace-gpu-v2023), to be hosted at once on EC2.
+    """Read all pods of an Alibaba pod list (cluster-trace-gpu-v2023), to be hosted at once on EC2.
 
     Columns read: `cpu_milli`, `memory_mib`, `num_gpu`, `gpu_milli`, and `pod_phase` where there is one. Failed pods
     and pods that fit on no instance type are dropped. CPUs and GiB are rounded up to whole units, as are GPUs in the
@@ -69,7 +69,7 @@ def alibaba(
 
 
 def alive(path: str | Path, at_s: float, *, objective: Objective = "cost") -> Instance[EvaPacking]:
-    """The jobs of an Eva trace that are alive at `at_s` seconds: after arrival, within the stand-alone duration.
+    """Read the jobs of an Eva trace that are alive at `at_s` seconds: after arrival, within the stand-alone duration.
 
     Columns read: `arrival_s`, `duration_s`, `workload` (of Table 7), `workload_class`, `gpus`, `vcpus`, `ram_gb`. Jobs
     of one class are one task entry. With `net-saving` classes interfere as their workloads do in Figure 1.
@@ -134,7 +134,7 @@ COLUMNS = ("cpu_milli", "memory_mib", "num_gpu")
 
 
 def pod_requests(n: int, seed: int, *, path: str | Path | None = None, jitter: float = 0.1) -> Instance[EvaPacking]:
-    """A random instance of `n` pods that all ask for something else, to be hosted on EC2, with vCPUs as CPUs.
+    """Draw an instance of `n` pods with distinct requests, to be hosted on EC2, with vCPUs as CPUs.
 
     Pods are drawn uniformly from a list, or without one from ranges of the Alibaba list's columns. CPUs and memory are
     multiplied by factors from [1 - jitter, 1 + jitter], then rounded to thousandths of a CPU and to MiB, and drawn
@@ -183,7 +183,7 @@ def pod_requests(n: int, seed: int, *, path: str | Path | None = None, jitter: f
 
 
 def _drawn(rng: np.random.Generator) -> tuple[int, float, float]:
-    """GPUs, thousandths of a CPU and MiB of a pod in the ranges of `SHAPES`."""
+    """Return the gPUs, thousandths of a CPU and MiB of a pod in the ranges of `SHAPES`."""
     often = np.array([shape[0] for shape in SHAPES], dtype=float)
     _, gpus, low, high, least, most = SHAPES[rng.choice(len(SHAPES), p=often / often.sum())]
     cpu = float(rng.uniform(low, high))
@@ -191,7 +191,7 @@ def _drawn(rng: np.random.Generator) -> tuple[int, float, float]:
 
 
 def _read_list(path: str | Path) -> FloatArray:
-    """GPUs, thousandths of a CPU and MiB (P, 3) of the pods of a list, without those that failed."""
+    """Return the gPUs, thousandths of a CPU and MiB (P, 3) of the pods of a list, without those that failed."""
     pods = read_numbers(path, COLUMNS, least=0)
     if "pod_phase" in pods:
         pods = pods[pods["pod_phase"] != "Failed"]

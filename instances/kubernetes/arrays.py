@@ -49,7 +49,7 @@ class PlacementArrays:
 
     @cached_property
     def overfull(self) -> BoolArray:
-        """Whether the present pods of each node exceed its capacity (M,)."""
+        """Return whether the present pods of each node exceed its capacity (M,)."""
         return np.asarray((self.now @ self.need > self.room).any(axis=1))
 
     def moves(self, placed: IntArray) -> int:

@@ -58,32 +58,32 @@ class ClusterArrays:
 
     @cached_property
     def free(self) -> IntArray:
-        """The residual capacity of each node (M, R)."""
+        """Return the residual capacity of each node (M, R)."""
         return np.asarray(self.room - self.now @ self.need)
 
     @cached_property
     def on_node(self) -> IntArray:
-        """The number of pods on each node (M,)."""
+        """Return the number of pods on each node (M,)."""
         return np.asarray(self.now.sum(axis=1))
 
     @cached_property
     def count(self) -> IntArray:
-        """The number of pods of each class (N,)."""
+        """Return the number of pods of each class (N,)."""
         return np.asarray(self.pending + self.now.sum(axis=0))
 
     @cached_property
     def fits_type(self) -> BoolArray:
-        """Whether a pod of each class fits alone on a new node (K, N)."""
+        """Return whether a pod of each class fits alone on a new node (K, N)."""
         return np.asarray((self.need[None] <= self.capacity[:, None]).all(axis=2))
 
     @cached_property
     def staying(self) -> IntArray:
-        """The pods that stay in every plan (M, N): all pods of a kept node or, if pods move one by one, pinned pods."""
+        """Return the pods that always stay (M, N): all of a kept node or, if pods move one by one, pinned pods."""
         return self.now * (~self.leaves[:, None] if self.data.moves == "nodes" else self.pinned[None])
 
     @property
     def most_evictions(self) -> int:
-        """The limit on evicted pods."""
+        """Return the limit on evicted pods."""
         most = self.data.max_evictions
         return int(self.on_node.sum()) if most is None else most
 

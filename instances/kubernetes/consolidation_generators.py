@@ -18,7 +18,7 @@ GROUP = (4, 16)  # minimum and maximum size of an arriving group
 
 
 def shrunk_cluster(pods: int, seed: int, *, cloud: Source = "eks", gone: float = 0.3) -> Instance[NodeConsolidation]:
-    """A random cluster with more nodes than its pods need.
+    """Draw a cluster with more nodes than its pods need.
 
     Pods come in groups of 4 to 16. Each goes where it fits, or to a new node: of the types that hold all that came
     to it so far the cheapest is rented in the end, as Karpenter provisions. Then some go.

@@ -91,7 +91,7 @@ class DumpedNode:
 
     @property
     def capacity_type(self) -> str:
-        """The capacity type: spot, on-demand, or another value that Karpenter sets."""
+        """Return the capacity type: spot, on-demand, or another value that Karpenter sets."""
         for label, spot in CAPACITY_TYPES.items():
             if label in self.labels:
                 said = self.labels[label]
@@ -100,7 +100,7 @@ class DumpedNode:
 
     @property
     def pool(self) -> str | None:
-        """The pool of the node by the label of a tool, `None` if it has no such label."""
+        """Return the pool of the node by the label of a tool, `None` if it has no such label."""
         return _find_first(self.labels, POOLS)
 
     @property

@@ -73,7 +73,7 @@ class Facts:
 
     @cached_property
     def alive(self) -> list[DumpedPod]:
-        """Pods that use resources: they have not ended, and are pending or on a node of the dump."""
+        """Return the pods that use resources: they have not ended, and are pending or on a node of the dump."""
         return [
             pod
             for pod in self.dump.pods.values()
@@ -82,7 +82,7 @@ class Facts:
 
     @cached_property
     def fixtures(self) -> dict[str, list[DumpedPod]]:
-        """By node, the pods that are tied to it: those of DaemonSets, and static pods."""
+        """Return, by node, the pods that are tied to it: those of DaemonSets, and static pods."""
         found: dict[str, list[DumpedPod]] = {node.name: [] for node in self.nodes}
         for pod in self.alive:
             if pod.node is not None and (pod.of_daemon or pod.mirror):
@@ -91,7 +91,7 @@ class Facts:
 
     @cached_property
     def control_plane(self) -> set[DumpedNode]:
-        """Nodes with a role of the control plane, or with a static pod that most nodes lack."""
+        """Return the nodes with a role of the control plane, or with a static pod that most nodes lack."""
         static = {node: {(pod.namespace, _static_name(pod)) for pod in pods} for node, pods in self._static.items()}
         common = Counter(name for names in static.values() for name in names)
         rare = {name for name, n in common.items() if 2 * n < len(self.nodes)}
@@ -109,7 +109,7 @@ class Facts:
 
     @cached_property
     def waited(self) -> dict[DumpedPod, Waited | None]:
-        """For each pending pod of another scheduler, a node for it, `None` if no node can hold it.
+        """Return, for each pending pod of another scheduler, a node for it, `None` if no node can hold it.
 
         A pod that fits on no node today gets a node that can hold it alone, if no other pod has that node.
         """
@@ -147,14 +147,14 @@ class Facts:
 
     @cached_property
     def kept(self) -> dict[DumpedNode, str]:
-        """The nodes that no plan and no bound removes, with the reason, without those with do-not-disrupt."""
+        """Return the nodes that no plan and no bound removes, with the reason, without those with do-not-disrupt."""
         found = {waited.node: WAITED_FOR for waited in self.waited.values() if waited is not None}
         found |= {node: NO_SCALE_DOWN for node in self.nodes if node.no_scale_down}
         return found | dict.fromkeys(self.control_plane, CONTROL_PLANE)
 
     @cached_property
     def architectures(self) -> dict[tuple[str, str], set[str]]:
-        """The architectures on which pods of each workload run."""
+        """Return the architectures on which pods of each workload run."""
         found: dict[tuple[str, str], set[str]] = {}
         for pod in self.movable:
             arch = None if pod.node is None else architecture(self.dump.nodes[pod.node].labels)
@@ -164,7 +164,7 @@ class Facts:
 
     @cached_property
     def leaving(self) -> dict[str, Amounts]:
-        """By node, the demand of terminating pods."""
+        """Return, by node, the demand of terminating pods."""
         found: dict[str, list[Amounts]] = {}
         for pod in self.alive:
             if ends(pod) and pod.node is not None and not (pod.of_daemon or pod.mirror):
@@ -173,7 +173,7 @@ class Facts:
 
     @cached_property
     def movable(self) -> list[DumpedPod]:
-        """The pods that need a place in a plan."""
+        """Return the pods that need a place in a plan."""
         return [
             pod
             for pod in self.alive
@@ -183,7 +183,7 @@ class Facts:
 
     @cached_property
     def placements(self) -> dict[DumpedPod, Placement]:
-        """The node constraints of each pod, including those of its volumes."""
+        """Return the node constraints of each pod, including those of its volumes."""
         return {pod: self.placement(pod) for pod in self.movable}
 
     def placement(self, pod: DumpedPod) -> Placement:
@@ -197,7 +197,7 @@ class Facts:
 
     @cached_property
     def keys(self) -> set[str]:
-        """The labels of nodes that the constraints of pods and DaemonSets use."""
+        """Return the labels of nodes that the constraints of pods and DaemonSets use."""
         asked = [*self.placements.values(), *(daemon.placement for daemon in (self.dump.daemons or {}).values())]
         asked += [pod.placement for pods in self.fixtures.values() for pod in pods]
         found = {key for placement in dict.fromkeys(asked) for key in placement.keys}
@@ -205,7 +205,7 @@ class Facts:
 
     @cached_property
     def reasons(self) -> dict[DumpedPod, list[PinReason]]:
-        """The reasons against moving each pod, for every tool."""
+        """Return the reasons against moving each pod, for every tool."""
         found: dict[DumpedPod, list[PinReason]] = {pod: [] for pod in self.movable}
         for pod, reasons in found.items():
             reasons += [PinReason(DO_NOT_DISRUPT, wish=True)] * pod.never_moved
@@ -257,7 +257,7 @@ class Facts:
 
     @cached_property
     def _terms(self) -> list[tuple[PodTerm, list[DumpedPod], Meant]]:
-        """Each term, the pods that have it, and the pods that it selects."""
+        """Return each term, the pods that have it, and the pods that it selects."""
         holders: dict[PodTerm, list[DumpedPod]] = {}
         in_namespace: dict[str, list[DumpedPod]] = {}
         for pod in self.alive:
@@ -343,7 +343,7 @@ class Facts:
 
     @cached_property
     def groups(self) -> list[PodGroup]:
-        """Anti-affinity of pods to each other, host ports, and spreads over nodes.
+        """Return the anti-affinity of pods to each other, host ports, and spreads over nodes.
 
         A spread compares nodes; a limit of `skew` pods on each node is stricter than the spread.
         """

@@ -20,7 +20,7 @@ MEMORY_MIB = (256, 512, 1024, 2048, 4096, 6144)
 def random_cluster(
     nodes: int, seed: int, *, load: float = 0.98, pending: float = 0.05, planted: bool = True
 ) -> Instance[NodePlacement]:
-    """A random cluster whose pods ask for nearly all that there is.
+    """Draw a cluster whose pods request nearly the whole capacity.
 
     - `nodes`: number of nodes.
     - `seed`: seed of all draws.

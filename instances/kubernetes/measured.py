@@ -52,7 +52,7 @@ class MeasuredDump:
 
     @cached_property
     def resources(self) -> list[str]:
-        """CPU, memory, pods, the other resources that pods request, and volumes if their number is limited."""
+        """Return CPU, memory, pods, other resources that pods request, and volumes if their number is limited."""
         asked = {name for pod in self.facts.movable for name, amount in pod.demand.items() if amount}
         asked |= {name for pod in self.facts.waited for name, amount in pod.demand.items() if amount}
         drivers = {driver for limits in self.facts.dump.attachable.values() for driver in limits}
@@ -61,7 +61,7 @@ class MeasuredDump:
 
     @cached_property
     def told(self) -> dict[str, str]:
-        """The name of each resource in the problem, which contains its unit."""
+        """Return the name of each resource in the problem, which contains its unit."""
         names = {r: CALLED.get(r, f"{r}_mib" if r.startswith(IN_BYTES) else r) for r in self.resources}
         return {r: self.aliases.of("resource", name) if r not in ALWAYS else name for r, name in names.items()}
 
@@ -73,7 +73,7 @@ class MeasuredDump:
 
     @cached_property
     def room(self) -> dict[DumpedNode, dict[str, float]]:
-        """The capacity of each node for pods, without its fixtures and, for a plan, without terminating pods."""
+        """Return the capacity of each node for pods, without its fixtures and, for a plan, without terminating pods."""
         facts, found = self.facts, {}
         for node in facts.nodes:
             taken = added([*(pod.demand for pod in facts.fixtures[node.name])])
@@ -152,7 +152,7 @@ class MeasuredDump:
 
     @cached_property
     def _daemons(self) -> list[DumpedDaemon]:
-        """The DaemonSets of the dump; without them, a plan derives DaemonSets from their pods."""
+        """Return the DaemonSets of the dump; without them, a plan derives DaemonSets from their pods."""
         if self.facts.dump.daemons is not None:
             return list(self.facts.dump.daemons.values())
         found: dict[object, DumpedDaemon] = {}

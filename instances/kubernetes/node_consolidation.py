@@ -34,7 +34,7 @@ class RunningNode(ClusterNode):
 class RentedType(PricedType):
     """An instance type that can be rented: `capacity` is its room for pods, after what it reserves and DaemonSets.
 
-    `max_new`: how many nodes of it may be rented beside those that run.
+    `max_new`: maximum number of new nodes of this type, in addition to those that run.
     """
 
     max_new: Count | None = None
@@ -56,7 +56,7 @@ class ConsolidatedPod(Pod):
 
 
 class NodeConsolidation(ProblemData):
-    """Keep, give up and rent nodes so that all pods, the pending ones too, have a place at the least cost in USD/h.
+    """Keep, give up and rent nodes so that all pods, the pending ones too, have a place at minimum cost in USD/h.
 
     The cost is the price of the nodes that are kept and rented, and `eviction_usd_per_hour` for each eviction: a pod in
     place that loses its node. `moves`: `nodes` are drained whole, as by `kubectl drain`, and given up, or `pods` are

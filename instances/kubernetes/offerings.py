@@ -59,7 +59,7 @@ class NodePool:
 
     @cached_property
     def taints(self) -> tuple[Taint, ...]:
-        """The taints that all of its nodes have: a single node may be tainted by hand or during its start."""
+        """Return the taints that all of its nodes have: a single node may be tainted by hand or during its start."""
         if self.declared is not None:
             return self.declared.taints
         if not self.nodes:
@@ -69,27 +69,27 @@ class NodePool:
 
     @cached_property
     def types(self) -> set[str | None]:
-        """The types of its nodes."""
+        """Return the types of its nodes."""
         return {node.type for node in self.nodes}
 
     @cached_property
     def zones(self) -> set[str | None]:
-        """The zones of its nodes."""
+        """Return the zones of its nodes."""
         return {node.zone for node in self.nodes}
 
     @cached_property
     def architectures(self) -> set[str]:
-        """The architectures of its nodes, as far as labels contain them."""
+        """Return the architectures of its nodes, as far as labels contain them."""
         return {arch for node in self.nodes if (arch := architecture(node.labels)) is not None}
 
     @cached_property
     def required(self) -> set[str]:
-        """The labels that the requirements of its NodePool use."""
+        """Return the labels that the requirements of its NodePool use."""
         return set() if self.declared is None else {requirement.key for requirement in self.declared.requirements}
 
     @cached_property
     def left(self) -> Mapping[str, int]:
-        """The rest of the limits of its NodePool for new nodes, if all present nodes are kept."""
+        """Return the rest of the limits of its NodePool for new nodes, if all present nodes are kept."""
         if self.declared is None:
             return {}
         used = self.declared.used or added([*(node.size for node in self.nodes), {"nodes": len(self.nodes)}])

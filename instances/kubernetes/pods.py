@@ -87,7 +87,7 @@ class DumpedPod:
 
     @property
     def workload(self) -> str:
-        """The name of the controller; for a ReplicaSet, that of its Deployment, without the hash of the template."""
+        """Return the name of the controller; for a ReplicaSet, that of its Deployment without the template hash."""
         if self.owner is None:
             return self.name
         kind, name = self.owner

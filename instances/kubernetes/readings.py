@@ -207,7 +207,7 @@ class OneReading(MeasuredDump):
 
     @cached_property
     def placeable(self) -> list[DumpedPod]:
-        """The pods that need a place; a bound includes pods of another scheduler for which the plan reserves room."""
+        """Return the pods that need a place; a bound includes pods of other schedulers with reserved capacity."""
         found = [pod for pod in self.facts.movable if pod.node is not None or self.served is None or pod in self.served]
         if not self.sure:
             found += [pod for pod, waited in self.facts.waited.items() if waited is not None and waited.fits]
@@ -317,7 +317,7 @@ class OneReading(MeasuredDump):
 
     @cached_property
     def new_room(self) -> dict[Offering, dict[str, float]]:
-        """The capacity of each new node for pods, without the DaemonSets that would run on it."""
+        """Return the capacity of each new node for pods, without the DaemonSets that would run on it."""
         return {kind: self._new_room(kind) for kind in self.kinds}
 
     def _list_offerings(self) -> list[Offering]:
@@ -326,7 +326,7 @@ class OneReading(MeasuredDump):
 
     @cached_property
     def pools(self) -> list[NodePool]:
-        """The pools that may grow, without the control plane; for a bound, a single arbitrary pool."""
+        """Return the pools that may grow, without the control plane; for a bound, a single arbitrary pool."""
         facts = self.facts
         if not self.sure:
             return [NodePool(None, ())]
@@ -425,7 +425,7 @@ class OneReading(MeasuredDump):
 
     @cached_property
     def _spare(self) -> dict[DumpedNode, dict[str, float]]:
-        """The residual capacity of each node today."""
+        """Return the residual capacity of each node today."""
         found = {node.name: dict(self.room[node]) for node in self.facts.nodes}
         for pod in self.facts.movable:
             if pod.node is not None:
@@ -435,7 +435,7 @@ class OneReading(MeasuredDump):
 
     @cached_property
     def _limits(self) -> dict[tuple[NodePool, str], int]:
-        """The rest of the limits of NodePools after new nodes for pending pods."""
+        """Return the rest of the limits of NodePools after new nodes for pending pods."""
         return {}
 
     # names

@@ -135,7 +135,7 @@ class Placement:
 
     @property
     def keys(self) -> set[str]:
-        """The labels that the requirements use."""
+        """Return the labels that the requirements use."""
         terms = [self.selector, *(term for terms in self.terms for term in terms)]
         return {requirement.key for term in terms for requirement in term}
 

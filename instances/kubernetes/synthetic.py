@@ -49,7 +49,7 @@ class DrawnNode:
 
 
 def synthetic_dump(seed: int, *, nodes: int = 60, pods: int = 900) -> Mapping[str, bytes]:
-    """A synthetic dump and its prices, as the files `dump.json` and `types.csv`.
+    """Draw a synthetic dump and its prices, as the files `dump.json` and `types.csv`.
 
     - `seed`: seed of all draws.
     - `nodes`: number of nodes, a tenth of them with GPUs.

@@ -99,7 +99,7 @@ def see_result(instance: Instance, result: Result) -> None:
 
 
 def see_solution(instance: Instance, solution: Solution) -> float:
-    """The objective of a solution. Raises CheckFailed where the checker does not pass it."""
+    """Return the objective of a solution. Raises CheckFailed if the checker rejects it."""
     try:
         verdict = check(instance.data, solution)
     except MalformedSolution as error:
@@ -110,7 +110,7 @@ def see_solution(instance: Instance, solution: Solution) -> float:
 
 
 def _see_nothing_claimed(result: Result) -> None:
-    """See that a result says no more than that there is no solution, which is up to the certificate."""
+    """Check that a result claims only infeasibility, which the certificate proves."""
     for name in (*FIGURES, "violations"):
         claimed = getattr(result, name)
         if claimed not in (None, ()):
@@ -119,7 +119,7 @@ def _see_nothing_claimed(result: Result) -> None:
 
 
 def _see_status(result: Result, closed: float) -> None:
-    """See that the status is that of a solution whose gap is `closed`, by the gap that was asked for."""
+    """Check that the status fits a solution whose gap is `closed`, by the requested gap."""
     asked = result.options.get("gap", Options.gap)
     if isinstance(asked, bool) or not isinstance(asked, int | float) or not 0 <= asked < 1:
         raise InputError(f"options.gap: must be a number in [0, 1), got {show(asked)}")

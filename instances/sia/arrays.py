@@ -39,17 +39,17 @@ class OracleArrays:
 
     @cached_property
     def horizon(self) -> int:
-        """The first step at which no job can be running."""
+        """Return the first step at which no job can be running."""
         return int((self.cutoff + self.duration).max())
 
     @property
     def starts(self) -> int:
-        """The number of starts in all windows."""
+        """Return the number of starts in all windows."""
         return self.most + len(self.submit)
 
     @property
     def most(self) -> int:
-        """Σ_j (m_j - s_j): no feasible schedule delays jobs by more."""
+        """Return Σ_j (m_j - s_j): no feasible schedule delays jobs by more."""
         return int((self.cutoff - self.submit).sum())
 
     def delay(self, starts: IntArray) -> int:

@@ -8,7 +8,7 @@ from instances.sia.oracle import Job, Pool, SiaOracle
 
 
 def five_jobs() -> Instance[SiaOracle]:
-    """Two pools of 2 GPUs and five jobs on which Figure 6, read literally, delays a job past the cut-off."""
+    """Build two pools of 2 GPUs and five jobs on which Figure 6, read literally, delays a job past the cut-off."""
     jobs = [("p0", 0, 2, 2), ("p1", 0, 4, 1), ("p0", 0, 1, 2), ("p0", 1, 5, 1), ("p1", 2, 3, 2)]
     data = SiaOracle(
         slot_minutes=1.0,
@@ -25,7 +25,7 @@ def five_jobs() -> Instance[SiaOracle]:
 
 
 def six_jobs() -> Instance[SiaLocalOracle]:
-    """Two servers and six jobs that wait for 3 slots in all where they may move, and for 6 where they may not."""
+    """Build two servers and six jobs that wait 3 slots in total if they may move, and 6 slots otherwise."""
     jobs = [("p0", 3, 4, 2), ("p0", 2, 2, 8), ("p1", 2, 3, 2), ("p0", 3, 3, 8), ("p1", 0, 8, 4), ("p1", 2, 6, 2)]
     data = SiaLocalOracle(
         slot_minutes=1.0,

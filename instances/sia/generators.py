@@ -40,20 +40,20 @@ class SyntheticWorkload:
 
     @property
     def mean_duration(self) -> float:
-        """Mean duration of a job, in minutes."""
+        """Return the mean duration of a job, in minutes."""
         if self.spread == "uniform":
             return sum(p * (low + high) / 2 for p, low, high in self.durations)
         return sum(p * (high - low) / math.log(high / low) for p, low, high in self.durations)
 
     @property
     def most_jobs_a_minute(self) -> float:
-        """Jobs a minute that all queues expect at the highest load."""
+        """Return the jobs a minute that all queues expect at the highest load."""
         width = sum(p * w for w, p in self.widths.items())
         return self.queues * self.gpus * self.load[1] * self.load_factor / (width * self.mean_duration)
 
     @property
     def mean_burst(self) -> float:
-        """Expected GPUs of a burst: a target uniform on 1 to `gpus`, widths drawn until the target is reached."""
+        """Return the expected GPUs of a burst: widths are drawn up to a target that is uniform on 1 to `gpus`."""
         expected = [0.0] * (self.gpus + 1)
         for left in range(1, self.gpus + 1):
             expected[left] = sum(p * (w + (expected[left - w] if w < left else 0.0)) for w, p in self.widths.items())
@@ -84,13 +84,11 @@ def synthetic(
     slot_minutes: float = 1.0,
     fairness_weight: float = 0.0,
 ) -> Instance[SiaOracle]:
-    """An instance of the workload of Appendix A.1 (`base`) or of a variant of Appendix C.
+    """Draw an instance of the workload of Appendix A.1 (`base`) or of a variant of Appendix C.
 
     Bursts come to each queue at exponential gaps that give the queue its load; the jobs of a burst are submitted
     together. Submissions and durations are drawn in minutes, the same for every `slot_minutes`, and rounded up to
     whole slots. Raises InputError for an unknown variant or a number out of range.
-
-    Parameters:
 
     - `variant`: name of a workload in VARIANTS, or a workload.
     - `seed`: seed of all that is drawn.
@@ -130,7 +128,7 @@ def synthetic(
 def _queue(
     workload: SyntheticWorkload, minutes: float, stream: np.random.SeedSequence
 ) -> list[tuple[float, float, int]]:
-    """(submission, duration, GPUs) of the jobs of one queue."""
+    """Draw (submission, duration, GPUs) of the jobs of one queue."""
     rng = np.random.default_rng(stream)
     load = rng.uniform(*workload.load) * workload.load_factor
     gap = workload.mean_burst * workload.mean_duration / (load * workload.gpus)
@@ -167,9 +165,10 @@ TABLE_12 = (Queue(3, 1, 86.0, 0.48), Queue(16, 8, 1340.0, 0.63), Queue(2, 1, 2.0
 
 
 def four_queues(seed: int = 0, *, days: float = 21.0, sigma: float = 1.5) -> Instance[SiaOracle]:
-    """The queues of Table 12, whose durations are not published: log-normal, of the paper's medians and of `sigma`.
+    """Draw the queues of Table 12 with log-normal durations of the paper's medians and of `sigma`.
 
-    Bursts of up to as many GPUs as the queue owns come at exponential gaps that give the queue its load.
+    The paper does not publish the durations. Bursts use at most as many GPUs as the queue owns, and come at exponential
+    gaps that give the queue its load.
     """
     rows: list[tuple[float, int, float, int]] = []
     for k, (queue, stream) in enumerate(zip(TABLE_12, np.random.SeedSequence(seed).spawn(len(TABLE_12)), strict=True)):

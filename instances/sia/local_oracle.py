@@ -41,12 +41,12 @@ class Cell:
 
     @property
     def buddy(self) -> Cell:
-        """The cell that with this one makes one of twice the size."""
+        """Return the cell that with this one makes one of twice the size."""
         return Cell(self.server, self.first ^ self.size, self.size)
 
     @property
     def parent(self) -> Cell:
-        """The cell of twice the size that this one is half of."""
+        """Return the cell of twice the size that this one is half of."""
         return Cell(self.server, self.first & ~self.size, 2 * self.size)
 
 
@@ -86,11 +86,11 @@ class Buddies:
 
     @property
     def whole(self) -> int:
-        """Servers of which every GPU is free."""
+        """Return the servers of which every GPU is free."""
         return len(self.free[SERVER_GPUS])
 
     def largest(self) -> int:
-        """The size of the largest free cell, 0 if there is no free cell."""
+        """Return the size of the largest free cell, 0 if there is no free cell."""
         return max((size for size in SIZES if self.free[size]), default=0)
 
 
@@ -124,7 +124,7 @@ class SiaLocalOracle(ProblemData):
 
     @classmethod
     def of(cls, data: SiaOracle) -> SiaLocalOracle:
-        """The same pools and jobs with locality. Raises InputError for pools or widths that are no cells."""
+        """Return the same pools and jobs with locality. Raises InputError for pools or widths that are no cells."""
         jobs = [job.model_dump(exclude={"latest_start"}) for job in data.jobs]
         pools = [pool.model_dump() for pool in data.pools]
         return cls.model_validate({"slot_minutes": data.slot_minutes, "pools": pools, "jobs": jobs})
@@ -135,17 +135,17 @@ class SiaLocalOracle(ProblemData):
 
     @property
     def measure(self) -> Measure | None:
-        """Mean JCT in minutes: delay, which is the objective, and running time."""
+        """Return the mean JCT in minutes: delay, which is the objective, and running time."""
         return mean_jct(self.slot_minutes, [job.duration for job in self.jobs])
 
     @property
     def capacity(self) -> int:
-        """GPUs of all pools together."""
+        """Return the GPUs of all pools together."""
         return sum(pool.gpus for pool in self.pools)
 
     @property
     def servers(self) -> int:
-        """Servers of all pools together, numbered from 0."""
+        """Return the servers of all pools together, numbered from 0."""
         return self.capacity // SERVER_GPUS
 
     @cached_property
@@ -155,12 +155,12 @@ class SiaLocalOracle(ProblemData):
 
     @property
     def cutoffs(self) -> tuple[int, ...]:
-        """The cut-off m_j of each job, in the order of `jobs`: the start when no pool shares."""
+        """Return the cut-off m_j of each job, in the order of `jobs`: the start when no pool shares."""
         return tuple(start for start, _ in self.alone)
 
     @cached_property
     def without_locality(self) -> SiaOracle:
-        """The relaxation in which a job may have its GPUs anywhere, with the cut-offs of this problem."""
+        """Return the relaxation in which a job may have its GPUs anywhere, with the cut-offs of this problem."""
         jobs = [
             job.model_dump() | {"latest_start": cutoff} for job, cutoff in zip(self.jobs, self.cutoffs, strict=True)
         ]

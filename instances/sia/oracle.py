@@ -74,19 +74,19 @@ class SiaOracle(ProblemData):
 
     @property
     def measure(self) -> Measure | None:
-        """Mean JCT in minutes: delay, which is the objective where fairness has no weight, and running time."""
+        """Return the mean JCT in minutes: delay, the objective if fairness has no weight, and running time."""
         if self.fairness_weight:
             return None
         return mean_jct(self.slot_minutes, [job.duration for job in self.jobs])
 
     @property
     def capacity(self) -> int:
-        """GPUs of all pools together."""
+        """Return the GPUs of all pools together."""
         return sum(pool.gpus for pool in self.pools)
 
     @cached_property
     def cutoffs(self) -> tuple[int, ...]:
-        """The cut-off m_j of each job, in the order of `jobs`: the latest slot to start at."""
+        """Return the cut-off m_j of each job, in the order of `jobs`: the latest slot to start at."""
         return tuple(
             start if job.latest_start is None else job.latest_start
             for job, start in zip(self.jobs, self.fcfs_starts, strict=True)
@@ -154,7 +154,7 @@ def _some(names: dict[str, int]) -> str:
 
 
 def pool_loads(data: SiaOracle, *, within: bool = False) -> dict[str, float]:
-    """GPU time of the jobs of each pool over the GPU time that it owns, from the first submission of all to the last.
+    """Return each pool's GPU time of jobs over its own GPU time, from the first submission of all to the last.
 
     All work counts that is submitted, also what would run beyond the last submission; with `within` only what a job
     would do by then if it started at once.
@@ -176,6 +176,6 @@ def whole_slots(time: float, slot: float) -> int:
 
 
 def instance_of(data: Mapping[str, Any], name: str, source: str) -> Instance[SiaOracle]:
-    """The instance of `data`, the content of a `sia-oracle` file. Raises InputError as for a file of the user's."""
+    """Build the instance of `data`, the content of a `sia-oracle` file. Raises InputError as for a user's file."""
     with input_errors():
         return Instance.of(validated(SiaOracle, data), name, source)

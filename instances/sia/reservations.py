@@ -33,8 +33,6 @@ def backfill(
     reservations that start before a job's own can prevent an early start, because the job then uses its own reserved
     GPUs. If the reservations are infeasible, jobs start as soon as GPUs are idle.
 
-    Parameters:
-
     - `arrays`: jobs and capacity.
     - `reserved`: reserved start of each job, (J,), not before its submission.
     - `priority`: rank of each job, (J,); ties in order of submission, then of the data.

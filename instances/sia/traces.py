@@ -30,7 +30,7 @@ LOAD = (0.6, 1.1)
 
 
 def philly(path: str | Path) -> pd.DataFrame:
-    """The jobs of a Philly pool trace: a table with the columns of COLUMNS, in order of submission.
+    """Read the jobs of a Philly pool trace: a table with the columns of COLUMNS, in order of submission.
 
     Reads `job_id`, `pool`, `submit_s`, `duration_s`, `gpus`, and where there is one `tag`, the experiment that a job
     belongs to, empty where it has none. Raises InputError for a file that cannot be read, a missing column or a bad
@@ -40,7 +40,7 @@ def philly(path: str | Path) -> pd.DataFrame:
 
 
 def gavel(path: str | Path) -> pd.DataFrame:
-    """The jobs of a Gavel pool trace, with the running time alone on V100, in the form that `philly` gives.
+    """Read the jobs of a Gavel pool trace, with the running time alone on V100, in the form that `philly` gives.
 
     Reads `duration_v100_s` in place of `duration_s`; jobs without one (no measurement of their kind) are dropped.
     Raises InputError like `philly`.
@@ -49,7 +49,7 @@ def gavel(path: str | Path) -> pd.DataFrame:
 
 
 def helios_log(path: str | Path) -> pd.DataFrame:
-    """The jobs of a job log of Helios, `cluster_log.csv`, in the form that `philly` gives.
+    """Read the jobs of a job log of Helios, `cluster_log.csv`, in the form that `philly` gives.
 
     Reads `job_id`, `vc`, `gpu_num`, `submit_time` and `duration`, seconds of running; jobs without a GPU are dropped.
     Time begins with the day of the first submission. Raises InputError like `philly`.
@@ -84,7 +84,7 @@ def _jobs(path: str | Path, duration: str) -> pd.DataFrame:
 
 
 def _sound(path: str | Path, raw: pd.DataFrame, jobs: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
-    """The jobs with numbers that make sense, in order of submission; `names`: of their columns in the file `raw`."""
+    """Return the valid jobs in order of submission; `names`: names of their columns in the file `raw`."""
     import pandas as pd
 
     for name, least in (("submit_s", 0.0), ("duration_s", 0.0), ("gpus", 1.0)):
@@ -124,13 +124,11 @@ def trace_instance(
     name: str = "trace",
     source: str = "",
 ) -> Instance[SiaOracle]:
-    """An instance of the jobs submitted within `days` days from `start_day` on, on all pools or on some.
+    """Build an instance of the jobs submitted within `days` days from `start_day` on, on all pools or on some.
 
-    Submissions and durations are rounded up to whole slots. A pool sized for a load may miss it, for it owns whole GPUs
-    and at least those of its widest job: `pool_loads` tells what the load is. Raises InputError for an unknown pool, a
-    missing pool, or where no job is left.
-
-    Parameters:
+    Submissions and durations are rounded up to whole slots. A pool sized for a load may miss it, because it owns whole
+    GPUs and at least those of its widest job; `pool_loads` returns its load. Raises InputError for an unknown pool, a
+    missing pool, or if no job is left.
 
     - `jobs`: table with the columns of COLUMNS.
     - `gpus`: GPUs that each pool owns; without them, a pool owns as many as give a load drawn from `load`, at least
@@ -220,7 +218,7 @@ def _window(start_day: float, days: float | None) -> str:
 def _quotas(
     jobs: pd.DataFrame, pools: Sequence[str], load: tuple[float, float], rng: np.random.Generator, least: int | None
 ) -> dict[str, int]:
-    """GPUs of each pool for a load drawn from `load`: GPU seconds of jobs over the pool's own.
+    """Return the GPUs of each pool for a load drawn from `load`: GPU seconds of jobs over the pool's own.
 
     No pool owns fewer than `least` GPUs, or where that is `None` than its widest job holds.
     """
@@ -247,11 +245,11 @@ class Demand:
 
     @property
     def seconds(self) -> FloatArray:
-        """Seconds from the first instant on."""
+        """Return the seconds from the first instant on."""
         return np.asarray((self.times - self.times[0]).total_seconds(), dtype=float)
 
     def owned(self, path: str | Path) -> FloatArray:
-        """GPUs of the pools on the day of each instant (T, P), from the table of GPUs at `path`.
+        """Return the GPUs of the pools on the day of each instant (T, P), from the table of GPUs at `path`.
 
         Raises InputError for a table that lacks a pool or a day.
         """
@@ -265,7 +263,7 @@ class Demand:
 
 
 def helios_demand(path: str | Path) -> Demand:
-    """The demand of Helios' pools: columns `time`, `POOL_jobs` and `POOL_demand_gpus`, in order of time.
+    """Read the demand of Helios' pools: columns `time`, `POOL_jobs` and `POOL_demand_gpus`, in order of time.
 
     Raises InputError for a file that cannot be read, has no pool, or has a bad value.
     """
@@ -296,7 +294,7 @@ def helios_demand(path: str | Path) -> Demand:
 
 
 def seen_jobs(demand: Demand) -> pd.DataFrame:
-    """The jobs inferred from the demand, with `pool`, `submit_s` and `duration_s`, in order of submission.
+    """Infer jobs from the demand, with `pool`, `submit_s` and `duration_s`, in order of submission.
 
     The job that has been there for the longest is taken to end first. Jobs of the first instant are left out; one that
     is there at the last ends with it.

@@ -70,8 +70,9 @@ def build_knapsack(data: ArylElastic) -> ConcreteModel:
 
 
 def build_mean_jct(data: ArylElastic) -> ConcreteModel:
-    """Build the event-interval program of section 5.1: all jobs are present at time 0, and interval m ends at
-    completion m.
+    """Build the event-interval program of section 5.1.
+
+    All jobs are present at time 0, and interval m ends at completion m.
 
     Variables: x_jm = 1 if job j is the m-th to complete; q_jm = 1 if it holds workers in interval m; z_jmk = 1 if it
     holds k workers there; L_m, the length of interval m; t_jmk = L_m if z_jmk = 1, else 0. Times are in units of the

@@ -46,8 +46,6 @@ def exact(
     fairness is part of the objective, or if no initial schedule is known. If the windows contain too many starts, the
     answer is a good schedule with a reason. Raises InputError if `start` violates a constraint.
 
-    Parameters:
-
     - `data`: the problem.
     - `options`: limits, gap, threads and seed.
     - `report`: called with each better solution and bound.

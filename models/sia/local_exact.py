@@ -222,8 +222,6 @@ def local_exact(
     If a limit ends the method, or if the model with servers is too large, the answer is the best schedule found, with a
     valid bound and a reason.
 
-    Parameters:
-
     - `data`: the problem.
     - `options`: limits, gap, threads and seed.
     - `report`: called with each better solution and bound.

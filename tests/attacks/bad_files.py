@@ -1,4 +1,4 @@
-"""Every place where a command takes a file, with files of every bad kind: one line, status 2, nothing written.
+"""Give bad files of every kind to every command that reads a file: one line, status 2, nothing written.
 
 `python -m tests.attacks.bad_files [--cases N] [--seed K]` tries all, or so many of them, and prints what failed.
 """

@@ -1,4 +1,4 @@
-"""Exact methods against brute force: `python -m tests.attacks.brute [slow|command] [FAMILY...] COUNT SEED`.
+"""Compare exact methods with brute force: `python -m tests.attacks.brute [slow|command] [FAMILY...] COUNT SEED`.
 
 A FAMILY is the beginning of a family's name, `eva-packing` or `eva-packing cost`; without one all are tried. With
 `slow` the slow methods alone, which are the literal ones, are tried on every instance. With `command` the exact method

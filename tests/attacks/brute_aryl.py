@@ -1,4 +1,4 @@
-"""Aryl's families of random small instances; `tests.aryl_cases` has their optima by enumeration in fractions."""
+"""Draw Aryl's families of small instances; `tests.aryl_cases` has their optima by enumeration in fractions."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def placement(rng: random.Random) -> ArylPlacement | None:
 
 
 def _valid(kind, **values):
-    """The data, or `None` where these numbers are refused together."""
+    """Return the data, or `None` if the numbers are rejected together."""
     try:
         return kind(**values)
     except InputError:

@@ -1,4 +1,4 @@
-"""BOA's families of random small instances; `tests.boa_optima` has their optima."""
+"""Draw BOA's families of small instances; `tests.boa_optima` has their optima."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GRID = 1e-9
 
 
 def curve(rng: random.Random, *, formulas: bool) -> dict[str, Any]:
-    """A formula, or a table that need be neither concave nor monotone; equal speedups, and such 1e-9 apart."""
+    """Draw a formula, or a table that need be neither concave nor monotone; speedups may be equal or 1e-9 apart."""
     if formulas and rng.random() < 0.5:
         kind = rng.choice(["amdahl", "power"])
         return {kind: rng.choice([0.0, 0.5, 0.9, 0.99, round(rng.random(), 3), 1.0])}
@@ -82,7 +82,7 @@ def real(rng: random.Random, types: int) -> BoaAllocation:
 
 
 def drawn(data: BoaAllocation, options: Options, report: Report) -> Result:
-    """The randomised policy, which is no policy of the exact problem, as an optimum of its own."""
+    """Report the randomised policy, which is infeasible for the exact problem, as an optimum of its own."""
     return randomised(data, options, report).model_copy(update={"status": "optimal"})
 
 

@@ -1,4 +1,4 @@
-"""Eva's families of random small instances, and their optima by enumeration in fractions."""
+"""Draw Eva's families of small instances, with their optima by enumeration in fractions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Tasks:
         self.whole = tuple(task.count for task in self.entries)
 
     def holds(self, k: int, counts: Counts) -> bool:
-        """Whether an instance of type k may hold these tasks."""
+        """Return whether an instance of type k may hold these tasks."""
         kind, data = self.kinds[k], self.data
         there = [(n, task) for n, task in zip(counts, self.entries, strict=True) if n]
         for r in data.resources:
@@ -54,17 +54,17 @@ class Tasks:
         )
 
     def contents(self, k: int, left: Counts) -> Iterator[Counts]:
-        """What an instance of type k can hold of the tasks that are left, nothing included."""
+        """Enumerate the sets of the remaining tasks that an instance of type k can hold, the empty set included."""
         return (counts for counts in itertools.product(*(range(n + 1) for n in left)) if self.fits(k, counts))
 
     @cache  # noqa: B019
     def fits(self, k: int, counts: Counts) -> bool:
-        """`holds`, remembered."""
+        """Return `holds`, cached."""
         return self.holds(k, counts)
 
     @cache  # noqa: B019
     def worth(self, counts: Counts) -> Fraction:
-        """The throughput-normalised reservation prices of tasks on one instance (sections 4.3 and 4.4)."""
+        """Return the throughput-normalised reservation prices of tasks on one instance (sections 4.3 and 4.4)."""
         throughput = self.data.throughput
         pairs = {(w, o): v for w, o, v in throughput.pairwise} if throughput else {}
         default = throughput.default if throughput else 1.0
@@ -78,7 +78,7 @@ class Tasks:
         return total
 
     def job_price(self, i: int) -> Fraction:
-        """The reservation prices of all tasks of the job of a task, those that are not listed like it."""
+        """Return the reservation prices of all tasks of a task's job, including tasks that are not listed."""
         task = self.entries[i]
         own = [
             (other.count, self.price[j]) for j, other in enumerate(self.entries) if task.job and other.job == task.job
@@ -89,13 +89,13 @@ class Tasks:
 
 
 def limits(data: EvaPacking) -> list[tuple[set[int], int]]:
-    """The types, by their places, and how many instances of them there may be, for each limit of the data."""
+    """Return, for each limit of the data, the indices of the types and the maximum number of their instances."""
     most = [(k, kind.max_instances) for k, kind in enumerate(data.instance_types)]
     return [({k}, m) for k, m in most if m is not None]
 
 
 def packing_optimum(data: EvaPacking) -> Fraction | None:
-    """The least cost, or the most that can be saved; `None` where the limits leave a task without a place."""
+    """Return the minimum cost or the maximum saving; `None` if the limits leave a task without a place."""
     tasks = Tasks(data)
     saving = data.objective == "net-saving"
     prices: list[list[Fraction]] = []  # of the first instances of a type, the cheapest first
@@ -108,7 +108,7 @@ def packing_optimum(data: EvaPacking) -> Fraction | None:
 
     @cache
     def best(left: Counts, used: Counts) -> Fraction | None:
-        """The least price, less worth, at which what is left can be placed beside the instances in use."""
+        """Return the minimum price less value at which the remaining tasks fit in addition to the used instances."""
         if not any(left):
             return Fraction(0)
         first, found = next(i for i, n in enumerate(left) if n), []
@@ -129,7 +129,7 @@ def packing_optimum(data: EvaPacking) -> Fraction | None:
 
 
 def round_optimum(data: EvaReconfiguration) -> Fraction:
-    """The most that a round can be worth, USD."""
+    """Return the maximum value of a round, USD."""
     tasks, horizon = Tasks(data), number(data.horizon_hours)
     place = {kind.name: k for k, kind in enumerate(data.instance_types)}
     kind_of = [place[instance.type] for instance in data.existing]
@@ -139,7 +139,7 @@ def round_optimum(data: EvaReconfiguration) -> Fraction:
 
     @cache
     def new(left: Counts) -> Fraction:
-        """The most that new instances with the tasks that are left are worth."""
+        """Return the maximum value of new instances with the remaining tasks."""
         if not any(left):
             return Fraction(0)
         first = next(i for i, n in enumerate(left) if n)
@@ -152,7 +152,7 @@ def round_optimum(data: EvaReconfiguration) -> Fraction:
 
     @cache
     def best(e: int, left: Counts, moved: frozenset[str]) -> Fraction:
-        """The most from the existing instance e on, where these jobs move already."""
+        """Return the maximum value from the existing instance e on, if these jobs already move."""
         if e == len(kind_of):
             return new(left) - sum((moving[job] for job in moved), Fraction(0))
         found = []
@@ -168,7 +168,7 @@ def round_optimum(data: EvaReconfiguration) -> Fraction:
 
 
 def number(written: float) -> Fraction:
-    """The decimal number that is written."""
+    """Return the decimal number as it is written."""
     return Fraction(repr(written))
 
 
@@ -287,7 +287,7 @@ def _limit(draw: random.Random, data: dict[str, Any]) -> None:
 
 
 def packing(draw: random.Random, objective: str, amounts: Amounts = _amounts) -> EvaPacking | None:
-    """A packing of up to six tasks, with constraints of a cluster of one's own or without."""
+    """Draw a packing of up to six tasks, with or without the constraints of a user's cluster."""
     data = _packed(draw, most_tasks=6, most_entries=4, amounts=amounts)
     for task in data["tasks"]:
         if draw.random() < 0.4:
@@ -302,7 +302,7 @@ def packing(draw: random.Random, objective: str, amounts: Amounts = _amounts) ->
 
 
 def paid(draw: random.Random, objective: str) -> EvaPacking | None:
-    """A packing into running instances of which some or all are paid for, so that the optimum may be 0."""
+    """Draw a packing into running instances, some or all of them already paid, so that the optimum may be 0."""
     data = packing(draw, objective)
     if data is None:
         return None
@@ -358,7 +358,7 @@ def billions(draw: random.Random) -> EvaPacking | None:
 
 
 def many_optimum(data: EvaPacking) -> Fraction | None:
-    """The least cost of instances with room for all pairs, and then for all single units."""
+    """Return the minimum cost of instances with capacity for all pairs, and then for all single units."""
     twos = sum(task.count for task in data.tasks if task.demand["default"]["c"] == 2)
     units = sum(task.count for task in data.tasks) + twos
     size = [int(kind.capacity["c"]) for kind in data.instance_types]
@@ -378,7 +378,7 @@ def many_optimum(data: EvaPacking) -> Fraction | None:
 
 
 def round_(draw: random.Random) -> EvaReconfiguration | None:
-    """A round of up to six tasks, up to three existing instances, and jobs with tasks of several entries on one."""
+    """Draw a round of up to six tasks, up to three existing instances, and jobs with tasks of several entries."""
     data = _packed(draw, most_tasks=6, most_entries=4)
     kinds, tasks = data["instance_types"], data["tasks"]
     price = _prices(draw) if draw.random() < 0.5 else lambda: draw.choice((0.0, 0.25, 1.0, 2.0))

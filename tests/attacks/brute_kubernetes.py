@@ -1,4 +1,4 @@
-"""Pods on given nodes, and nodes to give up and rent: random small clusters, with their optima by brute force."""
+"""Draw small clusters for placement and consolidation, with their optima by brute force."""
 
 from __future__ import annotations
 
@@ -93,12 +93,12 @@ def fewest_moves(data: NodePlacement) -> Fraction | None:
 
 
 def consolidation(rng: random.Random, ends: bool = False) -> NodeConsolidation:
-    """A cluster with all constraints; nodes may hold more than they have, cost nothing, and pods ask for nothing."""
+    """Draw a cluster with all constraints; nodes may be overfull or free of cost, and pods may request nothing."""
     return small_cluster(rng.randrange(10**9), ends)
 
 
 def consolidation_optimum(data: NodeConsolidation) -> Fraction | None:
-    """The least cost of all plans; the project's checker adds up the cost of each."""
+    """Return the minimum cost of all plans; the project's checker computes the cost of each."""
     best = least_cost(data)
     return None if best is None else Fraction(str(best))
 

@@ -1,4 +1,4 @@
-"""SIA's families of random small instances; `tests.sia_optima` has their cut-offs and optima."""
+"""Draw SIA's families of small instances; `tests.sia_optima` has their cut-offs and optima."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_LITERAL_SLOTS = 500
 
 
 def oracle(rng: random.Random, fairness: str | None, weights: tuple[float, ...] = WEIGHTS) -> SiaOracle | None:
-    """A few pools of one to eight GPUs; jobs as wide as a pool and wider, alike, together, and far from time 0."""
+    """Draw pools of one to eight GPUs; jobs may exceed a pool, be identical, or start far from time 0."""
     step, offset = rng.choice(SCALES), rng.choice([0, 0, 0, 1, 100])
     pools = [Pool(name=name, gpus=rng.choice([1, 2, 2, 3, 4, 8])) for name in names(rng, rng.randint(1, 3))]
     widest, own, alike = max(pool.gpus for pool in pools), rng.random() < 0.3, rng.random() < 0.15
@@ -69,7 +69,7 @@ def local(rng: random.Random) -> SiaLocalOracle | None:
 
 
 def _short(method: Callable, data: SiaOracle | SiaLocalOracle, *given: object) -> object:
-    """The literal model has a variable for each slot: refused where they are many."""
+    """Run the literal method; reject instances with many slots, because the model has a variable per slot."""
     if max(job.submit + job.duration for job in data.jobs) > MOST_LITERAL_SLOTS:
         raise InputError("too many slots")
     return method(data, *given)

@@ -1,4 +1,4 @@
-"""Workloads at the ends of the ranges of their fields: refused in one line, or every policy's run ends, and says how.
+"""Run workloads at the ends of their ranges: each is rejected in one line, or every policy's run ends.
 
 `python -m tests.attacks.ends [--files N] [--seed K]` runs a policy on each and prints what failed.
 """
@@ -97,7 +97,7 @@ def _bounded(instance: Instance, policy: str, totals: Any, folder: Path) -> None
 
 
 def _numbers(content: Any, at: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    """The places of the numbers: of a list the first and the last entry's."""
+    """Enumerate the paths to the numbers; of a list, only those of the first and the last entry."""
     if isinstance(content, dict):
         for name, value in content.items():
             yield from _numbers(value, (*at, name))

@@ -1,4 +1,4 @@
-"""Families of random small instances with their optima by brute force, and what is held against them.
+"""Define families of small random instances with brute-force optima, and the checks of results against them.
 
 A family brings its own brute force, in fractions, which shares nothing with the project but the data classes.
 `attack` calls methods from Python and without a start: what they say is then their own. `attack_as_commanded` takes the
@@ -83,7 +83,7 @@ class Family:
         return itertools.islice(((name, data) for name, data in drawn if data is not None), count)
 
     def instance(self, name: str) -> ProblemData | None:
-        """The instance of a name."""
+        """Draw the instance of a name."""
         return self.draw(random.Random(f"{self.name} {name}"))
 
 
@@ -158,7 +158,7 @@ def _given(result: Result) -> GivenStart:
 
 
 def _worst(tally: Tally, instance: Instance, entries: Sequence[Entry]) -> Result | None:
-    """The worst solution that a heuristic of the command line finds, `None` if none finds any."""
+    """Return the worst solution that a heuristic of the command line finds, `None` if none finds any."""
     found: list[Result] = []
     for entry in entries:
         if load_method(entry).kind != "heuristic":
@@ -202,7 +202,7 @@ def _judge(
 
 
 def faults(result: Result, optimum: Fraction | None, options: Options, bounds: list[float]) -> Iterator[str]:
-    """What is false in a result, and in the `bounds` that were reported before it."""
+    """Describe the errors in a result, and in the `bounds` that were reported before it."""
     if result.status == "infeasible" and optimum is not None:
         yield "called infeasible"
     if optimum is None:
@@ -223,7 +223,7 @@ def faults(result: Result, optimum: Fraction | None, options: Options, bounds: l
 
 
 def _past(value: float | None, optimum: Fraction | None, sign: int, sense: str) -> bool:
-    """Whether a bound (`sign` 1) cuts the optimum off, or an objective (-1) beats it, by more than rounding."""
+    """Return whether a bound (`sign` 1) cuts the optimum off, or an objective (-1) beats it, by more than rounding."""
     if value is None:
         return False
     if optimum is None:

@@ -1,4 +1,4 @@
-"""Odd values for every flag of every drawing: an instance is written, or one line says what is wrong with which value.
+"""Try odd values for every flag of every generator: an instance is written, or one line names the bad value.
 
 `python -m tests.attacks.flags [--cases N] [--seed K]` tries all, or so many of them, and prints what failed.
 """

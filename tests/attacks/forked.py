@@ -1,4 +1,4 @@
-"""A command in a copy of this process that has loaded everything: some 30 ms each, ended where it does not end."""
+"""Run a command in a copy of this process, about 30 ms each, and end it if it does not end."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def ended(work: Callable[[], None], folder: Path) -> Ended:
 
 
 def wrong(done: Ended, written: Sequence[Path] = (), tolerated: Collection[int] = (2,)) -> str | None:
-    """What is wrong with the end of a command that was given something odd.
+    """Describe the errors in the end of a command with unusual input.
 
     It has an end, no traceback and no warning; with a status that is `tolerated` it says why in one line, and nothing
     is `written`.
@@ -126,7 +126,7 @@ def _whatever_happens() -> Iterator[None]:
 
 
 def _waited(pid: int) -> int | None:
-    """The exit status of a process, which is ended with all that it started where it takes too long."""
+    """Return the exit status of a process, and end it with its children if it takes too long."""
     end = time.monotonic() + WALL_S
     while time.monotonic() < end:
         found, status = os.waitpid(pid, os.WNOHANG)

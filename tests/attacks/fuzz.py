@@ -1,4 +1,4 @@
-"""Mutated instance files and traces: each is refused in one line, or every method that fits has a checked answer.
+"""Mutate instance files and traces: each is rejected in one line, or every applicable method has a checked answer.
 
 `python -m tests.attacks.fuzz --files 1200 --traces 420 --seed 0 --out DIR` prints a summary and keeps what failed.
 """
@@ -53,7 +53,7 @@ class Accepted:
 
 
 def unclear(message: str) -> str | None:
-    """What is wrong with a refusal: it must be one line that says where."""
+    """Describe the fault of a refusal: it must be one line that names the place."""
     if len(message.splitlines()) != 1:
         return f"not one line: {message!r}"
     if len(message) > LONGEST:
@@ -64,7 +64,7 @@ def unclear(message: str) -> str | None:
 
 
 def read_files(files: int, seed: int, folder: Path) -> tuple[list[Accepted], list[str], list[Failure]]:
-    """The mutated files that are read, the refusals, and the failures to do either."""
+    """Read the mutated files, and return the accepted ones, the refusals, and the failures to do either."""
     sources = bases()
     return read_texts({f"file {i}": mutant(sources, seed, i) for i in range(files)}, folder)
 
@@ -92,7 +92,7 @@ def read_texts(texts: Mapping[str, str], folder: Path) -> tuple[list[Accepted], 
 
 
 def planned(case: Accepted) -> tuple[list[Run], list[Failure]]:
-    """The runs of all methods that fit and are not costly."""
+    """Plan the runs of all applicable methods that are not costly."""
     try:
         methods = methods_for(case.instance, ["all"])
     except Exception as error:
@@ -101,7 +101,7 @@ def planned(case: Accepted) -> tuple[list[Run], list[Failure]]:
 
 
 def judge(case: Accepted, results: Sequence[tuple[Run, Result]]) -> Iterator[Failure]:
-    """What is wrong with the results of one instance, alone and together."""
+    """Describe the errors in the results of one instance, alone and together."""
     data = case.instance.data
     for _, result in results:
         for symptom in wrong(data, result):
@@ -121,7 +121,7 @@ def judge(case: Accepted, results: Sequence[tuple[Run, Result]]) -> Iterator[Fai
 
 
 def wrong(data: Any, result: Result) -> Iterator[str]:
-    """What is wrong with one result alone."""
+    """Describe the errors in one result."""
     reason = result.reason or ""
     if len(reason.splitlines()) > 1:
         yield f"reason is not one line: {reason!r}"
@@ -159,7 +159,7 @@ def run_files(cases: Sequence[Accepted], jobs: int, limit_s: float = LIMIT_S) ->
 
 
 def lasting(cases: Sequence[Accepted], failures: Sequence[Failure], jobs: int) -> list[Failure]:
-    """The failures; a method that was ended from outside, as on a busy machine, is given five times as long first."""
+    """Return the failures; a method that was ended from outside is first repeated with five times the limit."""
     late = {(f.source, f.method) for f in failures if f.symptom == OVERRAN}
     slow = [
         Run(run.instance, run.entry, Options(time_limit=5 * LIMIT_S))
@@ -209,7 +209,7 @@ b,0,7200,1,1
 
 
 def read_trace(kind: str, path: Path, folder: Path, rng: random.Random) -> Instance:
-    """The instance that the trace reader `kind` makes of the file at `path`; a second table is written to `folder`."""
+    """Read the file at `path` with the trace reader `kind`; a second table is written to `folder`."""
     if kind in ("philly", "gavel"):
         jobs = (philly if kind == "philly" else gavel)(path)
         if rng.random() < 0.5:
@@ -246,7 +246,7 @@ def read_traces(traces: int, seed: int, folder: Path) -> tuple[list[Accepted], l
 
 
 def try_trace(kind: str, text: str, folder: Path, rng: random.Random) -> tuple[Instance | None, str | None, str | None]:
-    """The instance that `text` makes or the refusal, and what is wrong with either."""
+    """Return the instance of `text` or the refusal, and the errors in either."""
     path = folder / "t.csv"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     try:

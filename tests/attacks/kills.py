@@ -1,4 +1,4 @@
-"""Kill a command and its processes at random moments, resume it, and see that nothing hangs, is lost or left behind.
+"""Kill a command and its processes at random moments, resume it, and check that nothing hangs or is lost.
 
 `python -m tests.attacks.kills [KILLS] [COMMAND ...]` kills each command so often, and prints a line a command. A sixth
 is of the command itself: SIGKILL, SIGTERM, SIGINT and Ctrl-C, which the whole group sees, one after the other in one
@@ -173,7 +173,7 @@ def _kill_runs(process: subprocess.Popen[bytes], work: Path, tally: Tally, kills
 
 
 def _handing_over(process: subprocess.Popen[bytes], within_s: float) -> int | None:
-    """A process that hands over, and has been stopped while it does."""
+    """Return a process that is handing over its result, stopped while it does so."""
     until = time.monotonic() + within_s
     while process.poll() is None and time.monotonic() < until:
         for one in [run for host in _children(process.pid) for run in _children(host)]:
@@ -188,7 +188,7 @@ def _handing_over(process: subprocess.Popen[bytes], within_s: float) -> int | No
 
 
 def _hands_over(process: int) -> bool:
-    """Whether it holds the file by which it hands over."""
+    """Return whether it holds the file by which it hands over."""
     with suppress(OSError):
         for handle in Path(f"/proc/{process}/fd").iterdir():
             with suppress(OSError):
@@ -205,7 +205,7 @@ def _go_on(process: int | None) -> None:
 
 
 def _children(process: int) -> list[int]:
-    """The processes that a process has begun: of a command its hosts, of a host the run that is under way."""
+    """Return the child processes of a process: a command's hosts, or the current run of a host."""
     threads: list[str] = []
     with suppress(OSError):  # it may be gone
         threads = os.listdir(f"/proc/{process}/task")
@@ -276,7 +276,7 @@ def start(command: str, work: Path, folder: str) -> subprocess.Popen[bytes]:
 
 
 def seen(work: Path, folder: str, before: Kept, tally: Tally) -> Kept:
-    """What is kept now, against what was kept before and what was told of."""
+    """Return the kept results, and count those that were lost or changed since `before`."""
     now = _rows(work, folder)
     told = {line.partition("] ")[2] for line in _said(work, folder) if line.startswith("[") and line.count("] ")}
     told = {line for line in told if " error" not in line}
@@ -287,12 +287,12 @@ def seen(work: Path, folder: str, before: Kept, tally: Tally) -> Kept:
 
 
 def _said(work: Path, folder: str) -> list[str]:
-    """The lines on standard error of all that wrote to the folder."""
+    """Return the lines on standard error of all processes that wrote to the folder."""
     return (work / f"{folder}.txt").read_text().splitlines()
 
 
 def _rows(work: Path, folder: str) -> Kept:
-    """The outcomes that are kept."""
+    """Return the outcomes that are kept."""
     file = work / folder / "runs.sqlite"
     if not file.exists():
         return {}
@@ -307,7 +307,7 @@ def _has_runs(database: sqlite3.Connection) -> bool:
 
 
 def left_processes(work: Path) -> int:
-    """Processes that still have the temporary folder of the command, once it has been dead for GONE_S."""
+    """Count the processes that still hold the command's temporary folder GONE_S after its end."""
     until = time.monotonic() + GONE_S
     while found := _processes(work):
         if time.monotonic() > until:

@@ -1,4 +1,4 @@
-"""Seeded mutations of instance files and of CSV traces: most are wrong in one place, many are merely extreme."""
+"""Mutate instance files and CSV traces by seed: most have one error, many are only extreme."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ FACTORS = (10, 0.1, 1e3, 1e-3, 1e6, 1e-6, 1e9, 1e-9, -1, 2, 0.5, 1 + 1e-9, 1 - 1
 
 
 def bases() -> list[Any]:
-    """The contents of small instance files of every problem and reading, without what is known of their optimum."""
+    """Return the contents of small instance files of all problems and readings, without their known optima."""
     every = READINGS | CONVEX | NET_SAVING
     contents = [dump(instance) for reading in every for instance in examples(every, reading, 3)]
     return [{name: value for name, value in content.items() if name != "reference"} for content in contents]
 
 
 def workload_bases() -> list[Any]:
-    """The contents of small workload files of every world."""
+    """Return the contents of small workload files of every world."""
     renting = dump(poisson_renting(0.1, 1))
     for job_class in renting["data"]["classes"]:
         del job_class["epochs"][2:]
@@ -92,7 +92,7 @@ def workload_bases() -> list[Any]:
 
 
 def mutant(sources: list[Any], seed: int, index: int) -> str:
-    """The text of the mutated file number `index`."""
+    """Return the text of the mutated file number `index`."""
     rng = random.Random(f"file {seed} {index}")
     content = copy.deepcopy(rng.choice(sources))
     for _ in range(rng.choice((1, 1, 1, 2, 2, 3))):
@@ -127,7 +127,7 @@ def _set(content: Any, at: Path, value: Any) -> Any:
 
 
 def _pick(rng: random.Random, content: Any, *kinds: type) -> Path | None:
-    """A place inside the data, where there is any, that holds one of `kinds` (bool is no number here)."""
+    """Pick a place of the data, if any, that holds one of `kinds` (bool is not a number here)."""
     found = [
         at
         for at in _places(content)
@@ -196,7 +196,7 @@ def _field_renamed(rng: random.Random, content: Any) -> Any:
 
 
 def _name_everywhere(rng: random.Random, content: Any) -> Any:
-    """A name replaced by an awkward one, or by another name of the file, wherever it occurs, keys included."""
+    """Replace a name by an awkward one, or by another name of the file, everywhere, keys included."""
     at = _pick(rng, content, str)
     if at is None:
         return content
@@ -214,7 +214,7 @@ def _replaced(content: Any, old: str, new: str) -> Any:
 
 
 def _repeated(rng: random.Random, content: Any) -> Any:
-    """An entry of a list once more, or very often, under names of its own or the same."""
+    """Repeat an entry of a list once or very often, under the same name or new names."""
     at = _pick(rng, content, list)
     if at is None or not _get(content, at):
         return content

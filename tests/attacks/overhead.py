@@ -1,4 +1,4 @@
-"""What a short run costs beside its own work, here and on a cluster: `python -m tests.attacks.overhead [RUNS]`.
+"""Measure the overhead of a short run, here and on a cluster: `python -m tests.attacks.overhead [RUNS]`.
 
 Two studies of different lengths are run each way; start-up is the same in both, so that their difference is what the
 further runs cost.

@@ -1,4 +1,4 @@
-"""What the probes of the records notice, and what they do not: by hand, `nice python -m tests.attacks.probes PART`.
+"""Measure which changes the probes of the records detect: `nice python -m tests.attacks.probes PART`.
 
 - `rename [PAPER...]`: in a copy of the project a function is renamed in each layer of each paper, and the functions of
   its module are put in the opposite order. Then `gapwise reproduce --stale` must name no record.
@@ -58,7 +58,7 @@ NAMES = {"min": "max", "max": "min", "any": "all", "all": "any"}
 
 @contextmanager
 def copy_of_project() -> Iterator[Path]:
-    """A copy of what probes and tests need, with what is compiled."""
+    """Copy what probes and tests need, with the compiled code."""
     with tempfile.TemporaryDirectory() as folder:
         left_out = shutil.ignore_patterns(".git", ".venv", "_build", "found")
         for name in (*LAYERS, "tests", "docs", "pyproject.toml"):
@@ -78,7 +78,7 @@ def in_copy(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def turn_around(text: str) -> str:
-    """The text of a module in which functions that follow one another are in the opposite order."""
+    """Return the text of a module in which consecutive functions are in the opposite order."""
     lines = text.splitlines(keepends=True)
     plain = lambda node: isinstance(node, ast.FunctionDef) and not node.decorator_list  # noqa: E731
     for alike, run in reversed([(k, list(g)) for k, g in itertools.groupby(ast.parse(text).body, plain)]):
@@ -165,7 +165,7 @@ class Probes:
         self.outcomes.clear()
 
     def stale(self, first_alone: bool = False) -> dict[str, str]:
-        """The records that are stale, and why; `first_alone`: until there is one."""
+        """Return the stale records with reasons; `first_alone`: only the first one."""
         found: dict[str, str] = {}
         for one, plan in self.plans:
             try:
@@ -241,7 +241,7 @@ class Changing(ast.NodeTransformer):
 
 
 def changed(module: str, place: int | None) -> tuple[Mutant, int]:
-    """A module with the change at a place, and how many places there are."""
+    """Return a module with the change at a place, and the number of such places."""
     tree = ast.parse(files()[module].read_text())
     change = Changing(place)
     for node in tree.body:
@@ -286,7 +286,7 @@ def drawn(number: int, seed: int = 0) -> list[Mutant]:
 
 
 def in_child(probes: Probes, mutant: Mutant, first_alone: bool) -> dict[str, str]:
-    """The records that are stale with a mutant, found in a copy of this process."""
+    """Return the records that are stale under a mutant, found in a copy of this process."""
     reading, writing = os.pipe()
     if (child := os.fork()) == 0:
         resource.setrlimit(resource.RLIMIT_CPU, (CHILD_S, CHILD_S + 1))  # a mutant may run for ever
@@ -323,7 +323,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _functions(module: Any) -> Iterator[Any]:
-    """The functions of a module and of its classes, without their decorators."""
+    """Return the functions of a module and of its classes, without their decorators."""
     for value in vars(module).values():
         inside = vars(value).values() if inspect.isclass(value) and value.__module__ == module.__name__ else [value]
         for one in inside:
@@ -350,7 +350,7 @@ def tests_that_notice(mutant: Mutant) -> str:
 
 
 def paper_of(module: str) -> str:
-    """The paper whose folder a module is in."""
+    """Return the paper whose folder contains a module."""
     return next(part for part in module.split(".") if part in PAPERS)
 
 

@@ -1,4 +1,4 @@
-"""SCIP as a second opinion: `python tests/attacks/scip.py FILE...` prints the optimum of each exported model.
+"""Solve exported models with SCIP: `python tests/attacks/scip.py FILE...` prints the optimum of each.
 
 A program of its own, since SCIP's and HiGHS's libraries should not share a process.
 """
@@ -11,7 +11,7 @@ from pyscipopt import Model
 
 
 def optimum(path: str) -> float:
-    """The proven optimum of the .lp or .mps file at `path`, in the direction the file states."""
+    """Solve the .lp or .mps file at `path` to proven optimality, in the direction that the file states."""
     model = Model()
     model.hideOutput()
     model.setParam("limits/gap", 0.0)

@@ -1,4 +1,4 @@
-"""Small instances of every problem and reading: the papers' examples, and seeded random ones."""
+"""Build small instances of every problem and reading: the papers' examples, and random ones by seed."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def oracle(seed: int, fairness_weight: float = 0.0, fair_share: str = "all-use")
 
 
 def fair(instance: Instance[SiaOracle], weight: float, share: str) -> Instance:
-    """The same workload with a fairness weight, and without the reference, which was of another objective."""
+    """Return the workload with a fairness weight, and without its reference, which has another objective."""
     data = instance.data.model_copy(update={"fairness_weight": weight, "fair_share": share})
     return Instance.of(data, f"{instance.name}-{weight:g}-{share}")
 
@@ -180,6 +180,6 @@ NET_SAVING = {"eva-packing net-saving": (lambda seed: packing(seed, "net-saving"
 
 
 def examples(readings: dict[str, tuple[Builder, tuple[Instance, ...]]], reading: str, seeds: int) -> list[Instance]:
-    """The papers' examples of a reading, and `seeds` random instances."""
+    """Return the papers' examples of a reading, and `seeds` random instances."""
     build, papers = readings[reading]
     return [*papers, *(build(seed) for seed in range(seeds))]

@@ -1,4 +1,4 @@
-"""Random valid files of every family through `gapwise solve`: no traceback, no hang, no false status or value.
+"""Run random valid files of every family through `gapwise solve`: no traceback, hang or false answer.
 
 `python -m tests.attacks.surface [FAMILY...] COUNT SEED` solves COUNT files of each family, once without a limit and
 once with `--time-limit 10`, many files in one command, and compares the results with brute force. A FAMILY is the
@@ -82,7 +82,7 @@ def _drawn(names: Sequence[str], count: int, seed: int, folder: Path) -> Iterato
 
 
 def _called(batch: Sequence[Drawn], limit: Sequence[str]) -> subprocess.CompletedProcess[str] | None:
-    """The command; `None` if it does not end."""
+    """Run the command and return its end, `None` if it does not end."""
     words = [sys.executable, "-m", "experiments", "solve", *(str(one.path) for one in batch), *limit]
     words += ["--format", "json", "--quiet", "--jobs", "1"]
     try:
@@ -94,7 +94,7 @@ def _called(batch: Sequence[Drawn], limit: Sequence[str]) -> subprocess.Complete
 def _wrong(
     found: Campaign, batch: Sequence[Drawn], limit: Sequence[str], done: subprocess.CompletedProcess[str] | None
 ) -> Iterator[str]:
-    """What is wrong with the results of a batch."""
+    """Describe the errors in the results of a batch."""
     if done is None:
         yield f"{batch[0].name} and {len(batch) - 1} more: no end"
         return

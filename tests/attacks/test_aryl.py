@@ -1,4 +1,4 @@
-"""Random searches that try to beat a claimed bound of Aryl's problems with answers that the checker passes."""
+"""Test that no random feasible answer beats a claimed bound of Aryl's problems."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def elastic(seed: int, objective: str) -> ArylElastic:
 
 
 def fits(objective: str, seeds: range) -> list[int]:
-    """The seeds whose base demands fit a billion GPUs."""
+    """Return the seeds whose base demands fit a billion GPUs."""
     found = []
     for seed in seeds:
         try:

@@ -1,4 +1,4 @@
-"""Searches for answers that the checker passes and that are better than a bound that is claimed to hold for all."""
+"""Test that no feasible answer beats a claimed bound of BOA's problems."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ KINDS += [(2, "integer", True), (2, "continuous", False), (1, "continuous", True
 
 
 def instance(rng: random.Random, types: int, widths: str, rescale: bool, *, wild: bool) -> BoaAllocation | None:
-    """A small instance of this kind; `None` where the numbers drawn are refused together."""
+    """Draw a small instance of this kind, `None` if the numbers are rejected together."""
 
     def number() -> float:
         return rng.choice(EXTREMES) if wild else round(rng.uniform(0.1, 3), 3)
@@ -76,7 +76,7 @@ def instance(rng: random.Random, types: int, widths: str, rescale: bool, *, wild
 
 
 def answers(rng: random.Random, data: BoaAllocation, known: list[dict[str, Any]]) -> Any:
-    """A random assignment, or one of the known solutions with a few entries changed; mixed where that is allowed."""
+    """Draw a random assignment, or a changed known solution; mix them if that is allowed."""
     last = int(width_arrays(data).width.max())
 
     def point() -> tuple[str, float]:

@@ -1,4 +1,4 @@
-"""A sample of `tests.attacks.brute`: exact methods against brute force, without a start and as the command runs them.
+"""Test that exact methods agree with brute force, without a start and as commands run them.
 
 `GAPWISE_BRUTE` sets how many instances of each family the command's way is tried on, `GAPWISE_BRUTE_SEED` which.
 """
@@ -74,7 +74,7 @@ def test_a_limit_of_instances_pays_for_a_pattern_only_where_that_proves_more(ins
 
 
 def solve_as_commanded(name: str, instance: str):
-    """The result of `gapwise solve` without a start, and the optimum."""
+    """Return the result of `gapwise solve` without a start, and the optimum."""
     family = FAMILIES[name]
     data = family.instance(instance)
     entry, *_ = methods_for(Instance.of(data, instance), ["all"])

@@ -1,4 +1,4 @@
-"""Attacks on Eva's claimed bounds: answers that the independent checker passes and that ought to be better."""
+"""Test that no feasible answer beats a claimed bound of Eva's problems."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def extreme(seed: int, objective: str) -> EvaPacking:
 
 
 def instances(objective: str, seeds: range) -> list[EvaPacking]:
-    """The valid ones of these seeds."""
+    """Return the valid instances of these seeds."""
     found = []
     for seed in seeds:
         try:
@@ -74,7 +74,7 @@ def instances(objective: str, seeds: range) -> list[EvaPacking]:
 
 
 def mutated(data: EvaPacking, solution: dict[str, Any], draw: random.Random) -> dict[str, Any]:
-    """A solution with some instances merged, split, or moved to another type."""
+    """Change a solution: merge, split or retype some of its instances."""
     names = [kind.name for kind in data.instance_types]
     groups = [[g["type"], g["count"], Counter(g["tasks"])] for g in solution["instances"]]
     for _ in range(draw.randint(1, 4)):

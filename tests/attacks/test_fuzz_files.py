@@ -1,4 +1,4 @@
-"""Mutated files and traces are refused in one clear line, or every method that fits has an answer that holds.
+"""Test that mutated files and traces are rejected in one line, or solved correctly by every method.
 
 `GAPWISE_FUZZ_FILES` and `GAPWISE_FUZZ_TRACES` set how many, `GAPWISE_FUZZ_SEED` which.
 """

@@ -1,4 +1,4 @@
-"""Names are names: whatever people call their types, jobs and pools, the optimum and the exported models stay."""
+"""Test that the names of types, jobs and pools change neither optima nor exported models."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def awkward(start: int) -> Rename:
 
 
 def solved(instance: Instance, name: str) -> float | None:
-    """The objective that the method called `name` finds, None where it does not fit."""
+    """Return the objective of the method `name`, `None` if it is not applicable."""
     (method,) = (m for m in METHODS[instance.problem] if m.name == name)
     if method.unfit(instance.data) is not None:
         return None

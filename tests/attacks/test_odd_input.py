@@ -1,4 +1,4 @@
-"""Odd flags, bad files and workloads at the ends of their ranges: a sample of the attacks that run whole by command.
+"""Test a sample of odd flags, bad files and extreme workloads; commands run all of these attacks.
 
 `GAPWISE_ODD` sets how many of each, `GAPWISE_ODD_SEED` which.
 """

@@ -1,4 +1,4 @@
-"""The exported literal models, solved again by SCIP from the file alone, have the optimum that `exact` proves."""
+"""Test that SCIP finds the optimum of `exact` in each exported literal model."""
 
 from __future__ import annotations
 

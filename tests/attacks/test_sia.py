@@ -1,4 +1,4 @@
-"""Claimed bounds of sia-oracle under attack: answers that the checker passes, none of which may be better.
+"""Test that no feasible answer beats a claimed bound of sia-oracle.
 
 Each instance is solved, and then hundreds of answers are made of its optimal, heuristic and random schedules. Small
 instances are enumerated besides, and the literal model is asked for the same.
@@ -25,7 +25,7 @@ WEIGHTS = (0.0, 0.25, 1e-9, 1.0, BIG)
 
 
 def small(rng, **options):
-    """A few pools of 1 to 4 GPUs, cut-offs of the user's own for some jobs, some of them wider than their pool."""
+    """Draw pools of 1 to 4 GPUs with jobs, some of them wider than their pool, some with own cut-offs."""
     pools = [Pool(name=f"p{i}", gpus=rng.randint(1, 4)) for i in range(rng.randint(1, 3))]
     widest, own = max(pool.gpus for pool in pools), rng.random() < 1 / 3
     jobs = []
@@ -73,7 +73,7 @@ def job(k, pool, submit, duration, gpus, late):
 
 
 def answers(rng, data, known, count=ANSWERS):
-    """Starts near those of `known` schedules, at ends of other jobs, at the ends of windows, or anywhere."""
+    """Draw starts near those of `known` schedules, at ends of other jobs, at ends of windows, or anywhere."""
     windows = {job.id: (job.submit, cutoff) for job, cutoff in zip(data.jobs, data.cutoffs, strict=True)}
     for _ in range(count):
         starts = dict(rng.choice(known)) if rng.random() < 0.8 else {n: rng.randint(*w) for n, w in windows.items()}
@@ -85,7 +85,7 @@ def answers(rng, data, known, count=ANSWERS):
 
 
 def attack(data, rng):
-    """The exact result, with which nothing has been found wrong."""
+    """Return the exact result, after no attack has found an error in it."""
     result = exact(data)
     assert result.status in ("optimal", "feasible", "infeasible")
     known = [method(data).solution["starts"] for method in HEURISTICS if method is not sia.fcfs or not too_wide(data)]

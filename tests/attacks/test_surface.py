@@ -1,4 +1,4 @@
-"""`gapwise solve FILE` itself: files that once failed with it, and a sample of `tests.attacks.surface`.
+"""Test `gapwise solve FILE` on files that once failed, and on a sample of `tests.attacks.surface`.
 
 `GAPWISE_SURFACE` sets how many families a random file is taken from, `GAPWISE_SURFACE_SEED` which.
 """

@@ -1,4 +1,4 @@
-"""A sample of `tests.attacks.weakened`: bounds hold without a good incumbent.
+"""Test that bounds hold without a good incumbent, on a sample of `tests.attacks.weakened`.
 
 `GAPWISE_WEAKENED` sets how many instances of each family, `GAPWISE_WEAKENED_SEED` which.
 """

@@ -1,4 +1,4 @@
-"""Exact methods whose heuristics are weak: a bound that is too high cannot hide behind an optimal incumbent.
+"""Run exact methods with weak heuristics, so that an optimal incumbent cannot hide a false bound.
 
 A bound is cut off at the incumbent. So if the incumbent is optimal, no false bound can be seen. Here packings lose a
 task, and dives, annealing and searches find nothing. `python -m tests.attacks.weakened [FAMILY...] COUNT SEED` holds

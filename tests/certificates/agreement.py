@@ -1,4 +1,4 @@
-"""Whether both checkers of JSON say the same: `python -m tests.certificates.agreement [COUNT] [SEED]`.
+"""Compare both JSON checkers: `python -m tests.certificates.agreement [COUNT] [SEED]`.
 
 Of certificates as they are, changed at random, tampered with and forged, COUNT of each reading. Prints a row a reading,
 and every certificate of which the two say something else. A search that is given up says nothing.
@@ -32,7 +32,7 @@ Opinion = Fraction | str
 
 
 def first(case: Case, text: str) -> Opinion:
-    """What `verify` sees proved, or why it sees nothing: "refused", or "given up"."""
+    """Return the bound that `verify` proves, or the reason if there is none: "refused", or "given up"."""
     prove = PROBLEMS[case.instance.problem].prove
     assert prove is not None
     try:
@@ -45,7 +45,7 @@ def first(case: Case, text: str) -> Opinion:
 
 
 def second(case: Case, text: str) -> Opinion:
-    """The same of the second checker."""
+    """Return the bound that the second checker proves, or the reason if there is none."""
     try:
         found = proves(dump(case.instance), text)
     except GaveUp:
@@ -56,7 +56,7 @@ def second(case: Case, text: str) -> Opinion:
 
 
 def both(case: Case, text: str) -> str:
-    """What the two come to: what they agree on, or what each of them says."""
+    """Return the common outcome of the two checkers, or both outcomes if they differ."""
     one, other = first(case, text), second(case, text)
     if one == other:
         return one if isinstance(one, str) else "accepted"
@@ -71,7 +71,7 @@ AGREED = ("refused", "accepted", "no solution", "given up", "given up by one", "
 
 
 def rounds(case: Case) -> bool:
-    """Whether bounds rest on roots, powers or searches, which each rounds in its own way: either is true."""
+    """Return whether bounds rest on roots, powers or searches, which each rounds in its own way: either is true."""
     data = case.instance.data
     return data.problem == "boa-allocation" and (data.real or rounded(data.model_dump(mode="json")))
 

@@ -1,4 +1,4 @@
-"""Forged certificates whose figures are what whoever verifies them works out: `python -m tests.certificates.forging`.
+"""Forge certificates whose figures agree with the verifier's: `python -m tests.certificates.forging`.
 
 A mutant is mostly refused because a sum is off. These are not: weights, units, prices, rows and duals are drawn wildly,
 and what follows from them is written down as the verifier's own functions say. Accepted, they must prove a true bound.
@@ -29,7 +29,7 @@ Content = dict[str, Any]
 
 
 def wild(rng: random.Random, most: int = 62) -> int:
-    """A whole number >= 0 of any size up to so many bits, next to a power of 2 more often than not."""
+    """Draw an integer >= 0 of at most so many bits, usually next to a power of 2."""
     bits = rng.randrange(most)
     return rng.choice(
         [rng.randrange(4), (1 << bits) - rng.randrange(2), (1 << bits) + rng.randrange(3), rng.getrandbits(bits + 1)]
@@ -56,13 +56,13 @@ def units(case: Case, rng: random.Random) -> Content:
 
 
 def convex(case: Case, rng: random.Random) -> Content:
-    """The Lagrangian at any price."""
+    """Forge a Lagrangian certificate at any multiplier."""
     price = rational(rng)
     return {"kind": "lagrangian", "price": str(price), "bound": str(lagrangian(case.instance.data, price))}
 
 
 def rational(rng: random.Random) -> Fraction:
-    """A price of any size."""
+    """Draw a multiplier of any size."""
     return rng.choice([Fraction(0), Fraction(wild(rng), 1 + wild(rng)), Fraction(wild(rng, 800), 1 + wild(rng, 800))])
 
 
@@ -75,7 +75,7 @@ def runs(case: Case, rng: random.Random) -> Content:
 
 
 def duals(case: Case, rng: random.Random) -> Content:
-    """A packing: one leaf with any duals at any scale, below no branch or one."""
+    """Forge a packing certificate: leaves with any duals at any scale, below no branch or one."""
     packing = Packing(case.instance.data)
     nodes: list[Content] = [{}]
     decided: list[tuple[Any, ...]] = [packing.limits]
@@ -156,14 +156,14 @@ FORGERS: dict[str, Callable[[Case, random.Random], Content]] = {
 
 
 def forged(case: Case, forger: Callable[[Case, random.Random], Content], rng: random.Random) -> str:
-    """A forged certificate with the head of a true one. Raises what the verifier's functions raise."""
+    """Forge a certificate with the head of a true one. Raises what the verifier's functions raise."""
     data = case.instance.data
     head = {"gapwise_certificate": 1, "problem": data.problem, "instance": digest(data)}
     return json.dumps(head | forger(case, rng))
 
 
 def run(readings: Sequence[str], count: int, seed: int, report: Callable[[str], None]) -> Counter[str]:
-    """The outcomes of `count` forgeries of each of the readings."""
+    """Return the outcomes of `count` forgeries of each reading."""
     total = Counter[str]()
     for reading in readings:
         made, outcomes = cases(reading, 6), Counter[str]()

@@ -1,7 +1,7 @@
-"""Certificates of the library, tampered with: `python -m tests.certificates.kept [COUNT] [SEED]`.
+"""Tamper with certificates of the library: `python -m tests.certificates.kept [COUNT] [SEED]`.
 
-Those that the repository holds, of worst cases whose optima are recorded. One that is changed is refused in one line,
-or what it proves is true: not beyond the optimum. Prints every one that is accepted, with what it proves.
+The repository holds certificates of worst cases whose optima are recorded. A changed one is rejected in one line, or
+its bound is true: not beyond the optimum. Prints every accepted one with its bound.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.certificates.tampering import tampered_json, tampered_vipr
 
 
 def kept() -> list[Case]:
-    """The instances with their certificates and optima; their results are of no matter here."""
+    """Return the instances with their certificates and optima; their results do not matter here."""
     known = read_records()
     found = []
     for instance in (instance for s in worst_sets() for instance in s.instances):
@@ -35,7 +35,7 @@ def kept() -> list[Case]:
 
 
 def proven(instance: Instance, text: str) -> Fraction | None:
-    """What a certificate proves, `None` where it is refused. Whatever else is raised goes through."""
+    """Return the bound that a certificate proves, `None` if it is refused; other errors pass through."""
     prove = PROBLEMS[instance.problem].prove
     assert prove is not None
     try:

@@ -1,4 +1,4 @@
-"""Mutants of certificates and results: `python -m tests.certificates.mutants [COUNT] [SEED]`.
+"""Mutate certificates and results: `python -m tests.certificates.mutants [COUNT] [SEED]`.
 
 A mutant is refused in one line, or what it proves is true: not beyond the optimum, which is known from outside. Prints
 a row a reading, and every mutant that is accepted with a false bound or ends in another error.
@@ -30,7 +30,7 @@ PLACE = "@number@"
 
 
 def mutant(text: str, rng: random.Random) -> str:
-    """A file with one to three changes, JSON or VIPR."""
+    """Change a file, JSON or VIPR, in one to three places."""
     change = _changed_json if text.startswith("{") else _changed_vipr
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         try:
@@ -142,7 +142,7 @@ def _with_lines(lines: list[str], der: int) -> str:
 
 
 def of(case: Case, rng: random.Random) -> tuple[str, str]:
-    """The outcome of a mutant of the certificate, or of the result, and the mutant."""
+    """Mutate a certificate or result, and return the outcome and the mutant."""
     if rng.random() < 0.8:
         text = mutant(case.certificate, rng)
         return case.proves(text), text
@@ -151,7 +151,7 @@ def of(case: Case, rng: random.Random) -> tuple[str, str]:
 
 
 def run(count: int, seed: int, report: Callable[[str], None]) -> Counter[str]:
-    """The outcomes of `count` mutants, dealt out over the readings."""
+    """Return the outcomes of `count` mutants, distributed over the readings."""
     total = Counter[str]()
     share = -(-count // len(READINGS))
     for reading in READINGS:

@@ -1,4 +1,4 @@
-"""Small instances of every problem and reading that has certificates: an honest one, and the optimum from outside."""
+"""Build small instances of every certified problem, each with a certificate and an independent optimum."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ Optimum = Callable[[Any], float | None] | None
 
 
 def solve(data: ProblemData) -> Any:
-    """What the exact method makes of `data`, or the certifier."""
+    """Solve `data` with the exact method."""
     (exact,) = named(METHODS[data.problem], "exact")
     return resolve(exact.target)(data, EFFORT)
 
 
 def certify(data: ProblemData, solution: Any, bound: float) -> Any:
-    """A certificate as `solve --certificate` makes it."""
+    """Build a certificate as `solve --certificate` does."""
     return resolve(CERTIFIERS[data.problem])(data, solution, bound, EFFORT)
 
 
@@ -84,23 +84,23 @@ def placement(seed: int) -> ArylPlacement:
 
 
 def fair_schedule(seed: int) -> ProblemData:
-    """A schedule in whose objective fairness is."""
+    """Draw a problem whose objective includes fairness."""
     rng = random.Random(seed)
     return oracle(seed, rng.choice((0.3, 1.5)), rng.choice(("all-use", "above-share"))).data
 
 
 def least_local_delay(data: Any) -> float | None:
-    """The least delay on servers by enumeration, `None` where there are too many schedules."""
+    """Compute the minimum delay on servers by enumeration, `None` if there are too many schedules."""
     return best_local(data) if count_schedules(data, local_cutoffs(data)) <= FEW else None
 
 
 def least_delay(data: Any) -> float | None:
-    """The least delay by enumeration, `None` where there are too many schedules."""
+    """Compute the minimum delay by enumeration, `None` if there are too many schedules."""
     return best_oracle(data) if schedules(data) <= FEW else None
 
 
 def most_worth(data: Any) -> float:
-    """The most that a round can be worth: a sum of brute force, as the checker adds up a solution that reaches it."""
+    """Return the checker's objective of an optimal round, after comparing it with brute force."""
     best, found = best_by_brute_force(data), check(data, solve(data).solution).objective
     assert found == pytest.approx(best, rel=1e-9, abs=1e-9)
     return found
@@ -146,13 +146,13 @@ class Case:
         return not self.certificate.startswith("{")
 
     def beyond(self, bound: Fraction) -> bool:
-        """Whether a bound is false: beyond the optimum by more than rounding of its float."""
+        """Return whether a bound is false: beyond the optimum by more than rounding of its float."""
         room = Fraction(abs(self.optimum)) / 10**12 + Fraction(1, 10**18)
         off = bound - Fraction(self.optimum)
         return off > room if self.instance.data.sense == "minimize" else -off > room
 
     def outcome(self, result: str | None = None, certificate: str | None = None) -> str:
-        """What `verify` makes of the files: "refused", "true" or "false". Whatever else it raises goes through."""
+        """Return the outcome of `verify` on the files: "refused", "true" or "false". Other errors pass through."""
         try:
             claimed = read_result(parsed(self.result if result is None else result))
             see_result(self.instance, claimed)
@@ -175,7 +175,7 @@ class Case:
 
 @cache
 def case(reading: str, seed: int) -> Case | None:
-    """The case of a seed; `None` where there is no solution."""
+    """Build the case of a seed, `None` if it has no solution."""
     build, best = READINGS[reading]
     data = build(seed)
     found = solve(data)
@@ -191,13 +191,13 @@ def case(reading: str, seed: int) -> Case | None:
 
 
 def weaker(bound: Fraction, sense: str) -> float:
-    """A bound with something to spare, so that a certificate that proves a little less is not refused for that."""
+    """Weaken a bound, so that a certificate that proves slightly less is accepted."""
     room = abs(bound) / 10 + Fraction(1, 10**9)
     return float(bound - room if sense == "minimize" else bound + room)
 
 
 def cases(reading: str, count: int) -> list[Case]:
-    """The first `count` cases of a reading."""
+    """Return the first `count` cases of a reading."""
     found: list[Case] = []
     for seed in range(20 * count):
         made = case(reading, seed)
@@ -209,7 +209,7 @@ def cases(reading: str, count: int) -> list[Case]:
 
 
 def telling(reading: str) -> Case:
-    """The first case of a reading whose certificate has something to be forged."""
+    """Return the first case of a reading whose certificate can be forged."""
     made = cases(reading, 16 if reading.startswith("eva cost") else 6)
     if reading.startswith("eva cost"):  # a tree of one node: small instances are proven by totals more often
         return next(c for c in made if '"children": [' not in c.certificate and '"leaf"' in c.certificate)
@@ -217,7 +217,7 @@ def telling(reading: str) -> Case:
 
 
 def refused(data: Any, text: str) -> str:
-    """The one line with which a certificate is refused; the second checker of JSON refuses it, too."""
+    """Return the one-line refusal of a certificate; the second checker of JSON must refuse it, too."""
     with pytest.raises((CheckFailed, InputError, NoCertificate)) as error:
         PROBLEMS[data.problem].prove(data, text)
     if text.startswith("{"):

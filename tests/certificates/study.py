@@ -1,4 +1,4 @@
-"""Certificates of the library: `python -m tests.certificates.study FOLDER [PROBLEM or SET...]`, with `--help`.
+"""Certify the library: `python -m tests.certificates.study FOLDER [PROBLEM or SET...]`, with `--help`.
 
 Every instance (of these problems and sets, `*` for anything) is solved and certified, and besides newTrace with real
 widths, SIA's workloads with fairness and the fronts of the reclaimings that have them. Result and certificate are files
@@ -77,7 +77,7 @@ def with_fairness() -> InstanceSet:
 
 
 def of_instance(instance: Instance, folder: Path, options: Options) -> Row:
-    """A certificate, made and verified: how long that took, and what holds. `reason`: why there is none."""
+    """Make and verify a certificate; return the times and the outcome, with `reason` if there is none."""
     (run,) = plan([instance], ["exact"], options)
     report = ReportFile(folder / "report")
     begun = clock()
@@ -109,7 +109,7 @@ def verified(instance: Instance, found: Certified, folder: Path) -> Row:
 
 
 def of_front(instance: Instance, folder: Path, options: Options) -> Row:
-    """The front of a reclaiming, with a certificate for each of its bounds."""
+    """Certify the front of a reclaiming, with a certificate for each bound."""
     begun = clock()
     front = pareto_front(instance.data, options)
     solved = clock()
@@ -136,7 +136,7 @@ def of_front(instance: Instance, folder: Path, options: Options) -> Row:
 
 
 def wanted(patterns: Sequence[str]) -> Iterator[tuple[str, Instance, Way]]:
-    """What is to be done: the set, the instance, and how."""
+    """List the work: set, instance and way of certification."""
     for s in (*library_sets(), real_widths(), with_fairness()):
         for instance in s.instances:
             ways: dict[str, Way] = {s.name: of_instance}
@@ -150,13 +150,13 @@ def wanted(patterns: Sequence[str]) -> Iterator[tuple[str, Instance, Way]]:
 
 
 def rows_of(file: Path) -> dict[tuple[str, str], Row]:
-    """The last row of each set and instance; one that was begun alone has no `solve`."""
+    """Return the last row of each set and instance; a row that was only begun has no `solve`."""
     lines = map(json.loads, file.read_text().splitlines()) if file.exists() else ()
     return {(line["set"], line["instance"]): line for line in lines}
 
 
 def told(name: str, rows: Iterable[Row]) -> str:
-    """A row of the table: how many are certified, of how many; kB on average, and the largest; CPU s each."""
+    """Format a row: certified of all, mean and maximum kB, and CPU seconds per instance."""
     rows = list(rows)
     done = [row for row in rows if "format" in row]
     size = [row["characters"] / 1000 for row in done]
@@ -168,7 +168,7 @@ def told(name: str, rows: Iterable[Row]) -> str:
 
 
 def second(row: Row, instance: Instance, folder: Path) -> Row:
-    """What the second checker of its format makes of a certificate in the folder, and in how many CPU seconds."""
+    """Return what the second checker of its format says of a certificate in the folder, and the CPU seconds."""
     ending = "vipr" if row["format"] == "vipr" else "certificate.json"
     text = (folder / result_file(instance.name, "exact", ending)).read_text()
     begun = clock()

@@ -1,4 +1,4 @@
-"""Tampered certificates: what a proof must not survive."""
+"""Tamper with certificates so that their proofs must fail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HEAD = ("gapwise_certificate", "problem", "instance")
 
 
 def tampered_vipr(text: str, seed: int) -> str:
-    """A VIPR file in which one number after the variables is off by one, or one derived constraint is missing."""
+    """Change one number after the variables of a VIPR file, or remove one derived constraint."""
     chance = random.Random(seed)
     lines = text.splitlines()
     start = next(k for k, line in enumerate(lines) if line.startswith("OBJ "))
@@ -36,7 +36,7 @@ def tampered_vipr(text: str, seed: int) -> str:
 
 
 def tampered_json(text: str, seed: int) -> str:
-    """A certificate in JSON with one number off by one, or one entry of a list missing."""
+    """Change one number of a JSON certificate by one, or remove one entry of a list."""
     chance = random.Random(seed)
     content = json.loads(text)
     every = [place for place in places(content) if place[0] not in HEAD]
@@ -52,7 +52,7 @@ def tampered_json(text: str, seed: int) -> str:
 
 
 def places(content: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The ways to all that is in lists and objects."""
+    """Enumerate the paths to everything in lists and objects."""
     pairs = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
     return [place for key, value in pairs for place in ((*way, key), *places(value, (*way, key)))]
 

@@ -1,4 +1,4 @@
-"""Certificates of Aryl: the programs against the checker and enumeration, proofs, and tampered proofs."""
+"""Test Aryl's certificates against the checker and enumeration, and that tampered proofs fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates of a front of a reclaiming: against all choices of servers, by the commands, and forged ones."""
+"""Test certificates of reclaiming fronts against all choices of servers, by commands, and when forged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates of Aryl's mean JCT: the program against the checker and enumeration, proofs, and tampered proofs."""
+"""Test certificates of Aryl's mean JCT against the checker and enumeration, and when tampered with."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FEW = Options(effort=200)
 
 @pytest.fixture(scope="module")
 def proof():
-    """An instance of five jobs, its result, and a certificate of several leaves."""
+    """Return an instance of five jobs, its result, and a certificate with several leaves."""
     data = elastic_jobs(5, 0, objective="mean-jct", elastic_share=0.75, scaling_loss=0.1).data
     result = exact(data)
     return data, result, certificate(data, result.solution, result.bound, Options())

@@ -1,4 +1,4 @@
-"""Certificates of Aryl's placement: the program against the checker and enumeration, proofs, and tampered proofs."""
+"""Test certificates of Aryl's placement against the checker and enumeration, and when tampered with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates of BOA: rational lengths, the optimum in units against enumeration, proofs, and tampered proofs."""
+"""Test BOA's certificates: rational lengths, optima by enumeration, proofs, and tampered proofs."""
 
 from __future__ import annotations
 

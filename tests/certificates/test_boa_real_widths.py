@@ -1,4 +1,4 @@
-"""Certificates of BOA's real widths with rescaling times: lengths of runs, decisions, proofs, and tampered proofs."""
+"""Test certificates of BOA's real widths with rescaling times, and that tampered proofs fail."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def made(data: BoaAllocation, options: Options = Options()):
 
 
 def float_length(data: BoaAllocation, i: int, kind: int, first: int, after: int, price: float, width: float) -> float:
-    """The length of a run at a width, in floating point."""
+    """Compute the length of a run at a width in floating point."""
     c, t = data.classes[i], data.gpu_types[kind]
     hours = c.rescale_hours
     for epoch in c.epochs[first:after]:
@@ -90,7 +90,7 @@ def test_the_certificate_proves_the_bound_and_no_more(seed: int):
 
 @pytest.fixture(scope="module")
 def proof():
-    """The instance of newTrace whose proof takes a tree."""
+    """Return the instance of newTrace whose proof needs a tree."""
     data = newtrace(1.1).data.model_copy(update={"widths": "continuous"})
     return data, *made(data)
 

@@ -1,4 +1,4 @@
-"""`solve --certificate` and `verify` as a user runs them: files, what is refused, exit status."""
+"""Test `solve --certificate` and `verify` as a user runs them: files, rejections and exit status."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MADE = {
 
 
 def far_off() -> Instance:
-    """A job that may start so late, where fairness counts, that its starts are not written down."""
+    """Build a fair instance whose job may start so late that its starts are not written down."""
     job = Job(id="a", pool="p", submit=0, duration=1, gpus=1, latest_start=30_000)
     data = SiaOracle(slot_minutes=1.0, pools=(Pool(name="p", gpus=1),), jobs=(job,), fairness_weight=1.0)
     return Instance.of(data, "far")
@@ -72,7 +72,7 @@ def files(folder: Path, name: str, result: Path | None = None, certificate: Path
 
 
 def refused(*given: Path) -> str:
-    """The one line with which `verify` refuses bad input, with status 2."""
+    """Return the one-line message with which `verify` refuses bad input, with status 2."""
     with pytest.raises(InputError) as error:
         verify(*given)
     assert "\n" not in str(error.value)

@@ -1,4 +1,4 @@
-"""Certificates of Eva: search and sums against enumeration, proofs against optima, and tampered proofs."""
+"""Test Eva's certificates against enumeration and optima, and that tampered proofs fail."""
 
 from __future__ import annotations
 

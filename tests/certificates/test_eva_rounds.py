@@ -1,4 +1,4 @@
-"""Certificates of a round of Eva: proofs against brute force, and duals that pay too little or are none."""
+"""Test certificates of Eva's rounds against brute force, and with wrong or missing duals."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_wild_duals_and_any_reach_prove_nothing_false():
 
 @pytest.fixture(scope="module")
 def proof():
-    """A round of 8 tasks in jobs of two, some of which are on several instances, and its proof."""
+    """Return a round of 8 tasks in jobs of two, some of them on several instances, and its proof."""
     data = random_round(8, 1, tasks_per_job=2).data
     result = exact_reconfiguration(data)
     return data, certificate(data, result.solution, result.bound, Options())
@@ -120,7 +120,7 @@ def test_a_tampered_proof_is_refused(seed: int, proof):
 
 
 def changed(data: EvaReconfiguration, text: str, part: str, place: int, usd: Fraction) -> str:
-    """The file with a dual of another size."""
+    """Return the file with a dual of another size."""
     _, duals = read_duals(ClassedRound(data), "0", text)
     some = list(getattr(duals, part))
     some[place] += usd

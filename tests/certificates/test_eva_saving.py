@@ -1,4 +1,4 @@
-"""Certificates of Eva's net saving: the patterns and the program against enumeration, proofs, and tampered proofs."""
+"""Test certificates of Eva's net saving against enumeration, and that tampered proofs fail."""
 
 from __future__ import annotations
 

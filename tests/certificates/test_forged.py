@@ -1,4 +1,4 @@
-"""Certificates forged by hand, by kind of hole: each is refused in one line, for the reason it should be."""
+"""Test that each certificate forged by hand is rejected in one line, for the right reason."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Content = dict[str, Any]
 
 
 def leaf(content: Content) -> Content:
-    """A leaf of Eva's tree."""
+    """Return a leaf of Eva's tree."""
     return next(node["leaf"] for node in content["nodes"] if node.get("leaf"))
 
 
@@ -39,7 +39,7 @@ def branched(content: Content, branch: Content, children: list[int] | None = Non
 
 
 def runs(content: Content, branch: Content | None = None, children: Any = (1, 2), **leaf: Any) -> Content:
-    """A tree of two leaves of BOA's real widths that claim 0 at a price that proves no more."""
+    """Return a tree with two leaves of BOA's real widths that claim 0 at a price that proves no more."""
     below = {"price": "1000000", "bound": "0"} | leaf
     return content | {
         "nodes": [{"branch": branch or {"job_class": 0, "epoch": 0, "type": 0}, "children": children}, below, below]

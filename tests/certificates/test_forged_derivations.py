@@ -1,4 +1,4 @@
-"""VIPR files forged by hand, by kind of hole: each is refused in one line."""
+"""Test that each VIPR file with a forged derivation is rejected in one line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.certificates.readings import HUGE, Case, refused, telling
 
 
 def derived(made: Case, end: str, *lines: str) -> str:
-    """The VIPR file of a case with other lines from RTP on, and `lines` derived; {m} is the first of them."""
+    """Return a case's VIPR file with other lines from RTP on, and `lines` derived; {m} is the first of them."""
     head = made.certificate[: made.certificate.index("RTP ")]
     m = int(re.search(r"^CON (\d+)", head, re.MULTILINE).group(1))
     names = {"m": m, "n": m + 1, "o": m + 2, "p": m + 3}

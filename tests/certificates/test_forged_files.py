@@ -1,4 +1,4 @@
-"""Certificate files forged by hand, read by both commands: one line, status 1 or 2, nothing that hangs."""
+"""Test that both commands answer each forged certificate file in one line with status 1 or 2."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Forge = Callable[[Case], str | bytes]
 
 
 def put(pattern: str, by: str) -> Forge:
-    """The first match in the text replaced by what is no JSON of Python's."""
+    """Replace the first match in the text by a value that is not Python's JSON."""
 
     def forge(made: Case) -> str:
         text, count = re.subn(pattern, lambda _: by, made.certificate, count=1)
@@ -31,7 +31,7 @@ def put(pattern: str, by: str) -> Forge:
 
 
 def with_fields(change: Callable[[Any], Any]) -> Forge:
-    """The content after a change that is made in place, or what it returns."""
+    """Return a forgery that changes the content, in place or by its return value."""
 
     def forge(made: Case) -> str:
         content = json.loads(made.certificate)
@@ -53,7 +53,7 @@ def one_more(content: Any) -> None:
 
 
 def long_tree(content: Any) -> None:
-    """A tree ten thousand nodes deep, its last one missing."""
+    """Build a tree ten thousand nodes deep whose last node is missing."""
     content["nodes"] = [{"branch": {"job": 0, "until": 0}, "children": [k + 1, k + 2]} for k in range(0, 20_000, 2)]
 
 
@@ -63,7 +63,7 @@ def primes(count: int) -> list[int]:
 
 
 def derived(made: Case, claim: str, *lines: str) -> str:
-    """The file with other derivations; {m} is the index of the first."""
+    """Return the file with other derivations; {m} is the index of the first."""
     head = made.certificate[: made.certificate.index("RTP ")]
     m = int(re.search(r"^CON (\d+)", head, re.MULTILINE)[1])  # type: ignore[index]
     said = [
@@ -73,7 +73,7 @@ def derived(made: Case, claim: str, *lines: str) -> str:
 
 
 def endless_sum(made: Case) -> str:
-    """A combination over a thousand coprime denominators, which would take minutes to add up."""
+    """Combine a thousand coprime denominators, which would take minutes to add up."""
     many = primes(1000)
     m = int(re.search(r"^CON (\d+)", made.certificate, re.MULTILINE)[1])  # type: ignore[index]
     factors = " ".join(f"{m + k} 1/{p}" for k, p in enumerate(many))
@@ -81,7 +81,7 @@ def endless_sum(made: Case) -> str:
 
 
 def endless_solution(made: Case) -> str:
-    """A solution of a hundred coprime denominators."""
+    """Return a solution with a hundred coprime denominators."""
     point = " ".join(f"{k} 1/{p}" for k, p in enumerate(primes(100)))
     return re.sub(r"SOL 1\n\S+ .*", lambda _: f"SOL 1\ns 100 {point}", made.certificate)
 

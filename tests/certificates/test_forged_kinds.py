@@ -1,4 +1,4 @@
-"""Forty forgeries of what all certificates have, tried on each kind: every one is refused in one line."""
+"""Test that forty forgeries are rejected in one line for every kind of certificate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OTHER = "2:" + "0" * 64
 
 
 def said(text: str) -> Callable[[Case], str]:
-    """The certificate with its bound written as `text`."""
+    """Write the bound of the certificate as `text`."""
     return lambda made: json.dumps(json.loads(made.certificate) | {"bound": "@"}).replace('"@"', text)
 
 
@@ -28,7 +28,7 @@ def changed(**changes: Any) -> Callable[[Case], str]:
 
 
 def better(made: Case) -> str:
-    """The bound, one better than what is proved."""
+    """Claim a bound that is one better than the proven one."""
     content = json.loads(made.certificate)
     bound = content["bound"]
     top, _, under = str(bound).partition("/")
@@ -37,7 +37,7 @@ def better(made: Case) -> str:
 
 
 def other_form(made: Case) -> str:
-    """The bound as a text where it is to be a number, and the other way round."""
+    """Write the bound as a text instead of a number, and vice versa."""
     content = json.loads(made.certificate)
     bound = content["bound"]
     return json.dumps(content | {"bound": str(bound) if isinstance(bound, int) else 7})
@@ -57,7 +57,7 @@ def emptied(made: Case) -> str:
 
 
 def of_another(made: Case) -> str:
-    """The certificate of another instance of the kind, whole."""
+    """Return the whole certificate of another instance of the kind."""
     reading = next(name for name in READINGS if made.instance.name.startswith(f"{name} "))
     return next(other for other in cases(reading, 6) if other.certificate != made.certificate).certificate
 
@@ -102,7 +102,7 @@ def rewritten(pattern: str, by: str) -> Callable[[Case], str]:
 
 
 def stronger(made: Case) -> str:
-    """The bound that is claimed, one better."""
+    """Improve the claimed bound by one."""
     least = made.instance.data.sense == "minimize"
 
     def more(match: re.Match[str]) -> str:
@@ -113,7 +113,7 @@ def stronger(made: Case) -> str:
 
 
 def without_last(made: Case) -> str:
-    """The last derived row, which is the bound, is missing, and counted as such."""
+    """Remove the last derived row, which is the bound, and count it as missing."""
     lines = made.certificate.rstrip("\n").split("\n")[:-1]
     der = next(k for k, line in enumerate(lines) if line.startswith("DER "))
     lines[der] = f"DER {len(lines) - der - 1}"
@@ -121,7 +121,7 @@ def without_last(made: Case) -> str:
 
 
 def disguised(made: Case) -> str:
-    """The certificate of another instance under the name of this one."""
+    """Label the certificate of another instance with the digest of this one."""
     return re.sub(r"^% instance \S+$", f"% instance {digest(made.instance.data)}", of_another(made), flags=re.MULTILINE)
 
 

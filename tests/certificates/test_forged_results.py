@@ -1,4 +1,4 @@
-"""Results forged by hand: `verify` believes no status, no number that is none, no field twice."""
+"""Test that `verify` accepts no false status, invalid number or duplicate field in a result."""
 
 from __future__ import annotations
 

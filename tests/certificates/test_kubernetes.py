@@ -1,4 +1,4 @@
-"""Certificates of placements: what they prove of tiny and of full clusters, and what is refused."""
+"""Test certificates of placements on tiny and on full clusters, and their rejections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sample of the mutants of certificates and results, and of the sums that whoever verifies them rests on."""
+"""Test that mutants of certificates and results are rejected or prove what is true."""
 
 from __future__ import annotations
 

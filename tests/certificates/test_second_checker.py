@@ -1,4 +1,4 @@
-"""Two checkers of VIPR files that share nothing but the format, and scipopt's own where it is installed."""
+"""Test that two independent checkers of VIPR files agree, and SCIP's own if it is installed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OWN_UNITS = ("node-consolidation",)  # problems whose program does not count in 
 
 
 def second(text: str) -> Fraction | None:
-    """What the second checker sees proved, `None` where it refuses the file."""
+    """Return the bound that the second checker sees, `None` if it refuses the file."""
     try:
         said = Checker(text).check()
     except Refused:

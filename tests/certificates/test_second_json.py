@@ -1,4 +1,4 @@
-"""Two checkers of the certificates in JSON that share nothing but the published format."""
+"""Test that two checkers of JSON certificates agree, which share only the published format."""
 
 from __future__ import annotations
 

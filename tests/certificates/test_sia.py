@@ -1,4 +1,4 @@
-"""Certificates of SIA's oracle: proofs of optima, bounds against enumeration, and tampered proofs."""
+"""Test certificates of SIA's oracle against enumeration, and that tampered proofs fail."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def oracles(draw) -> SiaOracle:
 
 
 def least_delay(data: SiaOracle) -> int:
-    """The least delay by enumeration of all starts."""
+    """Compute the minimum delay by enumeration of all starts."""
     arrays = slot_arrays(data)
     windows = [range(a, b + 1) for a, b in zip(arrays.submit.tolist(), arrays.cutoff.tolist(), strict=True)]
     starts = (np.array(choice) for choice in product(*windows))

@@ -1,4 +1,4 @@
-"""SIA's proofs by prices written as VIPR: as strong as in JSON, by two checkers of VIPR, and against enumeration."""
+"""Test that SIA's proofs are as strong in VIPR as in JSON, by two checkers and enumeration."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def dense(seed: int) -> SiaOracle:
 
 
 def seen_by_both(text: str, slots: int) -> Fraction:
-    """The bound in slots, by the checker that knows no instance."""
+    """Return the bound in slots, by the checker that knows no instance."""
     return Fraction(Checker(text).check().split()[-1]) * slots
 
 
@@ -99,7 +99,7 @@ def test_prices_of_the_delay_without_locality_are_proved_on_servers():
 
 @pytest.fixture(scope="module")
 def written() -> tuple[SiaOracle, Fraction, str]:
-    """A quarter of a day, in whose proof there are cuts, stages and a tree."""
+    """Return a quarter of a day whose proof has cuts, stages and a tree."""
     data = synthetic("base", 6, days=0.25, slot_minutes=5.0).data
     result = exact(data, FEW)
     made = certify_by_multipliers(data, result.solution, result.bound, FEW, replace(BRANCHING, max_new_cuts=300))

@@ -1,4 +1,4 @@
-"""Certificates of SIA's schedules with fairness or with locality: proofs against enumeration, and forged ones."""
+"""Test certificates of SIA with fairness or locality against enumeration, and when forged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FEW = Options(effort=300)
 
 
 def fair(seed: int) -> SiaOracle:
-    """A few jobs, in steps of one to three slots; cut-offs of the user's own may lie between steps."""
+    """Draw a few jobs in steps of one to three slots; own cut-offs may lie between steps."""
     rng = random.Random(seed)
     step = rng.choice((1, 2, 3))
     pools = tuple(Pool(name=f"p{i}", gpus=rng.randint(1, 4)) for i in range(rng.randint(1, 3)))
@@ -55,7 +55,7 @@ def crossed(seed: int, step: int) -> SiaLocalOracle:
 
 
 def huge(seed: int, fairness_weight: float) -> SiaOracle:
-    """A few jobs on some 10^9 GPUs, whose widths have no common divisor."""
+    """Draw a few jobs on about 10^9 GPUs, whose widths have no common divisor."""
     rng = random.Random(seed)
     pools = tuple(Pool(name=name, gpus=5 * 10**8 - rng.randrange(1000)) for name in "ab")
     jobs = tuple(
@@ -72,7 +72,7 @@ def huge(seed: int, fairness_weight: float) -> SiaOracle:
 
 
 def by_starts(data: SiaLocalOracle) -> str:
-    """The proof by the program of starts, though prices may do."""
+    """Prove by the program of starts, even if multipliers suffice."""
     starts, found = StartProgram(data), local_exact(data)
     program = starts.program()
     point = starts.point(found.solution)

@@ -1,4 +1,4 @@
-"""VIPR files: what the format's own examples prove, what does not follow, and what is no file."""
+"""Test VIPR files: the format's own examples, invalid derivations and invalid files."""
 
 from __future__ import annotations
 

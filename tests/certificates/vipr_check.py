@@ -1,4 +1,4 @@
-"""A second checker of VIPR files, after the format alone: `python -m tests.certificates.vipr_check FILE...`.
+"""Check VIPR files from the format alone: `python -m tests.certificates.vipr_check FILE...`.
 
 It follows `cert_spec_v1_1.md` of GitHub `scipopt/vipr` at commit `2e2bb52`, shares no line with `instances/proofs`,
 imports nothing of the project, and knows no instance: it says whether a file proves what it claims. Incomplete reasons
@@ -35,7 +35,7 @@ class Checker:
         self.assumed: list[frozenset[int]] = []  # of each row the assumptions that it rests on
 
     def check(self) -> str:
-        """What the file proves. Raises Refused."""
+        """Return the bound that the file proves. Raises Refused."""
         for word in ("VER", "1.1", "VAR"):
             self.one_of(word)
         self.variables = self.whole_number()
@@ -68,7 +68,7 @@ class Checker:
         return "infeasible" if infeasible else f"{'at least' if self.sign > 0 else 'at most'} {wanted}"
 
     def solutions(self) -> Fraction | None:
-        """The best value of the solutions, all of which hold."""
+        """Return the best value of the solutions, all of which must be feasible."""
         self.one_of("SOL")
         values = []
         for _ in range(self.whole_number()):
@@ -84,7 +84,7 @@ class Checker:
         return min(values, key=lambda value: self.sign * value, default=None)
 
     def derive(self) -> None:
-        """The next row, which follows by its reason."""
+        """Derive the next row from its reason."""
         here, row = len(self.rows), self.row()
         self.one_of("{")
         reason = self.one_of("asm", "lin", "rnd", "uns", "sol")
@@ -129,7 +129,7 @@ class Checker:
         return direction, Fraction(math.ceil(right) if direction == "G" else math.floor(right)), coefficients
 
     def disjunct(self, one: Row, other: Row) -> bool:
-        """Whether one of two rows holds wherever the variables are whole that are to be."""
+        """Return whether one of two rows holds wherever the variables are whole that are to be."""
         low, high = (one, other) if one[0] == "L" else (other, one)
         next_to = low[1].denominator == 1 and high[1] == low[1] + 1
         return (low[0], high[0]) == ("L", "G") and low[2] == high[2] and next_to and self.whole(low[2])
@@ -198,7 +198,7 @@ def absurd(row: Row) -> bool:
 
 
 def dominates(row: Row, other: Row) -> bool:
-    """Whether the second row follows from the first, by the restricted rule of the format."""
+    """Return whether the second row follows from the first, by the restricted rule of the format."""
     if row[2] != other[2] or row[0] not in ("E", other[0]):
         return absurd(row)
     return absurd(row) or row[1] == other[1] or (other[0] != "E" and (row[1] > other[1]) == (other[0] == "G"))

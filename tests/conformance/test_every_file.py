@@ -1,4 +1,4 @@
-"""A script that passes the same flags for every file: each method of each problem takes them."""
+"""Test that each method of each problem accepts the same flags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every caller may rely on: all methods of all problems on the instances of the quick reference study.
+"""Test what every caller may rely on, for all methods on the quick reference study.
 
 A method that cannot take an instance (`Entry.unfit`), or would run for hours on it (`Entry.costly`), is passed over
 there, and so are the few pairs in SLOW; every method runs on some instance.
@@ -64,13 +64,13 @@ class Case:
         return load_method(self.entry)
 
     def direct(self, options: Options) -> Result:
-        """The function as a library's user calls it."""
+        """Call the function as a user of the library does."""
         result = resolve(self.entry.target)(self.instance.data, options)
         assert isinstance(result, Result)
         return result
 
     def harness(self, options: Options) -> Result:
-        """The method as the commands run it."""
+        """Run the method as the commands do."""
         return apply(self.entry, self.instance, options)
 
     @cached_property

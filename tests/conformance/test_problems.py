@@ -1,4 +1,4 @@
-"""Every problem of the registry has the parts that docs/adding.md names; a new one learns here what it lacks."""
+"""Test that every registered problem has the parts that docs/adding.md lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command that is called again draws the same pictures, whatever the hashes of texts are in its process."""
+"""Test that a second call of a command draws the same figures, for any hash seed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ COMMANDS = {"gap_study": gap_study, "simulate": simulate, "excess": excess}
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The folders of two processes that have called every command; a process for each would take thrice as long."""
+    """Return the folders of two processes that call every command; one process per command takes thrice as long."""
     folders = [tmp_path_factory.mktemp(seed) for seed in HASH_SEEDS]
     for folder, seed in zip(folders, HASH_SEEDS, strict=True):
         done = python("-m", "tests.conformance.test_second_call", folder, PYTHONHASHSEED=seed)

@@ -1,4 +1,4 @@
-"""Aryl's heuristics on the paper's examples."""
+"""Test Aryl's heuristics on the paper's examples."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_every_rule_is_feasible_on_random_jobs(method, loss: float, objective):
 
 
 def first_workers(method, *jobs: tuple[str, int, int, int, float], capacity: int) -> dict[str, int]:
-    """What a rule gives at time 0 to jobs (name, least and most workers, GPUs of a worker, minimum running time)."""
+    """Return a rule's allocation at time 0 to jobs (name, min and max workers, GPUs each, minimum running time)."""
     made = tuple(
         ElasticJob(id=i, min_workers=a, max_workers=b, gpus_per_worker=d, min_running_time=t) for i, a, b, d, t in jobs
     )
@@ -143,7 +143,7 @@ def test_table_1():
     data = figure_5().data
 
     def preemption_cost(data: ArylReclaim, costs: Costs) -> dict[str, Fraction]:
-        """The preemption cost of each server before any goes back."""
+        """Return the preemption cost of each server before any is returned."""
         return {s: sum((c for (_, at), c in costs.items() if at == s), Fraction(0)) for s in data.servers}
 
     half, one = Fraction(1, 2), Fraction(1)

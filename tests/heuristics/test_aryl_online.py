@@ -1,4 +1,4 @@
-"""Aryl's online policies: the compiled allocations against other code, and who is admitted."""
+"""Test Aryl's compiled allocations against independent code, and the admission of jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BOA's heuristics: Algorithm 1 line by line, and the simple policies."""
+"""Test BOA's Algorithm 1 line by line, and the simple policies."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def test_the_whole_job_helps_where_rescaling_is_dear(rescale: float):
 
 
 def corners(speed: np.ndarray) -> list[int]:
-    """The widths of the hull: from one GPU on the steepest step up, the shortest of equal ones."""
+    """Return the widths of the hull: from one GPU up the steepest step, the shortest of equal ones."""
     at = [1]
     while True:
         steps = [((speed[k - 1] - speed[at[-1] - 1]) / (k - at[-1]), -k) for k in range(at[-1] + 1, len(speed) + 1)]

@@ -1,4 +1,4 @@
-"""Policies for the renting world: Pollux's splits against all splits, its rules, and what counts in a plan."""
+"""Test the policies of the renting world: Pollux against all splits, its rules, and plans."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_size_inside_the_band_is_left_alone_and_outside_it_is_the_closest():
 
 
 def minutes(pollux, data, arrivals, last):
-    """The decisions of a policy a minute apart, in a cloud that does what it says at once; and what jobs hold before.
+    """Return the decisions of a policy, a minute apart, in a cloud that obeys at once, and what jobs held before.
 
     `arrivals`: the number of jobs of the first class that are there from each minute on.
     """

@@ -1,4 +1,4 @@
-"""Every policy of the renting world: each run finishes within the laws and its bound, and no cluster swings."""
+"""Test that every policy of the renting world finishes within laws and bound, without oscillation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Eva's heuristics: Algorithm 1, Partial Reconfiguration and the criterion between them."""
+"""Test Algorithm 1 of Eva, Partial Reconfiguration and the criterion between them."""
 
 from __future__ import annotations
 

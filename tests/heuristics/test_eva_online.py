@@ -1,4 +1,4 @@
-"""Parts of Eva's policies over time: what is learned, the worth of sets in compiled code, and the horizon."""
+"""Test what Eva's policies learn over time, their compiled set values and the horizon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of Karpenter, the cluster autoscaler and kube-scheduler, on clusters worked out by hand from their sources."""
+"""Test the rules of Karpenter, the cluster autoscaler and kube-scheduler on hand-computed clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SIA's policies and their competitors."""
+"""Test SIA's policies and their baselines."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_sia_asks_to_be_woken_while_jobs_wait_on_idle_gpus():
 
 
 def wide():
-    """A job of 4 GPUs and 800 slots in a pool of 2, which no pool could run in order, and one behind it."""
+    """Build a job of 4 GPUs and 800 slots in a pool of 2, which no pool could run in order, and one behind it."""
     jobs = (
         Job(id="w", pool="a", submit=0, duration=800, gpus=4, latest_start=50),
         Job(id="x", pool="a", submit=1, duration=5, gpus=1),

@@ -1,4 +1,4 @@
-"""Learnt predictions: the features of Table 9 counted in another way, no leak of the future, and the policies."""
+"""Test that learnt predictions use the features of Table 9, and no information from the future."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def jobs(tmp_path_factory):
 
 
 def counted(arrivals, completions, ends, since, now, quantum):
-    """The features by definition, one comparison a job."""
+    """Count the features by definition, with one comparison per job."""
     found = []
     for period in PERIODS_MINUTES:
         for x in (1, 2, 3):

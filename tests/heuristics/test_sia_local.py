@@ -1,4 +1,4 @@
-"""Locality: buddy cells, HiveD's guarantee, and policies whose jobs have all GPUs on one server."""
+"""Test buddy cells, HiveD's guarantee, and policies with all GPUs of a job on one server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partial preemption: the world's interruptions, and SIA with jobs that may be interrupted on what it keeps idle."""
+"""Test interruptions of the world, and SIA with partial preemption on its idle GPUs."""
 
 from __future__ import annotations
 

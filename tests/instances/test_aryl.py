@@ -1,4 +1,4 @@
-"""Aryl's data, builders, generators and checkers."""
+"""Test Aryl's data, builders, generators and checkers."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_flexible_workers_are_released_without_preemption():
 
 
 def needing(**changes: object) -> dict:
-    """A job on two servers that goes on with two of its four workers."""
+    """Build a job on two servers that continues with two of its four workers."""
     job = {"id": "a", "servers": ["s"], "flexible_servers": ["t"], "workers": {"s": 1, "t": 3}, "min_workers": 2}
     return {"servers": ["s", "t"], "reclaim": 1, "jobs": [job | {"gpu_hours": 2.5} | changes]}
 
@@ -194,7 +194,7 @@ def elastic(**changes: object) -> dict:
 
 
 def placed(**changes: object) -> dict:
-    """A job and a server in use."""
+    """Build a job and a server in use."""
     server = {"id": "s", "kind": "loaned", "gpus": 8, "free_gpus": 4}
     job = {"id": "a", "gpus_per_worker": 2, "base_workers": 1, "flexible_workers": 1, "elastic": True}
     return {"servers": [server], "jobs": [job | changes]}

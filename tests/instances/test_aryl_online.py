@@ -1,4 +1,4 @@
-"""Aryl's online face: views by hand, the two exact problems of a moment, and the allocation that a solution says."""
+"""Test Aryl's views by hand, both exact problems of a snapshot, and allocations from solutions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data of BOA's allocation: validation, the checker, generators and traces."""
+"""Test the validation, checker, generators and traces of BOA's allocation."""
 
 from __future__ import annotations
 

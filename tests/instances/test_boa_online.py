@@ -1,4 +1,4 @@
-"""BOA's online face: views by hand, the allocation problem behind them, and the widths that a solution says."""
+"""Test BOA's views by hand, the allocation problem of a snapshot, and widths from solutions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled functions are kept where there is a place, compiled anew after any change, and charged to no clock."""
+"""Test that compiled code is cached where possible, recompiled after changes and not timed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def scaled(x):
 
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package of three files whose functions call one another."""
+    """Build a package of three files whose functions call one another."""
     folder = tmp_path / "kept"
     folder.mkdir()
     for name, text in FILES.items():
@@ -69,7 +69,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def loaded(call: int) -> tuple[int, bool]:
-    """What the package says now, and whether that was there already."""
+    """Return the package's value, and whether its code came from the cache."""
     for name in [name for name in sys.modules if name.split(".")[0] == "kept"]:
         del sys.modules[name]
     importlib.invalidate_caches()

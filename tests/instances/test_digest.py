@@ -1,4 +1,4 @@
-"""The digest of an instance ignores defaults, so a default never changes and a new field changes no digest."""
+"""Test that the digest of an instance ignores defaults, so that new fields do not change it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Eva's data, examples, generators, trace loaders and checker."""
+"""Test Eva's data, examples, generators, trace loaders and checker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Eva's online face: views by hand, the packing of a moment, an exact solution, and the configuration it says."""
+"""Test Eva's views by hand, the packing of a snapshot, and configurations from solutions."""
 
 from __future__ import annotations
 

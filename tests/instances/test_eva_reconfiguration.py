@@ -1,4 +1,4 @@
-"""The problem of a round: bad files are refused in one line, and the checker counts by hand."""
+"""Test that bad files of a round are rejected in one line, and that the checker agrees with hand counts."""
 
 from __future__ import annotations
 

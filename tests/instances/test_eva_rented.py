@@ -1,4 +1,4 @@
-"""Rented instances: which of them a new configuration continues."""
+"""Test which rented instances a new configuration continues."""
 
 from __future__ import annotations
 

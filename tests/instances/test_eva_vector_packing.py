@@ -1,4 +1,4 @@
-"""The ten classes of Caprara and Toth: what their items and bins look like."""
+"""Test the items and bins of Caprara and Toth's ten classes."""
 
 from __future__ import annotations
 

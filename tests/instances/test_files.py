@@ -1,4 +1,4 @@
-"""Instance files: round trips, and bad input in one line that names file, path and value."""
+"""Test round trips of instance files, and one-line errors with file, path and value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user of pandas brings: tables, numpy's numbers, and errors of one line."""
+"""Test pandas tables and numpy numbers as input, and their one-line errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a dump holds and where it goes in `node-consolidation`, row by row of what Kubernetes says of pods and nodes."""
+"""Test how each property of a Kubernetes dump enters `node-consolidation`."""
 
 from __future__ import annotations
 
@@ -495,12 +495,12 @@ arm,a,0.2,8,16,50,0,arm64
 
 
 def offered(reading: DumpReading) -> set[tuple[str, str | None, str | None]]:
-    """The types, pools and zones of what may be rented."""
+    """Return the types, pools and zones of the rentable nodes."""
     return {(one.offer.type, one.pool.name, one.zone) for one in reading.offerings.values()}
 
 
 def two_pools() -> list[Json]:
-    """A pool of two zones, and one of arm64 behind no taint."""
+    """Build a pool of two zones, and one of arm64 without a taint."""
     plain = {POOL: "plain", ARCH: "amd64"}
     return [
         node("n1", labels=plain),

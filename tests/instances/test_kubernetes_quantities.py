@@ -1,4 +1,4 @@
-"""Quantities by the grammar of apimachinery's `resource.Quantity`; the table is of its documentation and its rules."""
+"""Test quantities against the grammar and documentation of apimachinery's `resource.Quantity`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Solutions that are none: every checker refuses them as malformed, whatever is in them, and has no other error."""
+"""Test that every checker rejects malformed solutions as such, without any other error."""
 
 from __future__ import annotations
 

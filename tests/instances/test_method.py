@@ -1,4 +1,4 @@
-"""The decorator of methods: one protocol, one result, and the options that were in effect."""
+"""Test that decorated methods share one protocol and result, and report their effective options."""
 
 from __future__ import annotations
 

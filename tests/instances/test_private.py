@@ -1,4 +1,4 @@
-"""The folder that is this user's alone."""
+"""Test that the private folder is made once and that only this user may enter it."""
 
 from __future__ import annotations
 

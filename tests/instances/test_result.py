@@ -1,4 +1,4 @@
-"""The one definition of a gap, and how an answer becomes a result."""
+"""Test the definition of a gap, and the conversion of an answer to a result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""sia-oracle: data, cut-offs, checker, generators and traces."""
+"""Test the data, cut-offs, checker, generators and traces of sia-oracle."""
 
 from __future__ import annotations
 

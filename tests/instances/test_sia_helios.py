@@ -1,4 +1,4 @@
-"""The demand of Helios' pools: reading it, and the jobs that it tells of."""
+"""Test that the demand of Helios' pools is read correctly, and the jobs inferred from it."""
 
 from __future__ import annotations
 

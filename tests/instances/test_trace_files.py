@@ -1,4 +1,4 @@
-"""Tables that the user names are read once, in one place: what may never end is refused, and no reader passes it by."""
+"""Test that every reader of tables rejects endless files in one place."""
 
 from __future__ import annotations
 

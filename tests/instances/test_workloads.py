@@ -1,4 +1,4 @@
-"""Workload files: round trips, schema, and bad input in one line with path and value."""
+"""Test round trips and schema of workload files, and one-line errors with path and value."""
 
 from __future__ import annotations
 

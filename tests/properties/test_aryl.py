@@ -1,4 +1,4 @@
-"""Properties of Aryl's problems that hold on every instance."""
+"""Test properties of Aryl's problems that hold on every instance."""
 
 from __future__ import annotations
 

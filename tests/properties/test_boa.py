@@ -1,4 +1,4 @@
-"""Properties of BOA's methods on random small instances."""
+"""Test properties of BOA's methods on random small instances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of every SIA instance."""
+"""Test properties that hold on every SIA instance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variants of an instance of medium size have its optimum, or a multiple: no bound beats a variant's solution.
+"""Test that variants of an instance have its optimum or a multiple, and that no bound contradicts it.
 
 `GAPWISE_VARIANTS` sets how many instances of each kind, `GAPWISE_VARIANTS_SEED` which.
 """
@@ -31,7 +31,7 @@ Change = Callable[[Content, random.Random], float]
 
 
 def limited(seed: int) -> Instance[Any]:
-    """A packing on as many instances of each type as its cheapest packing takes."""
+    """Build a packing on as many instances of each type as its cheapest packing takes."""
     data = table_7(25, seed).data
     found = least_packing(data).solution
     used = {kind.name: 0 for kind in data.instance_types}
@@ -192,13 +192,13 @@ KINDS: dict[str, tuple[Callable[[int], Instance[Any]], dict[str, Change]]] = {
 
 
 def solved(data: ProblemData) -> Result:
-    """What `gapwise solve` says within a second."""
+    """Solve the data within a second as `gapwise solve` does."""
     instance = Instance.of(data, "variant")
     return apply(methods_for(instance, ["exact"])[0], instance, BRIEF)
 
 
 def variants(name: str, instance: Instance[Any], seed: int) -> Iterator[tuple[str, ProblemData, float]]:
-    """The variants of an instance, each with what multiplies the objective."""
+    """Return the variants of an instance, each with the factor of its objective."""
     for what, change in KINDS[name][1].items():
         content = instance.data.model_dump(mode="json")
         factor = change(content, random.Random(f"{what} {seed}"))

@@ -1,4 +1,4 @@
-"""Small instances on which Aryl's rules are far from the optimum, or a statement of the paper fails, pinned."""
+"""Test small instances on which Aryl's rules are far from optimal, or a statement of the paper fails."""
 
 from __future__ import annotations
 

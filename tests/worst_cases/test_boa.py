@@ -1,4 +1,4 @@
-"""Small instances on which BOA's heuristics are far from the optimum, pinned."""
+"""Test small instances on which BOA's heuristics are far from optimal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small instances on which Full Reconfiguration is far from the optimum, pinned."""
+"""Test small instances on which Full Reconfiguration is far from optimal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worst cases of the library: heuristic, optimum and certificate of each are what the record says."""
+"""Test that heuristic, optimum and certificate of each library worst case match its record."""
 
 from __future__ import annotations
 

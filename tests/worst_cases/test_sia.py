@@ -1,4 +1,4 @@
-"""Small instances that pin how far a SIA policy can be from the optimum, or from its promise."""
+"""Test small instances that show how far a SIA policy can be from the optimum or its promise."""
 
 from __future__ import annotations
 

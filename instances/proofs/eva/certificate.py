@@ -165,7 +165,7 @@ class Packing:
 
     @cached_property
     def totals(self) -> Totals:
-        """The usable capacities of the types and the demands of the tasks."""
+        """Return the usable capacities of the types and the demands of the tasks."""
         return Totals(self.demand, self.capacity, self.family, self.count)
 
     def cover(self, written: WrittenCover) -> Cover:
@@ -219,7 +219,7 @@ class Packing:
 
     @cached_property
     def _first_alike(self) -> list[list[int]]:
-        """For each family and entry, the first entry with the same demand."""
+        """Return, for each family and entry, the first entry with the same demand."""
         first: dict[tuple[int, ...], int] = {}
         return [[first.setdefault((f, *d), t) for t, d in enumerate(needs)] for f, needs in enumerate(self.demand)]
 

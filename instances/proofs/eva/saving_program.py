@@ -53,7 +53,7 @@ class SavingProgram:
             self._search(k)
 
     def program(self) -> Program:
-        """The program."""
+        """Build the program."""
         held = [Counter(pattern) for pattern in self.nets]
         count = [t.count for t in self.data.tasks]
         names = tuple(f"p_{i}" for i in range(len(held)))
@@ -153,7 +153,7 @@ class LimitedSavingProgram:
         self.numbers = frozenset(range(len(self.patterns), len(self.patterns) + len(self.offers)))
 
     def program(self) -> Program:
-        """The program."""
+        """Build the program."""
         held = [(k, Counter(pattern)) for k, pattern in self.patterns]
         count, first = [t.count for t in self.data.tasks], len(held)
         places: Counter[int] = Counter()

@@ -93,7 +93,7 @@ class Totals:
 
     @cached_property
     def content(self) -> list[list[int]]:
-        """The maximum that a type can hold of each resource, limited by the other resources that its tasks take."""
+        """Return the maximum of each resource that a type can hold, limited by the other resources of its tasks."""
         found = [list(room) for room in self.room]
         for k, room in enumerate(self.room):
             needs = {tuple(self.demand[self.family[k]][t]) for t, kinds in enumerate(self.fits) if k in kinds}

@@ -73,7 +73,7 @@ class PlacedPods:
 
     @cached_property
     def room(self) -> list[list[int]]:
-        """The usable capacity of each node: rounded down to a multiple of the common divisor of the demands."""
+        """Return the usable capacity of each node: rounded down to a multiple of the common divisor of the demands."""
         if not self.data.pods:
             return [[] for _ in self.data.nodes]
         unit = [gcd(*amounts) or 1 for amounts in zip(*self.need, strict=True)]
@@ -85,12 +85,12 @@ class PlacedPods:
 
     @property
     def in_place(self) -> int:
-        """B, the number of pods that are on a node now."""
+        """Return B, the number of pods that are on a node."""
         return sum(map(sum, self.now))
 
     @cached_property
     def free(self) -> list[list[int]]:
-        """The residual capacity of each node if no pod may move, otherwise its whole capacity."""
+        """Return the residual capacity of each node if no pod may move, otherwise its whole capacity."""
         if self.data.movable:
             return self.room
         return [
@@ -100,7 +100,7 @@ class PlacedPods:
 
     @property
     def overfull(self) -> bool:
-        """Whether pods that may not move exceed the capacity of a node."""
+        """Return whether pods that may not move exceed the capacity of a node."""
         return any(amount < 0 for free in self.free for amount in free)
 
     def totals(self) -> Totals:

@@ -121,7 +121,7 @@ class Counted:
 
     @property
     def starts(self) -> int:
-        """The number of starts that the row counts."""
+        """Return the number of starts that the row counts."""
         return int((self.high - self.low + 1).sum())
 
     def equals(self, other: Counted) -> bool:

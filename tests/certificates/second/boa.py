@@ -1,4 +1,4 @@
-"""Certificates of `boa-allocation`: a price of the budget, paths near the shortest, and runs at real widths."""
+"""Check certificates of `boa-allocation`: Lagrangian prices, near-shortest paths, and runs at real widths."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Label = tuple[int, int]  # time and cost
 
 
 def checked(data: Object, content: Object) -> Fraction:
-    """The bound that a certificate proves."""
+    """Return the bound that a certificate proves."""
     rescales = any(c["rescale_hours"] for c in data["classes"])
     if rescales and data["widths"] == "continuous":
         return Runs(data).checked(content)
@@ -91,7 +91,7 @@ class Curve:
         return to_the(1 / width, exact(self.power))
 
     def slope(self, width: Fraction) -> Fraction:
-        """The derivative of 1/s, to the right of a corner."""
+        """Return the derivative of 1/s, to the right of a corner."""
         if self.corners is not None:
             at = min(bisect_right(self.corners, (width, inf)), len(self.corners))
             if at == len(self.corners):
@@ -109,7 +109,7 @@ def to_the(base: Fraction, exponent: Fraction) -> Fraction:
 
 
 def on_a_line(points: Sequence[tuple[int, Fraction]], width: Any) -> Fraction:
-    """The value at a width of what is linear between points, and level past the last."""
+    """Interpolate between points at a width, linearly, and constant after the last point."""
     at = bisect_right(points, (width, inf))
     if at == len(points):
         return points[-1][1]
@@ -118,7 +118,7 @@ def on_a_line(points: Sequence[tuple[int, Fraction]], width: Any) -> Fraction:
 
 
 def hull(points: Sequence[tuple[int, Fraction]]) -> list[tuple[int, Fraction]]:
-    """The corners of the least concave function above points, as far as it rises."""
+    """Return the corners of the least concave function above points, up to its maximum."""
     found: list[tuple[int, Fraction]] = []
     for k, s in points:
         while len(found) > 1:
@@ -132,18 +132,18 @@ def hull(points: Sequence[tuple[int, Fraction]]) -> list[tuple[int, Fraction]]:
 
 
 def budget(data: Object) -> Fraction:
-    """What the checker grants, 2^-30 more, and 10^-12 of it for the rounding of its sum; in floats."""
+    """Return the budget that the checker grants in floats: 2^-30 more, and 10^-12 of it for rounding."""
     return Fraction(data["budget"] * (1 + 2**-30) * (1 + 1e-12))
 
 
 def share(data: Object, job_class: Object) -> Fraction:
-    """The weight of a class's time in the mean."""
+    """Return the weight of a class's time in the mean."""
     total = sum(exact(c["weight"]) * exact(c["arrivals_per_hour"]) for c in data["classes"])
     return exact(job_class["weight"]) * exact(job_class["arrivals_per_hour"]) / total
 
 
 def lagrangian(data: Object, content: Object) -> Fraction:
-    """What the price proves, formulas but for their roots and powers."""
+    """Return the bound that the price of a Lagrangian proves; formulas are exact but for roots and powers."""
     stated = fields(content, {"kind": word("lagrangian"), "price": rational, "bound": rational})
     total, price = Fraction(0), stated["price"]
     for c in data["classes"]:
@@ -161,13 +161,13 @@ def lagrangian(data: Object, content: Object) -> Fraction:
 
 
 def rounded(data: Object) -> bool:
-    """Whether there are formulas, whose roots and powers are rounded."""
+    """Return whether there are formulas, whose roots and powers are rounded."""
     speedups = [e["speedup"] for c in data["classes"] for e in c["epochs"]]
     return any((s.get(t["name"]) or s)["table"] is None for s in speedups for t in data["gpu_types"])
 
 
 def least_length(curve: Curve, value: Fraction, price: Fraction, widths: str) -> Fraction:
-    """The least of (value + price k) / s(k) over the widths k."""
+    """Return the minimum of (value + price k) / s(k) over the widths k."""
 
     def length(k: Any) -> Fraction:
         return (value + price * k) * curve.time(Fraction(k))
@@ -259,7 +259,7 @@ class Units:
         return Fraction(bound, 2 ** self.stated["time_bits"])
 
     def fastest(self, ahead: Any, rest: int) -> int | None:
-        """The least time of a policy within the budget whose paths exceed the shortest by no more than the rest."""
+        """Return the minimum time of a policy within the budget whose paths exceed the shortest by at most the rest."""
         policies: list[Label] = [(0, 0)]
         left = sum(a[0][None] for a in ahead)
         most = left + rest
@@ -306,7 +306,7 @@ def best_of(labels: Iterable[Label]) -> list[Label]:
 
 
 def widest(data: Object, curves: Curves) -> int:
-    """The last width of any run: of a formula without an end near enough, what can be paid for with all else."""
+    """Return the last width of any run; a formula without a near end ends where the remaining budget does."""
     least, ends = [], [1]
     for c in data["classes"]:
         least.append(Fraction(0))
@@ -374,7 +374,7 @@ class Runs:
         return [(*decided, (b["job_class"], b["epoch"], b["type"], holds)) for holds in (True, False)]
 
     def least(self, price: Fraction | None, decided: Iterable[Any]) -> Fraction | None:
-        """The shortest paths of all classes over the runs that are allowed, `None` where a class has none."""
+        """Return the total length of the shortest allowed paths of all classes, `None` if a class has none."""
         total = Fraction(0)
         for i, c in enumerate(self.data["classes"]):
             own = [d[1:] for d in decided if d[0] == i]
@@ -394,7 +394,7 @@ class Runs:
         return total
 
     def run(self, price: Fraction, i: int, first: int, end: int, kind: int) -> Fraction:
-        """The least length of a run, or a little less."""
+        """Return the minimum length of a run, or slightly less."""
         key = price, i, first, end, kind
         if key not in self.known:
             self.known[key] = self.searched(*key)
@@ -429,7 +429,7 @@ class Runs:
 
 
 def allows(decision: Any, first: int, end: int, kind: int) -> bool:
-    """Whether the run of the epochs `first` to `end` - 1 is one of a policy for which a decision is so."""
+    """Return whether the run of the epochs `first` to `end` - 1 is one of a policy for which a decision is so."""
     epoch, of_type, holds = decision
     if of_type is not None:
         return not first <= epoch < end or (kind == of_type) == holds

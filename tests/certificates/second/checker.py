@@ -1,4 +1,4 @@
-"""What a certificate in JSON proves of an instance, whatever problem it is of."""
+"""Return what a JSON certificate proves of an instance, for any problem."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.certificates.second.reading import FORMATS, certificate, see, whole_d
 
 
 def proves(instance: Any, text: str) -> Fraction | None:
-    """The bound that the text proves, `None` where that is that there is no solution.
+    """Return the bound that the text proves, `None` if it proves infeasibility.
 
     `instance`: the content of an instance file. Raises Refused.
     """

@@ -1,4 +1,4 @@
-"""Certificates of `eva-packing` under `cost`, and of `node-placement`: duals that nothing exceeds, and totals."""
+"""Check certificates of `eva-packing` (cost) and `node-placement`: duals and surrogate covers."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Room:
         return least or 0
 
     def tight(self, place: int, left: Sequence[int]) -> int:
-        """The same with the tasks in the order of their worth for what they take, none beyond its number."""
+        """Return the same bound with the tasks in order of value per use, none beyond its number."""
         least = None
         for m, mix in enumerate(self.mixes):
             amount, total = sum(a * b for a, b in zip(mix, left, strict=True)), 0
@@ -102,7 +102,7 @@ class Room:
         return least or 0
 
     def exceeds(self, target: int) -> int | None:
-        """What is worth more than the target, `None` where nothing is."""
+        """Return the value of a pattern above the target, `None` if there is none."""
         if target < 0:
             return 0
         if not self.mixes:
@@ -129,7 +129,7 @@ class Room:
         return None
 
     def most(self) -> int:
-        """The most that fits is worth."""
+        """Return the maximum value of a pattern."""
         best, more = 0, self.exceeds(0)
         while more is not None:
             best, more = more, self.exceeds(more)
@@ -143,7 +143,7 @@ def _rate(item: Any, m: int) -> Fraction:
 def own_resources(
     entries: Sequence[Any], places: Sequence[str], spread: Sequence[Object]
 ) -> list[tuple[list[int], list[int]]]:
-    """What a task of each entry takes, and each place has, of resources that stand for constraints.
+    """Return the resources that represent constraints: the use of each entry's task, and the capacity of each place.
 
     `entries`: key, count, where they may be and how many on one place.
     """
@@ -175,7 +175,7 @@ class Decision:
 
 
 def limits(data: Object) -> list[tuple[set[int], int]]:
-    """The types, by their places, and how many instances of them there may be, for each limit of the data."""
+    """Return, for each limit of the data, the indices of the types and the maximum number of their instances."""
     most = [(k, kind["max_instances"]) for k, kind in enumerate(data["instance_types"])]
     return [({k}, m) for k, m in most if m is not None]
 
@@ -293,7 +293,7 @@ class Packing:
         ]
 
     def by_duals(self, leaf: Object, decided: Sequence[Decision]) -> int:
-        """What duals prove that no pattern exceeds."""
+        """Return the bound that the duals of a leaf prove, after checking that no pattern violates them."""
         see(len(leaf["decisions"]) == len(decided), "a dual for each decision")
         value = sum(n * y for n, y in zip(self.count, leaf["tasks"], strict=True))
         worth, mu = [list(leaf["tasks"]) for _ in self.price], [0] * len(self.price)
@@ -354,7 +354,7 @@ class Packing:
         return found
 
     def by_totals(self, leaf: Object, decided: Sequence[Decision]) -> int:
-        """The bound of totals: no instances that cost less have room for all covers."""
+        """Return the bound of totals: no cheaper instances satisfy all covers."""
         low, most = [0] * len(self.price), [None] * len(self.price)  # type: list[int], list[int | None]
         for d in decided:
             if d.kind == "instances" and len(d.of) == 1:
@@ -377,7 +377,7 @@ class Packing:
         return int(leaf["bound"])
 
     def cover(self, cover: Object) -> tuple[list[int], int]:
-        """What an instance of each type has, and what all tasks take."""
+        """Return the amount of an instance of each type, and the total of all tasks."""
         weights, searched = cover["weights"], set(cover["searched"] or ())
         values = []
         for t, kinds in enumerate(self.fits):
@@ -417,7 +417,7 @@ class Multisets:
         self.tables = [self.table(room, amount) for room, amount in self.covers]
 
     def table(self, room: Sequence[int], amount: int) -> tuple[int, list[float]]:
-        """A part, and by how many parts there are to be the least price of instances that have so many."""
+        """Return a divisor of the amount, and the minimum price of instances by capacity in multiples of it."""
         part = -(-amount // self.entries)
         least: list[float] = [0] + [float("inf")] * -(-amount // part)
         own = [(-(-room[k] // part), self.price[k]) for k in self.kinds if room[k] > 0]
@@ -426,7 +426,7 @@ class Multisets:
         return part, least
 
     def below(self, limit: int) -> bool:
-        """Whether there are any: one instance more at each step, the dearest types first."""
+        """Return whether there are any: one instance more at each step, the dearest types first."""
         if not self.covers:
             return limit > 0
         self.steps = 0
@@ -456,7 +456,7 @@ class Sums:
         self.prices = sorted(set(prices))
 
     def at_least(self, amount: int) -> int:
-        """The least sum that is no less than an amount: beyond Schur's bound of Frobenius' number every multiple."""
+        """Return the minimum sum of prices >= an amount; beyond Schur's Frobenius bound, every multiple is a sum."""
         if amount <= 0 or not self.prices or self.prices[0] > MOST_SUMS:
             return max(0, amount)
         unit, low, high = multiples(self.prices), self.prices[0], self.prices[-1]
@@ -475,7 +475,7 @@ class Sums:
 
 
 def placement(data: Object, content: Object) -> Fraction | None:
-    """The fewest moves that are proved, `None` where it is that there is no placement."""
+    """Return the proven minimum number of moves, `None` if infeasibility is proven."""
     nodes, pods, names = data["nodes"], data["pods"], data["resources"]
     duals = record({"scale": whole(), "pods": listed(whole(), len(pods)), "nodes": listed(whole(), len(nodes))})
     stated = fields(
@@ -509,7 +509,7 @@ def placement(data: Object, content: Object) -> Fraction | None:
 
 
 def weights_refute(weights: Any, needs: Any, rooms: Any, count: Any) -> bool:
-    """Whether all nodes have less than all pods take."""
+    """Return whether all nodes have less than all pods take."""
     see(needs and [len(w) for w in weights] == [len(q) for q in rooms], "a weight for each resource of each node")
     had, taken = 0, 0
     for w, q in zip(weights, rooms, strict=True):
@@ -525,7 +525,7 @@ def weights_refute(weights: Any, needs: Any, rooms: Any, count: Any) -> bool:
 
 
 def by_duals(duals: Any, movable: bool, now: Any, count: Any, needs: Any, rooms: Any) -> int | None:
-    """The fewest moves, `None`: that there is no placement."""
+    """Return the minimum number of moves that duals prove, `None` if they prove infeasibility."""
     scale, in_place = duals["scale"], sum(map(sum, now))
     for node, (here, room, most) in enumerate(zip(now, rooms, duals["nodes"], strict=True)):
         kept = 0

@@ -1,4 +1,4 @@
-"""Instance and certificate files, by themselves: defaults written out, the digest, and numbers that are numbers."""
+"""Read instance and certificate files independently: written-out defaults, digest and valid numbers."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ FORMATS: dict[str, Object] = {
 
 
 def whole_data(form: Any, value: Any) -> Any:
-    """A value of this form with all defaults written out."""
+    """Return a value of this form with all defaults written out."""
     if isinstance(form, list):
         return [whole_data(form[0], one) for one in value]
     if not isinstance(form, dict):
@@ -154,7 +154,7 @@ def digest(problem: str, data: Object) -> str:
 
 
 def certificate(text: str, problem: str, data: Object) -> Object:
-    """What is in a certificate beside its header."""
+    """Return the contents of a certificate without its header."""
     try:
         content = json.loads(text, object_pairs_hook=_once, parse_constant=_none, parse_float=_none)
     except (ValueError, RecursionError) as error:
@@ -179,7 +179,7 @@ Field = Callable[[Any], Any]
 
 
 def fields(content: Any, required: dict[str, Field], optional: dict[str, Field] | None = None) -> Object:
-    """An object of these fields and no others; what may be left out is `None` where it is, or null."""
+    """Return an object with only these fields; an optional field is `None` if it is missing or null."""
     see(isinstance(content, dict), "no object")
     optional = optional or {}
     see(required.keys() <= content.keys() <= required.keys() | optional.keys(), f"the fields {sorted(content)[:9]}")
@@ -189,7 +189,7 @@ def fields(content: Any, required: dict[str, Field], optional: dict[str, Field] 
 
 
 def record(required: dict[str, Field], optional: dict[str, Field] | None = None) -> Field:
-    """An object of these fields."""
+    """Return a reader of objects with these fields."""
     return lambda content: fields(content, required, optional)
 
 
@@ -198,7 +198,7 @@ def is_whole(value: Any, low: int = 0, end: int = 1 << 62) -> bool:
 
 
 def whole(low: int = 0, end: int = 1 << 62) -> Field:
-    """A whole number from `low` on and below `end`."""
+    """Return a reader of integers from `low` on and below `end`."""
 
     def read(value: Any) -> int:
         see(is_whole(value, low, end), f"{str(value)[:40]} is no whole number from {low} on and below {end}")
@@ -208,7 +208,7 @@ def whole(low: int = 0, end: int = 1 << 62) -> Field:
 
 
 def listed(read: Field, length: int | None = None) -> Field:
-    """A list, of a certain length where one is given."""
+    """Return a reader of lists, of a certain length if given."""
 
     def read_all(value: Any) -> list[Any]:
         see(isinstance(value, list) and length in (None, len(value)), "no list, or of another length")
@@ -231,14 +231,14 @@ def word(*words: Any) -> Field:
 
 
 def rational(value: Any) -> Fraction:
-    """A text p/q, or p, not negative."""
+    """Read a text p/q, or p, that is not negative."""
     found = re.fullmatch(r"([0-9]{1,2000})(?:/([0-9]{1,2000}))?", value) if isinstance(value, str) else None
     see(found and int(found[2] or 1), f"{str(value)[:40]} is no rational number")
     return Fraction(value)
 
 
 def leaves(nodes: Sequence[Object], start: Any, sides: Callable[[Object, Any], Sequence[Any]]) -> Iterator[Any]:
-    """The leaves of a tree with what is decided there; `sides(node, decided)` are what its children start from."""
+    """Yield the leaves of a tree with their decisions; `sides(node, decided)` are the starts of its children."""
     waiting, reached = [(0, start)], set[int]()
     while waiting:
         place, decided = waiting.pop()
@@ -257,10 +257,10 @@ CHILDREN = listed(whole(), 2)
 
 
 def exact(number: float) -> Fraction:
-    """A number of the data as it is written."""
+    """Return a number of the data exactly as it is written."""
     return Fraction(repr(number))
 
 
 def steps(number: float) -> int:
-    """An amount in steps of the grid."""
+    """Return an amount in steps of the grid."""
     return int(exact(number) * 10**9)

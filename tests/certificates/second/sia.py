@@ -1,4 +1,4 @@
-"""Certificates of `sia-oracle` and, with the cut-offs of the servers, of `sia-local-oracle`: prices of rows."""
+"""Check certificates of `sia-oracle` and, with the servers' cut-offs, of `sia-local-oracle`."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class Delays:
         return bound, kept
 
     def of_job(self, change: dict[int, int], starts: Sequence[int]) -> Iterator[int]:
-        """What the starts of a job are charged."""
+        """Yield the charge of each start of a job."""
         edges = sorted(change)
         sums = list(accumulate(change[edge] for edge in edges))
         at = -1
@@ -149,7 +149,7 @@ class Delays:
 
 
 def in_turn(data: Object) -> Iterator[int]:
-    """The jobs by submission, those submitted together as they are listed."""
+    """Order the jobs by submission, and jobs submitted together as they are listed."""
     return iter(sorted(range(len(data["jobs"])), key=lambda j: (data["jobs"][j]["submit"], j)))
 
 
@@ -179,7 +179,7 @@ def alone(data: Object) -> list[int]:
 
 
 def in_cells(data: Object) -> list[int]:
-    """The same in cells, aligned blocks of a server: a job takes the first of the smallest free ones that will do."""
+    """Pack in cells, aligned blocks of a server: a job takes the first of the smallest free cells that fit."""
     taken: dict[str, set[tuple[int, int]]] = {p["name"]: set() for p in data["pools"]}  # GPUs in use
     servers = {p["name"]: p["gpus"] // 8 for p in data["pools"]}
     before = dict.fromkeys(taken, 0)

@@ -1,4 +1,4 @@
-"""Aryl's reference sets and the study of Algorithm 1's excess."""
+"""Test Aryl's reference sets and the study of Algorithm 1's excess."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_every_method_of_a_reference_set_runs_and_none_beats_the_proof(reference
 
 
 def printed(study: str, *flags: object) -> str:
-    """What a study prints."""
+    """Return the output of a study."""
     done = call("study", study, *flags, "--quiet")
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -1,4 +1,4 @@
-"""Commands of Aryl's world: drawing, simulating, reproducing, and what is refused."""
+"""Test the commands of Aryl's world: drawing, simulating, reproducing and rejections."""
 
 from __future__ import annotations
 

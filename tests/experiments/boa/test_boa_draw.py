@@ -1,4 +1,4 @@
-"""`gapwise draw boa-renting`: traces in their public form, bursts, and what `gapwise simulate` makes of them."""
+"""Test `gapwise draw boa-renting` on public traces and bursts, and that `simulate` accepts its output."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_poisson_workloads_are_of_newtraces_classes():
 
 
 def runs_at(workloads, policies=("exact", "fifo")):
-    """The workloads by name, and a run of each policy on each."""
+    """Return the workloads by name, and a run of each policy on each."""
     named = {one.name: one for one in workloads}
     return named, [Simulation(one, policy).work(None) for one in workloads for policy in policies]
 

@@ -1,4 +1,4 @@
-"""Which BOA methods take which instances: what cannot be solved is refused in one line, before anything runs."""
+"""Test that BOA's methods reject, in one line and before they run, instances that they cannot solve."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures 4 to 9 of BOA: how curves are compared, and that every experiment ends in claims and a picture."""
+"""Test that Figures 4 to 9 of BOA compare curves correctly, and end in claims and a figure."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_two_curves_are_compared_at_equal_bills_and_only_where_both_are():
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory):
-    """A folder with the traces of the figures, each of a few jobs, and a table that says what policies are told."""
+    """Build a folder with traces of the figures, each of a few jobs, and a table of what policies believe."""
     folder = tmp_path_factory.mktemp("traces") / "boa"
     folder.mkdir()
     apps = ("cifar10", "bert", "deepspeech2")

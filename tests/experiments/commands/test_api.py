@@ -1,4 +1,4 @@
-"""The study, the simulator and the pictures from a script of one's own."""
+"""Test the study, the simulator and the figures from a user's script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands as a user runs them: output, files, exit status, and one line for bad input."""
+"""Test output, files, exit status and one-line errors of the commands."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_failing_method_is_status_1(table_3_file: Path):
 
 @pytest.fixture(scope="module")
 def piped(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
-    """The console script in a process of its own: what it solves comes from a pipe, and one of its methods prints."""
+    """Run the console script with an instance from a pipe and a method that prints."""
     file = tmp_path_factory.mktemp("piped") / "table-3.json"
     save(table_3(), file)
     methods = "--method no-packing --method tests.user_heuristics:chatty"
@@ -124,7 +124,7 @@ def test_solve_takes_folders_pipes_and_standard_input(piped: subprocess.Complete
 
 
 def kept(file: Path) -> list[str]:
-    """The line that prints a result again from the folder where it is kept, so that a process has only to print."""
+    """Print a kept result again from its folder, so that a process only prints."""
     out = file.parent / "kept"
     given = [str(file), "--method", "no-packing", "--out", str(out)]
     assert call("solve", *given, "--quiet").returncode == 0

@@ -1,4 +1,4 @@
-"""The public files behind the papers' traces: converted from small ones of the same form, and read by our readers."""
+"""Test that the public sources of the traces are converted and read correctly, on small files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gapwise draw`, and what it writes in the simulator."""
+"""Test `gapwise draw` and its files in the simulator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every name that a user may choose goes through the commands: files, tables, report, resumption."""
+"""Test that every user-chosen name survives files, tables, report and resumption."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ CALLED = NAMES if WHOLE else list(dict.fromkeys([*NAMES[::3], *(name for name in
 
 @pytest.fixture(scope="module")
 def named(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of a troublesome name with an instance of each name."""
+    """Build a folder with a troublesome name, and an instance of each name."""
     folder = tmp_path_factory.mktemp("$x^$ ü") / "=a $b$"
     folder.mkdir()
     data = table_3().data

@@ -1,4 +1,4 @@
-"""`gapwise pareto` as a user runs it, and BOA on the command line."""
+"""Test `gapwise pareto`, and BOA on the command line."""
 
 from __future__ import annotations
 

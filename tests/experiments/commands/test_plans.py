@@ -1,4 +1,4 @@
-"""The plan that `solve` prints and writes: what changes against what runs now, and the next best mix of types."""
+"""Test the plan that `solve` prints and writes, its changes to running instances, and the next best mix."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def partitions(things: list[int]) -> Iterator[list[list[int]]]:
 
 
 def cheapest_by_mix(data: EvaPacking) -> dict[frozenset[tuple[str, int]], Fraction]:
-    """The price of every mix of types that holds the tasks, none of them empty, by brute force."""
+    """Compute the price of every mix of types that holds the tasks, without empty instances, by brute force."""
     tasks = [task for task in data.tasks for _ in range(task.count)]
     found: dict[frozenset[tuple[str, int]], Fraction] = {}
     for parts in partitions(list(range(len(tasks)))):

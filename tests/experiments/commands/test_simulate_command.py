@@ -1,4 +1,4 @@
-"""`gapwise simulate` from the outside."""
+"""Test `gapwise simulate` as a command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Eva's tables and figures: their runs, what is claimed of them, and the yardstick beside the bound."""
+"""Test the runs and claims of Eva's tables and figures, and the reference cost next to the bound."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def context(tmp_path: Path) -> Context:
 
 
 def finished(policy: str, usd: float, jct: float = 10.0, throughput: float = 0.9, full: int = 1) -> Simulated:
-    """A run of 10 jobs that never was: USD, hours, and full reconfigurations in 10 rounds."""
+    """Build a fictitious run of 10 jobs: USD, hours, and full reconfigurations in 10 rounds."""
     return Simulated(
         workload="w",
         problem="eva-cloud",

@@ -1,4 +1,4 @@
-"""The evolved packing heuristic: its packings are valid, its weights are those that its record says were found."""
+"""Test that the evolved heuristic packs validly and has the weights of its record."""
 
 from __future__ import annotations
 

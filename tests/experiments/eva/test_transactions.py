@@ -1,4 +1,4 @@
-"""Transactions of a leaderboard: the makespan of an order by a clock, and how soon none can end by all orders."""
+"""Test the makespan of transaction orders by a clock, and its lower bound by all orders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs on a scheduler with two workers on this machine: as at home, also where a worker dies."""
+"""Test that runs on a local Dask scheduler equal local runs, also if a worker dies."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ sys.meta_path.insert(0, Without())
 
 @pytest.fixture
 def apart(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """Starts a scheduler or a worker in a process of its own; they find each other by the file `scheduler.json`."""
+    """Start a scheduler or a worker in a process of its own; they find each other by `scheduler.json`."""
     begun: list[subprocess.Popen[bytes]] = []
 
     def start(kind: str, *flags: str) -> subprocess.Popen[bytes]:

@@ -1,4 +1,4 @@
-"""What a command that is cut short leaves: all that was finished, the incumbents of the rest, and nothing else."""
+"""Test that an interrupted command keeps finished runs and incumbents, and leaves nothing else behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--start`: a known solution is checked, used by what has a use for it, and never lost."""
+"""Test that `--start` checks a known solution, passes it to exact methods, and never loses it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INSTANCE = table_3()
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Path:
-    """A file of Table 3, and in `out` the results of two methods, one of them worse."""
+    """Write a file of Table 3, and to `out` the results of two methods, one of them worse."""
     save(INSTANCE, tmp_path / "cluster.json")
     (tmp_path / "out").mkdir()
     for method, solution in (("exact", exact(INSTANCE.data).solution), ("no-packing", alone())):

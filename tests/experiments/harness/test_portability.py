@@ -1,4 +1,4 @@
-"""What is not on every system, and what a shell may ask of the command line."""
+"""Test the commands without features that Windows lacks, and completion, version, lists and schemas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods in killable processes: what they found is never lost, and nothing they do ends the study."""
+"""Test that no method can lose its results or end the study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Heuristics before an exact method: the best is handed over, and never lost."""
+"""Test that the best heuristic solution reaches the exact method and is never lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A project with modules of the same names as this one's can bring its own heuristic, and finds its own modules."""
+"""Test that a user's project may have modules with the names of ours."""
 
 from __future__ import annotations
 

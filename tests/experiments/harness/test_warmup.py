@@ -1,4 +1,4 @@
-"""What methods need compiled is compiled before they run, once, with a line; nothing is said where it is there."""
+"""Test that methods are compiled once, before they run, and with a line only if compilation is needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judge: what programs are worth, and the ways to fool it."""
+"""Test the scores of the judge, and that programs cannot cheat it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gapwise cluster`: the answer on small clusters, and what it says of dumps and tables that are none."""
+"""Test `gapwise cluster` on small clusters, and its messages for invalid dumps and tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The study of the rules: its figures by hand, and one cluster of it."""
+"""Test the figures of the study of rules by hand, and one of its clusters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.sampling import few
 
 
 def cluster(bill: float, **ends: Any) -> dict[str, Any]:
-    """A cluster that costs 3 and could cost 2, where all rules end with a bill, some with more said of them."""
+    """Build the figures of a cluster that costs 3 and could cost 2, in which all rules end at a bill."""
     end = {"bill": bill, "lost": 5, "evictions": 6, "again": 1, "ended": True, "orders": 0}
     end |= {"exact": None, "least": None, "bound": None}
     own = {"exact": 2.0, "least": 2.0, "bound": 2.0}

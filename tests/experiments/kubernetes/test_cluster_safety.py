@@ -1,4 +1,4 @@
-"""`gapwise cluster` on clusters with zones, pools, architectures, a control plane and other schedulers."""
+"""Test `gapwise cluster` with zones, pools, architectures, control planes and other schedulers."""
 
 from __future__ import annotations
 

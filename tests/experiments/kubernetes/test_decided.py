@@ -1,4 +1,4 @@
-"""The study of placements that are decided: its figures by hand, its clusters, and one row of it."""
+"""Test the study of decided placements: its figures by hand, its clusters and one row."""
 
 from __future__ import annotations
 

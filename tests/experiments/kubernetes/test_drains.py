@@ -1,4 +1,4 @@
-"""A plan carried out: what kube-scheduler does with evicted pods, and that a plan of a dump breaks nothing in it."""
+"""Test that executed plans follow kube-scheduler's rules and break none of the dump's constraints."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_third_of_the_orders_leaves_the_largest_pod_without_a_place():
 
 
 def found(data: NodeConsolidation, kept: list[bool], number: list[int]) -> tuple[float, DrainPlan]:
-    """The bill and the plan that is found from a state."""
+    """Return the bill and the plan that is found from a state."""
     arrays = cluster_arrays(data)
     plan = reachable(arrays, [(np.array(kept), np.array(number, dtype=np.int64))], seed=0, work=10**7)
     assert carry_out(arrays, plan, seed=0).orders == 0
@@ -98,7 +98,7 @@ def test_a_node_stays_in_the_place_of_one_that_would_be_rented_at_its_price():
 
 
 def in_two_turns() -> NodeConsolidation:
-    """An empty node and one that is half full, where the pods of two others go: three quarters and a half."""
+    """Build an empty node and a half-full one, which take the pods of two others: three quarters and a half."""
     held = {"a": {}, "b": {"two": 1}, "c": {"three": 1}, "d": {"two": 1}}
     return cluster([box(*node) for node in held.items()], {"three": 3, "two": 2})
 
@@ -269,7 +269,7 @@ def test_the_same_seed_gives_the_same_orders():
 
 
 def amount(text: str) -> float:
-    """What the synthetic dump says: thousandths, MiB, or units."""
+    """Read an amount of the synthetic dump: thousandths, MiB, or units."""
     return float(text.removesuffix("Mi").removesuffix("m"))
 
 
@@ -282,7 +282,7 @@ def request(item: Json) -> Counter[str]:
 
 
 def broken(items: list[Json], where: dict[tuple[str, str], str], nodes: dict[str, Json]) -> list[str]:
-    """The rules of a synthetic dump that a placement breaks, from its JSON alone."""
+    """Return the rules of a synthetic dump that a placement breaks, from its JSON alone."""
     found, taken = [], {name: Counter[str]() for name in nodes}
     volumes = {item["metadata"]["name"]: item for item in items if item["kind"] == "PersistentVolume"}
     by_app: dict[tuple[str, str], list[tuple[Json, str]]] = {}

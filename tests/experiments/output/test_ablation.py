@@ -1,4 +1,4 @@
-"""Ablations: a part is left out in the process of a run only, and a set that does not enter a part has no row."""
+"""Test that an ablation removes a part only within its run, and omits sets that do not use it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures: one look a name, the same files at every run, legends beside the data, zero as zero, gaps of one kind."""
+"""Test that figures are deterministic, consistent by name and free of mixed gaps."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_name_of_the_users_own_looks_the_same_beside_whatever_else_is_known():
 
 
 def _seen(colour: str, blind: np.ndarray) -> np.ndarray:
-    """A colour as it is seen, in CIELAB."""
+    """Return a colour as it is perceived, in CIELAB."""
     rgb = np.array([int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)])
     linear = np.clip(blind @ np.where(rgb > 0.04045, ((rgb + 0.055) / 1.055) ** 2.4, rgb / 12.92), 0, 1)
     matrix = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
@@ -166,7 +166,7 @@ Runs = dict[str, list[tuple[float | None, float | None]]]
 
 
 def table(runs: Runs, **more: Any) -> pd.DataFrame:
-    """A table as `study` returns it, of gaps to optima and to bounds by method."""
+    """Build a table as `study` returns it, of gaps to optima and to bounds by method."""
     return pd.DataFrame(
         [
             {

@@ -1,4 +1,4 @@
-"""The report in a browser: overview first, folded sets, tables that sort and filter, a page that fits a phone."""
+"""Test the report in a browser: overview, folded sets, sortable tables and narrow screens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a study concludes from checked objectives and claimed bounds."""
+"""Test the conclusions of a study from checked objectives and claimed bounds."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_of_nothing_there_is_no_share_and_the_words_say_so(capsys: pytest.Captur
 
 
 def _on(name: str, *said: Said) -> list[tuple[Run, Result]]:
-    """Runs on an instance of this name."""
+    """Build runs on an instance of this name."""
     return [
         (replace(run, instance=run.instance.model_copy(update={"name": name})), r.model_copy(update={"instance": name}))
         for run, r in finished(*said)

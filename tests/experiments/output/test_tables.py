@@ -1,4 +1,4 @@
-"""What is printed: the plan and the bill, tables that fit a narrow terminal, and never a proof that is none."""
+"""Test printed plans and tables: they fit narrow terminals and claim no false proof."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Growth: a climb ends where no run gets there, what is kept is not repeated, and the picture says where it ends."""
+"""Test that scalability runs stop at the size at which none succeeds, and repeat no finished run."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def told(run: Run) -> tuple[int, int, str, str]:
 
 
 def played(study: Study, there: Outcome) -> tuple[list[Run], list[Result]]:
-    """The runs of all stages, and outcomes by hand: those that get there take a hundredth of a second a job."""
+    """Return the runs of all stages with fictitious outcomes; successful runs take a hundredth of a second per job."""
     runs: list[Run] = []
     outcomes: list[Result] = []
     while stage := following(study, outcomes):
@@ -76,7 +76,7 @@ def played(study: Study, there: Outcome) -> tuple[list[Run], list[Result]]:
 
 
 def breaking(size: int, seed: int, method: str, goal: str) -> bool:
-    """The exact method proves up to 5 jobs, and one of two seeds of 8; the peer gets to 1% at 3 and proves nothing."""
+    """Return whether a run succeeds: `items` only to 1% at size 3, the other up to 5 and on one seed of 8."""
     if method == "items":
         return (size, goal) == (3, "1%")
     return goal == "1%" or size <= 5 or (size, seed) == (8, 0)

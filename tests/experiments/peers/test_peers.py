@@ -1,4 +1,4 @@
-"""Peers: each model finds the optimum of small instances, and a false bound or a wrong value stops the study."""
+"""Test that peer models find the optimum, and that a false bound or value stops the study."""
 
 from __future__ import annotations
 

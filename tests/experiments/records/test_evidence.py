@@ -1,4 +1,4 @@
-"""Records of evidence: what makes them, what makes them stale, and what pages take."""
+"""Test how records are made, become stale and enter pages."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ TWICE = Experiment("twice", "Two claims of one name", tasks, lambda context, fou
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of records where SIA alone is recorded, with three experiments, one study and no reference study."""
+    """Build a folder of records with only SIA: three experiments, one study and no reference study."""
     monkeypatch.setattr(reproduce, "PAPERS", ("sia",))
     monkeypatch.setattr(recorded, "experiments_of", lambda paper: (FIVE, BROKEN, TWICE))
     monkeypatch.setattr(recorded, "reference_sets_of", lambda paper, quick: ())

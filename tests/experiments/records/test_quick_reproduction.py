@@ -1,4 +1,4 @@
-"""The first jobs of the traces are enough for the probe of every experiment, and say nothing against a paper."""
+"""Test that the first jobs of the traces suffice for every probe, and contradict no paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference library: instances that stay as they are, records that are checked, and a heuristic's scorecard."""
+"""Test that library instances stay the same, records are checked and scorecards are right."""
 
 from __future__ import annotations
 
@@ -304,7 +304,7 @@ def test_a_heuristic_is_scored_beside_the_papers(tmp_path: Path):
 
 
 def scored_at(gaps: dict[str, list[float | str | None]]) -> list[Scored]:
-    """Runs whose gaps are said: a number is to an optimum, one in words to a bound, none is of no solution."""
+    """Build runs with given gaps: a number is to an optimum, text is to a bound, and none has no solution."""
     found = []
     for method, values in gaps.items():
         for place, value in enumerate(values):
@@ -353,7 +353,7 @@ def test_a_heuristic_without_any_solution_has_no_mean():
 
 @pytest.fixture
 def claimed(known: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
-    """A result of `exact` as its file has it, beside its certificate; the library knows the better half of nothing."""
+    """Build a result of `exact` as in its file, with its certificate; the library knows nothing better."""
     monkeypatch.setattr(library, "named_sets", lambda: SETS)
     monkeypatch.setattr(library, "read_records", lambda: known)
     record_of(known, objective=16.2, bound=5.0)

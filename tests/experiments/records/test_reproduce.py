@@ -1,4 +1,4 @@
-"""`gapwise reproduce`: experiments of papers, their claims, and what becomes of them."""
+"""Test the experiments of `gapwise reproduce`, and their claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples over seeds, and what may be said against a paper from one."""
+"""Test intervals over seeds, and the claims against a paper that they allow."""
 
 import json
 import math

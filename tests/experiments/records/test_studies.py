@@ -1,4 +1,4 @@
-"""`gapwise study`: every study has a command, its table is that of its runs, and finished runs are not repeated."""
+"""Test that every study is a command that prints its table and repeats no finished run."""
 
 from __future__ import annotations
 

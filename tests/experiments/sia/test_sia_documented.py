@@ -1,4 +1,4 @@
-"""Every command of the pages of SIA's world runs, those that need a trace on a small file of the same form."""
+"""Test that every command on the pages of SIA's world runs, on small traces if needed."""
 
 from __future__ import annotations
 

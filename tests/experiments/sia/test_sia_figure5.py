@@ -1,4 +1,4 @@
-"""The comparison of Figure 5: FCFS against itself, and what a slowed job does to the figures."""
+"""Test the comparison of Figure 5 with FCFS against itself, and with slowed jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which methods of sia-oracle take which instances, and what `exact` starts from."""
+"""Test which instances each method of sia-oracle accepts, and the start of `exact`."""
 
 from __future__ import annotations
 

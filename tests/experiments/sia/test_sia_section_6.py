@@ -1,4 +1,4 @@
-"""Section 6 of SIA on a small trace of Philly's form: the runs, the claims, and what the statistics say."""
+"""Test the runs, claims and statistics of SIA's section 6 on a small Philly trace."""
 
 from __future__ import annotations
 

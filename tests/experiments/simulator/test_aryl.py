@@ -1,4 +1,4 @@
-"""Aryl's loaning cluster in the simulator: its laws, preemptions second by second, and what a policy may not do."""
+"""Test that Aryl's loaning world obeys its laws, preempts on time and rejects invalid decisions."""
 
 from __future__ import annotations
 

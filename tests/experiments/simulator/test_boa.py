@@ -1,4 +1,4 @@
-"""BOA's renting world: its rules by hand, the laws that every run obeys, and Lemma 4.8 in a cloud without delay."""
+"""Test that BOA's renting world obeys its rules and laws, and Lemma 4.8 without delays."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_a_run_that_breaks_a_law_is_found_out(law: str):
 
 
 def ideal(seed: int) -> tuple[BoaRenting, dict]:
-    """A workload without delays whose jobs arrive as often as is said, and the best plan for it."""
+    """Build a workload without delays whose arrivals have the stated rates, and its best plan."""
     plan = random_allocation(3, (2, 5), 12, rescale=0.2, budget_over_least=1.7, seed=seed).data
     counts, hours = [5, 11, 7], 9.0
     classes = tuple(

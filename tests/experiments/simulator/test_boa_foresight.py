@@ -1,4 +1,4 @@
-"""Why policies stay above the bound on BOA's nodes: who knows of a job before it comes has a node ready for it.
+"""Test that policies without foresight stay above BOA's bound, and that foresight reduces the gap.
 
 The bound knows no nodes and no time to get one. What it costs to get them is in part what it costs not to know: where
 the budget is ample, a plan whose nodes are ordered ahead of the arrivals stands at about half the distance.
@@ -83,7 +83,7 @@ class Ahead:
         self.arrivals = [job.arrival_seconds for job in self.jobs]
 
     def first(self, job_class: str) -> int:
-        """The width that a job begins with; the widest where there are several plans."""
+        """Return the first width of a job, the widest if there are several plans."""
         assert self.plan is not None
         if "widths" in self.plan:
             return int(self.plan["widths"][job_class][0])
@@ -105,7 +105,7 @@ def distance(data: BoaRenting, policy) -> float:
 
 
 def gone(seed: int, over_load: float) -> float:
-    """The share of the plan's distance to the bound that is gone where nodes are ordered ahead of arrivals."""
+    """Return the share of the plan's distance to the bound that ordering nodes before arrivals removes."""
     data = poisson_renting(12, seed, budget_over_load=over_load).data
     ahead = Ahead(data)
     known = distance(data, ahead)

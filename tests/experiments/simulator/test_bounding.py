@@ -1,4 +1,4 @@
-"""Bounds on every policy: one task a workload, and their place in the rows."""
+"""Test that rows of a simulation show a bound on every policy, computed once per workload."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Eva's cloud in the simulator: its laws, its rounds second by second, and the figures of the authors' artifact."""
+"""Test Eva's cloud: its laws, its rounds second by second, and the figures of the artifact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why policies stay above the bound in Eva's cloud: who does not know what is to come pays a third more than who does.
+"""Test that a policy without foresight pays a third more than a clairvoyant one in Eva's cloud.
 
 An instance for one task costs 2 USD an hour, one for two tasks 3. A job arrives, and whenever it has ended another one
 like it. All policies that do not know of the second one are tried out.
@@ -67,7 +67,7 @@ class Placing:
 
 
 def run(data: EvaCloud, policy: Policy) -> tuple[float, float]:
-    """The bill, and when the first job ends."""
+    """Return the bill and the completion time of the first job."""
     world = CloudWorld(data)
     simulate(world, policy)
     return float(world.totals()["cost_usd"]), float(world.jobs_table().end[0])

@@ -1,4 +1,4 @@
-"""Slices of Eva's simulations: what the authors' own artifact comes to, bills to the cent."""
+"""Test that slices of Eva's simulations cost the same as in the authors' artifact."""
 
 from __future__ import annotations
 

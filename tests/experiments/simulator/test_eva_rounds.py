@@ -1,4 +1,4 @@
-"""Rounds of Eva's cloud as exact problems: what they are made of, and their methods as policies."""
+"""Test the rounds of Eva's cloud as exact problems, and their methods as policies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rented things by their ids: the bill is the area under the price of what is rented."""
+"""Test that the cost of rented items is the integral of their prices over time."""
 
 from __future__ import annotations
 

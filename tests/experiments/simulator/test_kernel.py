@@ -1,4 +1,4 @@
-"""The event engine: order, moments that are one, work at changing rates, wake-ups, and policies that do nothing."""
+"""Test the event engine: order, simultaneous events, changing rates, wake-ups and idle policies."""
 
 from __future__ import annotations
 

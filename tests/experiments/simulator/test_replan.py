@@ -1,4 +1,4 @@
-"""Any method as a policy: it re-plans at every moment, under an effort, and another decides where it fails."""
+"""Test that any method can be a policy that replans at each event, with a fallback if it fails."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from models.sia import exact
 
 
 def known_at_once(seed):
-    """A workload whose jobs are all submitted at slot 0."""
+    """Build a workload whose jobs are all submitted at slot 0."""
     data = synthetic("base", seed, days=0.15).data
     return SiaOracle(slot_minutes=1.0, pools=data.pools, jobs=[j.model_copy(update={"submit": 0}) for j in data.jobs])
 
@@ -143,7 +143,7 @@ def test_heuristics_re_plan_too_and_world_policies_go_first():
 
 
 def first_come(data: SiaOracle):
-    """A user's method: everybody at the cut-off."""
+    """Start every job at its cut-off, as a user's method."""
     return {"starts": {job.id: start for job, start in zip(data.jobs, data.cutoffs, strict=True)}}
 
 

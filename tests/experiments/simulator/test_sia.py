@@ -1,4 +1,4 @@
-"""The world of pools: rules, tables, and laws that every queue obeys."""
+"""Test the rules, tables and queue laws of the world of pools."""
 
 from __future__ import annotations
 

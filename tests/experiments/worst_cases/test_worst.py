@@ -1,4 +1,4 @@
-"""Worst cases: what a search says of all instances is so, what it finds is proven, and what breaks is told as that."""
+"""Test that worst-case searches are complete and proven, and report what breaks."""
 
 from __future__ import annotations
 
@@ -387,7 +387,7 @@ def test_what_breaks_is_told_as_that_with_the_smallest_instance(own: Path, name:
 
 
 def small(folder: Path) -> Path:
-    """A file of two workloads, one of half an instance and one of a third of it."""
+    """Write a file of two workloads, one of half an instance and one of a third."""
     tasks = tuple(
         Task(workload=name, count=1, demand={DEFAULT: {"a": a}}) for name, a in (("half", 3.0), ("third", 2.0))
     )

@@ -1,4 +1,4 @@
-"""No ratio of a worst case is told that the checker and a verified certificate do not carry."""
+"""Test that every reported worst-case ratio has a checked solution and a verified certificate."""
 
 from __future__ import annotations
 

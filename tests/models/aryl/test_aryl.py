@@ -1,4 +1,4 @@
-"""Aryl's exact methods against one another, against enumeration, and against the paper's own figures."""
+"""Test Aryl's exact methods against one another, enumeration and the paper's figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The branch and bound over closures against enumeration, HiGHS and itself."""
+"""Test the branch and bound over closures against enumeration and HiGHS."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def drawn(seed: int, n_servers: int = 14, n_jobs: int = 9) -> ArylReclaim:
 
 
 def fewest_jobs(groups: ServerGroups) -> list[int]:
-    """The fewest jobs that free so many servers, for every number, by enumeration of all sets of jobs."""
+    """Enumerate all sets of jobs, and return the minimum jobs that free a given number of servers, for every number."""
     total = int(groups.count.sum())
     fewest = [groups.n_jobs] * (total + 1)
     for size in range(groups.n_jobs, -1, -1):
@@ -110,7 +110,7 @@ def test_a_flow_that_goes_on_from_another_price_is_the_maximum_flow_and_its_cut_
 
 
 def _inside(groups: ServerGroups, memory, g: int) -> bool:
-    """Whether all jobs of group `g` that are not fixed are on the side of the groups."""
+    """Return whether all jobs of group `g` that are not fixed are on the side of the groups."""
     return all(memory.reached[j] for j in groups.jobs[g] if memory.fixed[j] < 0)
 
 

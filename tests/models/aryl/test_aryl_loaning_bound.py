@@ -1,4 +1,4 @@
-"""The bound on the mean JCT of a loaning cluster: below every policy, and below the best of all tiny schedules."""
+"""Test that the bound on the mean JCT of loaning is below every policy and every tiny optimum."""
 
 from __future__ import annotations
 

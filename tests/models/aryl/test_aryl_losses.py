@@ -1,4 +1,4 @@
-"""Reclaiming where jobs need some of their workers and losses differ: against enumeration and the literal model."""
+"""Test reclaiming with minimum workers and unequal losses against enumeration and the literal model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Placement: the checker, best-fit decreasing, and both exact methods against enumeration."""
+"""Test the placement checker, best-fit decreasing and both exact methods against enumeration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unavoidable preemptions: against all choices of jobs, against every reclaimer, and against all orchestrators."""
+"""Test the bound on preemptions against all choices of jobs, all reclaimers and all orchestrators."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def job(name: str, hours: float, gpus: int = 1, workers: int = 1, **more: Any) -
 
 
 def by_enumeration(stays: list[Stay], data: ArylLoaning) -> int:
-    """The fewest stays to drop until the others fit at every moment of a fine grid."""
+    """Return the minimum number of stays to drop so that the others fit at every time of a fine grid."""
     moments = np.arange(0.0, max(s.start + s.seconds for s in stays), 300.0)
 
     def fits(kept: tuple[Stay, ...]) -> bool:
@@ -119,7 +119,7 @@ class Scripted:
 
 
 def every_run(data: ArylLoaning) -> list[LoaningWorld]:
-    """The runs of all orchestrators: all choices of servers at every reclaim."""
+    """Return the runs of all orchestrators: all choices of servers at every reclaim."""
     scripts, worlds = [[]], []
     while scripts:
         reclaimer = Scripted(scripts.pop())

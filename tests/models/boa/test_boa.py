@@ -1,4 +1,4 @@
-"""BOA's exact methods on instances with known optima, and where they meet."""
+"""Test BOA's exact methods on instances with known optima, and where they agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BOA's compiled label-setting beside a plain one, path by path, that shares no loop with it."""
+"""Test BOA's compiled label-setting against plain code that shares no loop with it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def reduced(seed: int) -> tuple[ReducedCosts, int]:
 
 
 def corners(found: ClassPaths) -> dict[int, int]:
-    """The least time for each cost."""
+    """Return the minimum time for each cost."""
     pairs = list(zip(found.paths.cost.tolist(), found.paths.time.tolist(), strict=True))
     return {cost: min(t for c, t in pairs if c == cost) for cost, _ in pairs}
 
@@ -43,7 +43,7 @@ def adds_up(r: ReducedCosts, i: int, found: ClassPaths) -> None:
 
 
 def plain(r: ReducedCosts, i: int, limit: float, latest: int) -> dict[int, int]:
-    """The least time for each cost of the nondominated paths of a class, by a loop over single paths."""
+    """Return the minimum time for each cost of the nondominated paths of a class, by a loop over single paths."""
     last = int(r.epochs[i]) - 1
     stay, leave, enter = r.arcs(i)
     after = {
@@ -75,7 +75,7 @@ def _time(r: ReducedCosts, j: int, i: int, k: int, changes: bool) -> int:
 
 
 def _best(paths: list[tuple[float, int, int]]) -> list[tuple[float, int, int]]:
-    """The nondominated of some paths (reduced cost, cost, time)."""
+    """Return the nondominated paths (reduced cost, cost, time) of some paths."""
     found: list[tuple[float, int, int]] = []
     for path in sorted(paths, key=lambda p: p[1:]):
         if not found or path[2] < found[-1][2]:

@@ -1,4 +1,4 @@
-"""The bound on every policy of the renting world: against all plans in time slots, and against the world's policies."""
+"""Test the bound on every renting policy against all plans in time slots and against policies."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def follow(sizes: tuple[float, ...], widths: tuple[int, ...]) -> tuple[float, fl
 
 
 def front(points: Iterator[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The points that no other beats in both."""
+    """Return the points that no other beats in both coordinates."""
     found: list[tuple[float, float]] = []
     for time, cost in sorted(points):
         if not found or cost < found[-1][1] - 1e-12:

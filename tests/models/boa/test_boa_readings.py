@@ -1,4 +1,4 @@
-"""The two readings of a measured table, and of line 17 of Algorithm 1."""
+"""Test both readings of a measured table, and of line 17 of Algorithm 1."""
 
 from __future__ import annotations
 

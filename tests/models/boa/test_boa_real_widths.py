@@ -1,4 +1,4 @@
-"""Lemma 4.8 with real widths: exact against plans, grids and the two problems at its ends."""
+"""Test Lemma 4.8 with real widths against plans, grids and its two limiting problems."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.sampling import few
 
 
 def neighbours(data: BoaAllocation, widths: dict[str, list[float]], rng: np.random.Generator) -> dict[str, list[float]]:
-    """A plan near `widths`: stretches of epochs are kept together, and made wider or narrower."""
+    """Draw a plan near `widths`: keep runs of epochs together, and widen or narrow them."""
     made = {}
     for name, row in widths.items():
         row, j = list(row), 0

@@ -1,4 +1,4 @@
-"""How wide the arrays go: a formula is the same as the table of its values, whether or not jobs may be mixed."""
+"""Test that a formula and the table of its values give the same result, mixed jobs included."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CASES = sample(15, 200)
 
 
 def drawn(seed: int, types: int, rescale: bool) -> tuple[BoaAllocation, BoaAllocation]:
-    """A small instance over whole widths, its speedups given by formulas, and as tables."""
+    """Draw a small instance over integer widths, with speedups as formulas and as tables."""
     rng = random.Random(seed)
     names = [f"t{h}" for h in range(types)]
 

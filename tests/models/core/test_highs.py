@@ -1,4 +1,4 @@
-"""HiGHS behind arrays: limits of effort, and columns added to a model that it holds."""
+"""Test work limits of HiGHS, and columns added to its models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one incumbent of all exact methods: what it keeps, what it tells, and when it is closed."""
+"""Test what the shared incumbent of exact methods keeps, reports and closes."""
 
 from __future__ import annotations
 

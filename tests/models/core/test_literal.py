@@ -1,4 +1,4 @@
-"""The literal models' common part: the time limit while one is built, and the way back from one that others solve."""
+"""Test the time limit while a literal model is built, and the import of other solvers' solutions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear models in units: the same points, and more where numbers are nearly one."""
+"""Test that scaled linear models keep every feasible point, and have slack if numbers are nearly one."""
 
 from __future__ import annotations
 

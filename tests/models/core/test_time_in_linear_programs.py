@@ -1,4 +1,4 @@
-"""Time that ends within a linear program: the method stops there, with a solution and the last bound that is proven."""
+"""Test that a method stops in a linear program at its limit, with a solution and a proven bound."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class EndingTime:
 
 @pytest.fixture
 def ending(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], EndingTime]:
-    """A clock that ends in a given linear program."""
+    """Build a clock that ends in a given linear program."""
 
     def begin(last: int) -> EndingTime:
         clock = EndingTime(last)

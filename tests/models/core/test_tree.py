@@ -1,4 +1,4 @@
-"""The tree that all exact methods branch with, on knapsacks: the optimum, the proof in its leaves, and its limits."""
+"""Test that the shared search tree finds and proves optima of knapsacks within its limits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Knapsack:
         return -self.best
 
     def bound(self, node: Bits) -> None:
-        """The linear relaxation, in whole numbers; the items in order of value for weight."""
+        """Compute the linear relaxation in integers; the items are in order of value per weight."""
         self.bounded += 1
         if self.bounded in self.fails:
             raise self.fails.pop(self.bounded)

@@ -1,4 +1,4 @@
-"""Eva's exact models on the paper's instances."""
+"""Test Eva's exact models on the paper's instances."""
 
 from __future__ import annotations
 

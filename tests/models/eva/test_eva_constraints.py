@@ -1,4 +1,4 @@
-"""Limits of types, running instances, allowed types and spreading: exact, literal and enumeration agree."""
+"""Test that exact, literal and enumeration agree with limits, running instances, types and spreading."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TOGETHER = [FIELDS, *((field,) for field in FIELDS)]
 
 
 def agrees(result: Result, optimum: float | None) -> bool:
-    """Whether a result is the optimum, proven to the digits of a float, or says that there is no plan."""
+    """Return whether a result is the optimum, proven to the digits of a float, or says that there is no plan."""
     if optimum is None:
         return result.status == "infeasible"
     near = result.objective is not None and abs(result.objective - optimum) < 1e-7
@@ -162,7 +162,7 @@ def test_no_plan_of_chance_is_cheaper_than_the_bound():
 
 
 def misfits(data: EvaPacking, name: str, held: Counter[str]) -> bool:
-    """Whether an instance cannot hold some tasks by itself."""
+    """Return whether an instance cannot hold some tasks by itself."""
     said = check(data, {"instances": [{"type": name, "count": 1, "tasks": dict(held)}]}).violations
     return any("holds" in violation or "may not use" in violation for violation in said)
 

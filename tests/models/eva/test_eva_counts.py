@@ -1,4 +1,4 @@
-"""Branch and bound over the numbers of instances of each type, against the integer program over the same columns."""
+"""Test branch and bound over instance counts against the integer program over the same columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TIGHT = Options(gap=1e-9)
 
 
 def listed(data, share: float):
-    """A program over columns that are good at the prices of tasks alone, and what the tasks alone are worth."""
+    """Return a program over columns that are good at single-task prices, and the value of single tasks."""
     master = SavingMaster(reconfiguration_arrays(data))
     packing, groups = master.arrays.packing, master.arrays.groups
     pricer = SavingPricer(master, DEFAULTS.saving, Stopwatch(None))

@@ -1,4 +1,4 @@
-"""Eva's exact methods at the ends of what a file may say, and from a heuristic's solution."""
+"""Test Eva's exact methods at the ends of file ranges, and from heuristic solutions."""
 
 from __future__ import annotations
 

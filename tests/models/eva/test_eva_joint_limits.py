@@ -1,4 +1,4 @@
-"""Limits on several types together, in a field of these tests: its rows in `limits` are all that methods need."""
+"""Test that a new joint limit on types needs only its rows in `limits`."""
 
 from __future__ import annotations
 

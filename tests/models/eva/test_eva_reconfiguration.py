@@ -1,4 +1,4 @@
-"""A round of Eva as one problem: two formulations and brute force agree, and no heuristic is better."""
+"""Test that two formulations and brute force agree on Eva's rounds, and no heuristic is better."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_no_change_of_a_few_tasks_beats_the_bound(tasks_per_job: int):
 
 
 def _changed(draw: random.Random, data: EvaReconfiguration, solution: Solution) -> Solution:
-    """A solution with one task somewhere else: on an instance of the solution, one given up, or one of its own."""
+    """Move one task of a solution: to an instance of the solution, a terminated one, or one of its own."""
     types = {e.id: e.type for e in data.existing}
     there = [(name, types[name], dict(solution["existing"].get(name, {}))) for name in types]
     new = [(None, g["type"], dict(g["tasks"])) for g in solution["instances"] for _ in range(g["count"])]
@@ -167,14 +167,14 @@ def test_literal_refuses_what_it_cannot_list():
 
 
 def units(amount: float) -> dict:
-    """What a task needs."""
+    """Return the demand of a task."""
     return {"demand": {"default": {"r": amount}}}
 
 
 def of_one_unit(
     tasks: list[dict], existing: dict, usd_per_hour: float, horizon: float, **more: object
 ) -> EvaReconfiguration:
-    """A round of tasks of one unit each on a type of four, and one instance that runs."""
+    """Build a round of unit tasks on a type of four, and one running instance."""
     entries = [{"count": 1, **units(1), **task} for task in tasks]
     kind = {"name": "k", "family": "g", "capacity": {"r": 4}, "usd_per_hour": usd_per_hour}
     return EvaReconfiguration.model_validate(

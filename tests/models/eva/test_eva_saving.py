@@ -1,4 +1,4 @@
-"""Column generation for the net saving of Eva, against lists of all patterns."""
+"""Test column generation for Eva's net saving against lists of all patterns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TIGHT = Options(gap=1e-6)
 
 
 def small(seed: int, tasks: int = 14, workloads: int = 7) -> EvaPacking:
-    """A small cluster of many workloads, some of whose tasks are in jobs of several and some do not interfere."""
+    """Draw a small cluster of many workloads; some tasks are in jobs of several, and some do not interfere."""
     data = random_workloads(tasks, workloads, seed, least_throughput=(0.0, 0.5, 0.8, 0.95)[seed % 4]).data
     draw = random.Random(seed)
     jobs = [task.model_copy(update={"tasks_in_job": draw.choice((None, None, 3))}) for task in data.tasks]
@@ -54,7 +54,7 @@ def every_pattern(arrays: PackingArrays) -> tuple[IntArray, FloatArray]:
 
 
 def prepared(data: EvaPacking) -> tuple[PackingMaster, SavingPricer]:
-    """The program over columns of a packing, and its pricer."""
+    """Return the program over columns of a packing, and its pricer."""
     master = PackingMaster(packing_arrays(data))
     return master, SavingPricer(master, SavingParameters(), Stopwatch())
 

@@ -1,4 +1,4 @@
-"""Packing by totals: bounds that nothing beats, packings on price lists, and certificates that the verifier repeats."""
+"""Test that surrogate bounds hold, packings on price lists, and certificates that verify."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The saving with jobs at their true speeds, against every way to put tasks together."""
+"""Test the net saving at true job speeds against every grouping of tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bound on what any policy pays in Eva's cloud, against enumeration in rational numbers and against policies."""
+"""Test the bound on every policy's cost in Eva's cloud against rational enumeration and policies."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def work_done(data: EvaCloud, lots: Lots) -> list[tuple[Fraction, list[Fraction]
 
 
 def least(data: EvaCloud, lots: Lots) -> float:
-    """The optimum over all patterns."""
+    """Return the optimum over all patterns."""
     patterns = work_done(data, lots)
     found = linprog(
         [float(price) for price, _ in patterns],

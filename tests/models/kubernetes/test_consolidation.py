@@ -1,4 +1,4 @@
-"""Nodes to give up and rent: exact and literal against brute force, certificates, the frontier, and what is refused."""
+"""Test consolidation methods against brute force, their certificates, the front and rejections."""
 
 from __future__ import annotations
 

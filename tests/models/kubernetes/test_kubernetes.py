@@ -1,4 +1,4 @@
-"""Pods on given nodes: exact and literal against brute force, the scores by hand, and what is refused."""
+"""Test exact and literal placement against brute force, scores by hand, and rejections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The oracle of Figure 19: literal and fast models, fairness, cut-offs of the user's own, starts and limits."""
+"""Test the oracle of Figure 19: models, fairness, own cut-offs, starts and limits."""
 
 from __future__ import annotations
 

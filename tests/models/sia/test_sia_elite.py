@@ -1,4 +1,4 @@
-"""The search among the best schedules of sia-oracle, and its annealing with penalties."""
+"""Test the search near the best schedules of sia-oracle, and its annealing with penalties."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BRIEF = replace(DEFAULTS, penalty_tries=300, elite_tries=10, draws=4)
 
 
 def _search(seed: int) -> EliteSearch:
-    """The search of a workload of a day, at the relaxation without cuts."""
+    """Return the search of a workload of one day, at the relaxation without cuts."""
     data = synthetic("base", 11, days=1).data
     arrays, clock = oracle_arrays(data), Stopwatch()
     first = construct(arrays, arrays.cutoff, clock)

@@ -1,4 +1,4 @@
-"""The oracle at the ends of the validated ranges: times, widths and weights of next to nothing and of a billion."""
+"""Test the oracle at the ends of its valid ranges of times, widths and weights."""
 
 from __future__ import annotations
 

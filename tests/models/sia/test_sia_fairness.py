@@ -1,3 +1,5 @@
+"""Test sia-oracle with fairness: the optimum by enumeration, bounds by multipliers, and annealing."""
+
 from __future__ import annotations
 
 import random

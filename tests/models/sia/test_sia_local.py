@@ -1,4 +1,4 @@
-"""The oracle with locality: data, checker, literal model, exact method and policies, against enumeration."""
+"""Test the oracle with locality, its models and policies against enumeration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNSEARCHED = LocalParameters(max_tries=0)
 
 
 def small(seed: int) -> SiaLocalOracle:
-    """The first crowded instance from a seed on with few schedules and one that waits."""
+    """Return the first crowded instance from a seed on with few schedules and a waiting job."""
     for k in range(100):
         data = crowded(1000 * seed + k, 5, pools=2)
         windows = prod(cutoff - job.submit + 1 for job, cutoff in zip(data.jobs, data.cutoffs, strict=True))

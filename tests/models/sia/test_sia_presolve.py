@@ -1,4 +1,4 @@
-"""Presolve of sia-oracle and all orders of a part's jobs, against all schedules of small instances."""
+"""Test presolve of sia-oracle and start enumeration against all schedules of small instances."""
 
 from __future__ import annotations
 

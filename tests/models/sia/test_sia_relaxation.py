@@ -1,4 +1,4 @@
-"""The parts of the proof of sia-oracle: relaxation, cuts and covers."""
+"""Test the relaxation, cuts and covers in the proof of sia-oracle."""
 
 from __future__ import annotations
 

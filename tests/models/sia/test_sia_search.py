@@ -1,4 +1,4 @@
-"""The neighbourhood search of sia-oracle."""
+"""Test the neighbourhood search of sia-oracle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The volume algorithm at the nodes of a tree: bounds that hold, and proofs that it makes by itself."""
+"""Test that bounds of the volume algorithm at tree nodes hold, and its proofs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALWAYS = replace(DEFAULTS, ascent_starts_per_job=0)
 
 
 def drawn(seed):
-    """A small problem whose schedules can be listed, about half of which wait for each other."""
+    """Draw a small problem with enumerable schedules; about half of the jobs wait for each other."""
     rng = np.random.default_rng(seed)
     capacity = int(rng.integers(3, 9))
     widths = rng.integers(1, capacity + 1, 5)
@@ -29,7 +29,7 @@ def drawn(seed):
 
 
 def optimum(arrays):
-    """The least delay, by enumeration."""
+    """Compute the minimum delay by enumeration."""
     windows = (range(s, m + 1) for s, m in zip(arrays.submit, arrays.cutoff, strict=True))
     found = (np.array(starts) for starts in product(*windows))
     return min(arrays.delay(starts) for starts in found if arrays.feasible(starts))

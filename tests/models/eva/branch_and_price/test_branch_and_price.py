@@ -1,4 +1,4 @@
-"""Branch-and-price against the literal program and HiGHS over all patterns, and its proofs against all patterns."""
+"""Test branch-and-price against the literal program, HiGHS and all patterns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pricing over listed patterns against enumeration."""
+"""Test pricing over enumerated patterns against enumeration."""
 
 from __future__ import annotations
 

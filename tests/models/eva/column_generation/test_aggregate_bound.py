@@ -1,4 +1,4 @@
-"""The aggregate bound against enumeration, and the cuts of pricing against configurations."""
+"""Test the aggregate bound and the pricing cuts against enumeration."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""The table of bundles against the table of layers, and columns of a pool against all of its columns."""
+"""Test the bundle table against the layer table, and a pool's columns against all of them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Column generation against the literal program, and what it promises about bounds, reports and limits."""
+"""Test column generation against the literal program, with its bounds, reports and limits."""
 
 from functools import cache
 
@@ -84,11 +84,11 @@ def test_the_kind_of_table_does_not_change_the_bound_of_the_relaxation():
 
 @cache
 def reported():
-    """A whole search of the medium packing, and what it reported; three tests look at it."""
+    """Return a whole search of the medium packing and its reports, for three tests."""
     seen = []
 
     def told(configuration, bound):
-        """The report of a bound alone leaves the configuration out."""
+        """Record a report; a report of a bound alone has no configuration."""
         seen.append((configuration or (seen[-1][0] if seen else None), bound))
 
     return column_generation(medium_packing(), Options(gap=0.0), report=told), seen
@@ -142,7 +142,7 @@ EFFORTS = 1, 3, 40
 
 @cache
 def under(effort):
-    """What column generation finds under an effort; two tests look at it."""
+    """Run column generation under an effort, for two tests."""
     return column_generation(gapped_packing(), Options(gap=0.0, effort=effort))
 
 

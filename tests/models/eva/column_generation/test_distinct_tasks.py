@@ -1,4 +1,4 @@
-"""Lists of distinct tasks: dives, and column generation against the textbook method."""
+"""Test dives and column generation on distinct tasks against the textbook method."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Column generation through `solve_columns`: limits of effort are told, threads are honoured."""
+"""Test that `solve_columns` reports limits of effort and uses the given threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bound by sharing tasks out among families, against the best packings of small instances."""
+"""Test the bound by assignment to families against the best packings of small instances."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def bound_by_shares(arrays: PackingArrays, ceiling: int, nodes: int) -> int:
 
 
 def best_of(arrays: PackingArrays) -> int:
-    """The cost of the best packing, as far as so many nodes find it."""
+    """Return the cost of the best packing that a limited number of nodes finds."""
     cost = branch_and_price(arrays, list_patterns(arrays, DEFAULTS.branch_and_price), Options(effort=2_000)).cost
     assert cost is not None
     return cost

@@ -1,4 +1,4 @@
-"""Greedy packing and trimming: configurations that hold the tasks they should, on types that hold them."""
+"""Test that greedy packing and trimming put all tasks on types that can hold them."""
 
 import numpy as np
 import pytest

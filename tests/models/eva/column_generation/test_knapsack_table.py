@@ -1,4 +1,4 @@
-"""The knapsack table and its search against enumeration."""
+"""Test the knapsack table and its search against enumeration."""
 
 from itertools import product
 

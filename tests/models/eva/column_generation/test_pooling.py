@@ -1,4 +1,4 @@
-"""The bound by pooling a family, against the best packings of small instances."""
+"""Test the bound by pooling a family against the best packings of small instances."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.sampling import few
 
 
 def two_families(seed: int) -> PackingArrays:
-    """A family of multiples, some with less room or dearer than that, and another; some tasks fit on one alone."""
+    """Draw a family of multiples, some smaller or more expensive, and another; some tasks fit only on one."""
     draw = np.random.default_rng(seed)
     base = draw.integers(3, 6, 2)
     times = [1, 2, 4]
@@ -36,7 +36,7 @@ def two_families(seed: int) -> PackingArrays:
 
 
 def bound_of(pool: PackingArrays) -> int:
-    """The cost of the best packing of a problem with a pooled family."""
+    """Return the cost of the best packing of a problem with a pooled family."""
     outcome = branch_and_price(pool, list_patterns(pool, DEFAULTS.branch_and_price), Options(effort=2_000))
     assert outcome.bound == outcome.cost
     return outcome.bound

@@ -1,4 +1,4 @@
-"""Prices from one end of their range to the other: numbers that HiGHS refuses or cannot solve lose no answer."""
+"""Test that extreme prices lose no answer, even if HiGHS rejects the numbers."""
 
 from __future__ import annotations
 

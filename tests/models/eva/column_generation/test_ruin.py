@@ -1,4 +1,4 @@
-"""Ruin and recreate: every task stays packed, the price only falls, and a seed gives one configuration."""
+"""Test that ruin and recreate keeps all tasks packed, never raises the price, and obeys its seed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tasks that are spread over many classes: packed by ruin and recreate before anything is priced."""
+"""Test that ruin and recreate packs tasks of many classes before pricing."""
 
 from __future__ import annotations
 

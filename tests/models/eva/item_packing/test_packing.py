@@ -1,4 +1,4 @@
-"""Packing item by item against a second formulation, against all partitions, and against random packings."""
+"""Test item packing against a second formulation, all partitions and random packings."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def odd_cycles(sizes, seed, kinds=1):
 
 
 def least_cost(arrays):
-    """The least price of a partition of the tasks, by going through all of them."""
+    """Compute the minimum price of a partition of the tasks by enumerating all."""
     items = [c for c, n in enumerate(arrays.count.tolist()) for _ in range(n)]
     cheapest = {}
 
@@ -91,7 +91,7 @@ def partitions(items):
 
 
 def obeys(blocks, decisions):
-    """Whether the pairs of a leaf share a block, or do not, as its decisions say."""
+    """Return whether the pairs of a leaf share a block, or do not, as its decisions say."""
     where = {i: b for b, block in enumerate(blocks) for i in block}
     return all((where[d.of[0]] == where[d.of[1]]) == (d.kind == "together") for d in decisions)
 

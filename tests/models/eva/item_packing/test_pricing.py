@@ -1,4 +1,4 @@
-"""Pricing over items against all subsets of few items."""
+"""Test pricing over items against all subsets of few items."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def drawn(seed):
 
 
 def worths(arrays, prices, kind):
-    """The worth of every pattern of a type, by going through all subsets."""
+    """Compute the value of every pattern of a type by enumerating all subsets."""
     found = {}
     family = int(arrays.family[kind])
     for size in range(arrays.classes + 1):
