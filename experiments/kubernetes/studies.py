@@ -368,7 +368,7 @@ def _values(found: Sequence[dict[str, Any]]) -> dict[str, Sample | float | str]:
     scheduled = ends[~ends.rule.str.contains("simulated")]
     values |= {
         "plan: above the bound": _sample(plans.bill / clusters.bound - 1),
-        "plan: share of the saving": _sample((clusters.today - plans.bill) / (clusters.today - clusters.low)),
+        "plan: share of the saving": _sample((dearer.today - plans.bill[dearer.index]) / (dearer.today - dearer.low)),
         "plan: evicted": _sample(plans.evictions / clusters.pods),
         "plan: succeeds in 95 of 100 orders": f"{(plans.orders <= 5).sum()} of {number}",
         "plan: orders with pods pending": _sample(plans.orders),
