@@ -85,7 +85,7 @@ id of an equation stands once.
 
 
 def setup(app: Any) -> None:
-    """Called by Sphinx."""
+    """Set the extension up for Sphinx."""
     app.connect("source-read", _show_figures)
     app.add_js_file(None, body=FOCUS)
     app.connect("builder-inited", _draw)

@@ -46,7 +46,7 @@ Made = dict[str, Callable[[], Figure]]
 
 
 def front() -> Figure:
-    """The plans of the paper's heuristic and of the exact method for the same eight tasks, picked to be small."""
+    """Return the plans of the paper's heuristic and of the exact method for the same eight tasks."""
     data = table_7(8, seed=0).data
     plans = {"Eva's heuristic": full_reconfiguration(data), "the optimum": eva.exact(data)}
     colours = dict(zip((task.key for task in data.tasks), things(len(data.tasks)), strict=True))
@@ -82,7 +82,7 @@ def _instances(data: EvaPacking, solution: Mapping[str, Any]) -> list[tuple[str,
 
 
 def plans() -> Made:
-    """A solution of each problem, and some heuristic ones beside them."""
+    """Return a solution of each problem, and some heuristic ones beside them."""
     table, jobs, spread = table_3(), elastic_jobs(16, 0, objective="mean-jct"), loaned_servers(24, 0.7, 31, 4)
     moment, two, oracle, servers = figure_5(), table_2("jct-reduction"), five_jobs(), five_servers()
     budget, moves, local, own = figure_1(8.0), random_round(12, 1), six_jobs(), Instance.of(my_cluster(), "my-cluster")
@@ -105,7 +105,7 @@ def plans() -> Made:
 
 
 def saved() -> Figure:
-    """What a cluster could save."""
+    """Show what a cluster could save."""
     with TemporaryDirectory() as folder:
         for name, content in synthetic_dump(1).items():
             (Path(folder) / name).write_bytes(content)
@@ -125,7 +125,7 @@ def growth() -> Figure:
 
 
 def worlds() -> Made:
-    """A short run of each world."""
+    """Return a short run of each world."""
 
     def cloud() -> Figure:
         return over_time(_runs(_example("eva-cloud"), "no-packing", "synergy", "stratus", "eva"), "instances")

@@ -64,7 +64,7 @@ def _words(text: str, page: Path) -> Iterator[Cell]:
 
 
 def _examples(body: str) -> Iterator[Cell]:
-    """A cell ends with what prints something."""
+    """Split statements into cells, each of which ends with a statement that prints."""
     source = ""
     for example in doctest.DocTestParser().get_examples(body):
         source += CHECKED.sub("", example.source)

@@ -83,7 +83,7 @@ def library(
     time_limit: Annotated[float, typer.Option(help="check --solve: CPU seconds for each instance.")] = 60.0,
     jobs: Annotated[int, typer.Option(help="check --solve: runs at a time.", min=1)] = 2,
 ) -> None:
-    """The reference library: instances by set, with a checksum each, the best known solution and the best bound."""
+    """Show the reference library: instances with a checksum, the best known solution and the best bound."""
     if results and action not in (Action.RECORD, Action.ACCEPT):
         raise InputError(f"library {action.value}: takes no results, got {results[0]}")
     if solve and action is not Action.CHECK:

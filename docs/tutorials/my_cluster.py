@@ -28,5 +28,5 @@ types = pd.DataFrame(
 
 
 def my_cluster() -> EvaPacking:
-    """The two tables as a problem."""
+    """Return the problem of two tables."""
     return EvaPacking.from_frames(tasks, types)

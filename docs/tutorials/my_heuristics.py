@@ -10,7 +10,7 @@ def first_fit(data):
 
 
 def dearest_first(data):
-    """The same, the tasks that would be dearest alone first."""
+    """Pack as `first_fit`, with the tasks first that would cost most alone."""
 
     def alone(task):
         kinds = [kind for kind in data.instance_types if fits(data, task, kind)]
@@ -21,7 +21,7 @@ def dearest_first(data):
 
 
 def packed(data, tasks):
-    """The solution, in the JSON form of the problem's files."""
+    """Return the solution, in the JSON form of the problem's files."""
     rented = []  # type, room left, tasks on it
     cheapest_first = sorted(data.instance_types, key=lambda kind: kind.usd_per_hour)
     for task in tasks:

@@ -121,7 +121,7 @@ def _print_table(instance: Instance[Any], front: Front, rules: Sequence[RulePoin
 
 
 def stated_front(instance: Instance[ArylReclaim], front: Front, proofs: Sequence[Certificate]) -> StatedFront:
-    """The front with the bounds that its certificates prove."""
+    """Return the front with the bounds that its certificates prove."""
     lost = [exact_loss(instance.data, point.solution["servers"]) for point in front.points]
     fewest, *hours = (proof.bound for proof in proofs)
     points = tuple(

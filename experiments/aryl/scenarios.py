@@ -60,7 +60,7 @@ class Setting:
 
     @classmethod
     def of(cls, policy: str, **more: Any) -> Setting:
-        """A policy with such parameters."""
+        """Return a policy with these parameters."""
         return cls(policy, tuple(sorted(more.items())))
 
     def read(self, reading: str) -> Setting:
@@ -149,12 +149,12 @@ def _shown(claim: Claim) -> str:
 
 
 def of_jobs(column: str) -> Measure:
-    """The mean of a column over the jobs of a run."""
+    """Return the mean of a column over the jobs of a run."""
     return lambda run: float(np.mean(run.jobs[column]))
 
 
 def of_total(name: str) -> Measure:
-    """A total of a run; None where it is unknown."""
+    """Return a total of a run; None where it is unknown."""
     return lambda run: run.totals[name]
 
 

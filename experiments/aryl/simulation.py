@@ -79,7 +79,7 @@ REGROUPING = ("threshold",)
 def _elastic(
     least: IntArray, most: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int, **more: Any
 ) -> ArylElastic:
-    """The problem of spare GPUs of a pool; its jobs are called by their places."""
+    """Return the problem of spare GPUs of a pool; its jobs are called by their places."""
     jobs = tuple(
         ElasticJob(
             id=str(i),

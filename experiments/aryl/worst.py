@@ -48,7 +48,7 @@ def spread_jobs() -> RepeatedEntries:
 
 
 def lost_hours() -> RepeatedEntries:
-    """The same jobs, by the work that a preemption loses: a tenth of a GPU-hour, ten or a thousand."""
+    """Return the same jobs by the work that a preemption loses: 0.1, 10 or 1,000 GPU-hours."""
     base = spread_jobs().base
     jobs = tuple(
         job.model_copy(update={"id": f"{job.id}-{hours:g}h", "gpu_hours": hours})

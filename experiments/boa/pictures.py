@@ -244,7 +244,7 @@ DRAWN = 60  # epochs
 
 
 def widths(data: BoaAllocation, solution: Mapping[str, Any]) -> Figure:
-    """A bar for each epoch of each class; where widths are mixed, one for each, as opaque as it is probable."""
+    """Draw a bar for each epoch of each class, and for each width of a mix, as opaque as it is probable."""
     table = solution_table(solution)
     share = next((table[name] for name in ("probability", "fraction") if name in table), pd.Series(1.0, table.index))
     names = [
@@ -286,7 +286,7 @@ def write_plots(stem: Path, curves: Mapping[str, Frontier], optima: Mapping[floa
 
 @no_warnings()
 def budgets(curves: Mapping[str, Frontier], optima: Mapping[float, float], title: str) -> Figure:
-    """The curves by method, and below the excess over the `optima` that are proven; else `exact` is hollow."""
+    """Draw the curves by method, and below them the excess over proven `optima`; otherwise `exact` is hollow."""
     figure, (above, below) = canvas(6.4, 5.6, 2, sharex=True, height_ratios=(3, 2))
     look = looks(curves)
     for name, points in curves.items():

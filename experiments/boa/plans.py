@@ -241,7 +241,7 @@ def calculators(context: Context) -> list[Measurement]:
 
 
 def planned(instance: Instance, method: str, options: Options) -> dict[str, Any]:
-    """The mean completion time of a method's plan, and the CPU seconds that it takes."""
+    """Return the mean completion time of a method's plan, and the CPU seconds that it takes."""
     entry = next(entry for entry in METHODS[instance.problem] if entry.name == method)
     with Stopwatch() as watch:
         result = apply(entry, instance, options)

@@ -84,7 +84,7 @@ class Traces:
     over: tuple[float, ...] = OVER_LOAD
 
     def of(self, context: Context) -> Sequence[str]:
-        """The files that are run: one will do where few runs will."""
+        """Return the files that are run: one will do where few runs will."""
         return self.files[:1] if context.quick else self.files
 
 
@@ -130,7 +130,7 @@ def most(curves: Curves, objective: str, reading: Reading, what: str = "mean") -
 
 
 def read_otherwise(curves: Curves, objective: str, but: Reading, what: str = "mean") -> tuple[str, ...]:
-    """The same under every other reading, in words."""
+    """Return the results under every other reading, in words."""
     run = {of for _, of, _ in curves}
     others = [reading for reading in READINGS if reading in run and reading != but]
     found = [(other, most(curves, objective, other, what)) for other in others]
@@ -343,7 +343,7 @@ def figure_9(context: Context) -> Curves:
 
 
 def bursts_of(context: Context) -> list[tuple[float, int]]:
-    """The C² and seeds of the bursts that are run: those that the trace's rate of jobs can have."""
+    """Return the C² and seeds of the bursts that are run: those that the trace's rate of jobs can have."""
     data = drawn(context, context.trace(SAMPLES[0])).data
     greatest = TwoRates.greatest_c2(sum(c.arrivals_per_hour for c in data.classes))
     reached = [c2 for c2 in BURSTS if c2 <= greatest]
@@ -451,14 +451,14 @@ def _paper(where: str, what: str, paper: float, values: Sequence[float], **said:
 
 
 def _not_comparable(claim: Claim, why: str) -> Claim:
-    """The claim, where it is not near the paper's figure with the reason why that says nothing of the paper."""
+    """Return the claim; if it is not near the paper's figure, with the reason why this says nothing about the paper."""
     if claim.verdict in ("reproduced", "near", "not run"):
         return claim
     return replace(claim, verdict="not comparable", note="; ".join(part for part in (claim.note, why) if part))
 
 
 def _sided(where: str, what: str, paper: str, ratios: Sequence[float], note: str = "", above: bool = True) -> Claim:
-    """A claim that ratios are above one, or below: for it or against it where the interval is on one side."""
+    """Return the claim that ratios are above one, or below; it has a verdict if the interval is on one side."""
     if not ratios:
         return Claim(where, what, paper, None, "not run", "no runs of both rent as much")
     sample = Sample.of_ratios(ratios)

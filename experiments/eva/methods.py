@@ -67,7 +67,7 @@ def _unfit_first(data: EvaPacking) -> str | None:
 
 
 def _most(data: EvaPacking, task: Task, kind: InstanceType) -> int:
-    """The number of tasks of one entry that an instance of a type holds."""
+    """Return the number of tasks of one entry that an instance of a type holds."""
     need = task.demand_on(kind.family)
     return int(min([task.count, *(kind.capacity[r] // need[r] for r in data.resources if need[r])]))
 

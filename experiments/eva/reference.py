@@ -72,12 +72,12 @@ def _number(said: str) -> float:
 
 
 def _pairs(said: str) -> float | None:
-    """The throughput of jobs of Table 7: that of Figure 1, or one for all pairs."""
+    """Return the throughput of the jobs of Table 7: that of Figure 1, or one value for all pairs."""
     return None if said == "figure-1" else _number(said)
 
 
 def _matrix(said: str) -> Any:
-    """The throughput of the jobs of a trace: a matrix by name, or one for all pairs."""
+    """Return the throughput of the jobs of a trace: a matrix by name, or one value for all pairs."""
     return said if said in NAMED else _number(said)
 
 
@@ -134,7 +134,7 @@ def rounds(
     workload: Annotated[Path, typer.Option(help="A workload file of eva-cloud.", show_default=False)],
     every: Annotated[int, typer.Option(help="Take every N-th round in which a job arrives or ends.", min=1)] = 1,
 ) -> list[Instance[EvaReconfiguration]]:
-    """The rounds of Eva's run of a workload in which jobs have arrived or ended, as problems."""
+    """Return the rounds of Eva's run of a workload in which jobs have arrived or ended, as problems."""
     from experiments.eva.simulation import rounds_of_eva  # loaded only where a run is made
 
     instance = load(workload)

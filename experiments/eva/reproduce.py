@@ -44,7 +44,7 @@ def _swept(
     name: str, title: str, axis: str, values: Mapping[str, Mapping[str, Any]], policies: tuple[str, ...],
     claims: Claims, panels: Panels = BILL, *, whole: bool = False,
 ) -> Experiment:  # fmt: skip
-    """An experiment over settings of slices of a trace, or of the `whole`; in the picture, a line a policy."""
+    """Return an experiment over settings of slices of a trace, or of the `whole`; in the picture, a line a policy."""
     jobs, firsts = (None, (0,)) if whole else (JOBS, FIRSTS)
     runs = Grid(
         lambda context: {
@@ -395,7 +395,7 @@ def _patience(context: Context, found: PolicyRuns, bounds: Mapping[str, list[flo
 
 
 def lasting(seconds: float, data: EvaCloud) -> Eva:
-    """The policy `eva` with a fixed D; 0 is Partial Reconfiguration alone."""
+    """Return the policy `eva` with a fixed D; 0 is Partial Reconfiguration alone."""
     return Eva(data, EvaParameters(horizon_seconds=seconds))
 
 

@@ -93,7 +93,7 @@ def _online(name: str, data: EvaCloud, options: Options) -> Policy[CloudView, Co
 
 
 def _unfit(name: str, data: EvaCloud) -> str | None:
-    """The literal model of a packing states the cost alone, and the packing of a moment is of net savings."""
+    """Return no literal model: it states the cost only, and the packing of a moment maximises net savings."""
     return "section 4.1 states the objective cost only" if name in ("literal", "eva-with-literal") else None
 
 

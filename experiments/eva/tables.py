@@ -140,8 +140,12 @@ ALLOCATED = {"gpu": "GPUs", "cpu": "CPUs", "ram_gb": "RAM"}
 
 @dataclass(frozen=True)
 class Rented:
-    """A policy in a table of jobs run in the cloud: share of No-Packing's bill, and of what is billed in use, by
-    resource; instances launched, and moves of a task, where the table has them."""
+    """A policy in a table of jobs run in the cloud.
+
+    - `share`: of No-Packing's bill.
+    - `allocated`: share of the billed resources in use, by resource.
+    - `launched`, `moves`: instances launched, and moves per task, if the table has them.
+    """
 
     share: float
     allocated: tuple[float, float, float]
@@ -226,7 +230,7 @@ SECONDS_5 = {1_000: 0.40, 2_000: 1.50, 4_000: 5.53, 8_000: 22.06}
 
 
 def _table_5() -> Experiment:
-    """The time of Full Reconfiguration, of tasks drawn from Table 7 as in Table 4."""
+    """Return the time of Full Reconfiguration, of tasks drawn from Table 7 as in Table 4."""
     (full,) = named(METHODS[EvaPacking.problem], "full-reconfiguration")
 
     def tasks(context: Context) -> list[Run]:

@@ -196,7 +196,7 @@ def annealed_cuts(rng, start, units, rule, steps):  # type: ignore[no-untyped-de
 
 @compiled
 def height(bins, units, rule):  # type: ignore[no-untyped-def]
-    """The instances that a greedy rule takes for all pieces, and the load of the emptiest one as a share of it."""
+    """Return the instances that a greedy rule takes for all pieces, and the smallest load as a share."""
     number, pieces, resources = bins.shape
     tasks = np.empty((number * pieces, resources), np.int64)
     keys = np.empty(number * pieces, np.int64)
@@ -241,7 +241,7 @@ def _fitted(tasks, free, best):  # type: ignore[no-untyped-def]
 
 @compiled
 def _filled(tasks, free):  # type: ignore[no-untyped-def]
-    """The same of dot product."""
+    """Return the instances and the load of the dot-product rule, as above."""
     placed = np.zeros(len(tasks), np.bool_)
     left, used = len(tasks), 0
     while left:

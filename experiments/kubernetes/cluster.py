@@ -307,7 +307,7 @@ class ClusterAnswer:
         return found
 
     def cordoned(self) -> list[str]:
-        """The nodes that are cordoned first: those that are drained, and all others where pods are directed."""
+        """Return the nodes that are cordoned first: those that are drained, and all others where pods are directed."""
         if self.plan_made is None or not self.plan_made.order:
             return []
         directed = bool(self.plan_made.open)
@@ -516,7 +516,7 @@ class ClusterAnswer:
     # files
 
     def plan_file(self, ending: str) -> str:
-        """The plan as JSON, or as CSV with one row a step."""
+        """Print the plan as JSON, or as CSV with one row per step."""
         steps = self.steps()
         if ending == ".json":
             first, drained = self.cordoned(), {s["drain"] for s in steps}
@@ -542,7 +542,7 @@ class ClusterAnswer:
         return table.getvalue()
 
     def write(self, folder: Path) -> None:
-        """The answer, both problems, which `solve` takes, and the picture, in a folder."""
+        """Write the answer, both problems in files for `solve`, and the picture to a folder."""
         write_whole(folder / "cluster.json", (json.dumps(self.content(), indent=1) + "\n").encode())
         save(Instance.of(self.bound.data, "bound", "a dump, read for a bound"), folder / "bound.json")
         save(Instance.of(self.plan.data, "plan", "a dump, read for a plan"), folder / "plan.json")
@@ -551,7 +551,7 @@ class ClusterAnswer:
         write_picture(folder / "cluster", self.content())
 
     def print(self, form: str) -> None:
-        """The answer on standard output."""
+        """Print the answer on standard output."""
         if form == "json":
             print_line(json.dumps(self.content()))
         elif form == "csv":

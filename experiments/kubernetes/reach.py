@@ -46,7 +46,7 @@ class RentalLimits:
 
 
 def state_of(arrays: ClusterArrays, solution: Any) -> NodeSet:
-    """The nodes that a solution keeps, and how many of each type it rents; nodes that may not be given up are kept."""
+    """Return the nodes that a solution keeps, also those it must keep, and the number of rented nodes per type."""
     data = arrays.data
     names = [kind.name for kind in data.instance_types]
     number = np.zeros(len(names), dtype=np.int64)
@@ -71,7 +71,7 @@ def reachable(
     known: Iterable[DrainPlan] = (),
     time_limit: float | None = None,
 ) -> DrainPlan:
-    """The cheapest plan found, of these that with fewest evictions, that succeeds in all orders of a seed.
+    """Return the cheapest plan found, of these that with fewest evictions, that succeeds in all orders of a seed.
 
     It is looked for from several states: nodes kept and how many of each type are rented. One that directs pods has to
     be cheaper than all others. If no plan is cheaper than today's cluster, the plan has no steps. `bound`: lower
@@ -138,7 +138,7 @@ class _PlanSearch:
         return max(self.watch.spent_s / self.time_limit, director.work / (self.work * DIRECTED))
 
     def energy(self, plan: DrainPlan, most: float = np.inf) -> float:
-        """The bill, and what pods without a place are worth; above `most` it may be anything above."""
+        """Return the bill plus the worth of pods without a place; above `most`, any larger value."""
         bill = plan.bill(self.arrays)
         if bill > most:
             return bill
@@ -165,7 +165,7 @@ class _PlanSearch:
             found = self._nearest(found, share)
 
     def _nearest(self, state: NodeSet, share: float) -> NodeSet | None:
-        """The cheapest state near to one whose plan is taken, perhaps with its steps in other turns."""
+        """Return the cheapest state near to one whose plan is taken, perhaps with its steps in other turns."""
         steps, hopeful = self.steps, []  # type: Neighbourhood, list[tuple[NodeSet, DrainPlan]]
         states = [state, *steps.generate(*state, 0, self.least[0] + 1)]
         for near in sorted(states, key=lambda near: steps.compute_cost(*near)):
@@ -243,7 +243,7 @@ class _PlanSearch:
         return float(bill * COLD * (WARM / COLD) ** left * self.draw.exponential())
 
     def _moved(self, steps: Sequence[int]) -> tuple[int, ...]:
-        """The steps with one of them in another turn."""
+        """Return the steps with one of them in another turn."""
         found = list(steps)
         step = found.pop(int(self.draw.integers(len(found))))
         found.insert(int(self.draw.integers(len(steps))), step)
@@ -269,7 +269,7 @@ class _PlanSearch:
         return False
 
     def _changed(self, plan: DrainPlan) -> DrainPlan | None:
-        """The plan with other nodes kept or rented; `None` where they have less room than the pods take."""
+        """Return the plan with other nodes kept or rented; `None` where they have less room than the pods take."""
         a, draw = self.arrays, self.draw
         kept, steps = plan.kept.copy(), list(plan.steps)
         for _ in range(int(draw.integers(1, MOST_CHANGES + 1))):

@@ -23,7 +23,7 @@ def instance_sets(quick: bool = False) -> list[InstanceSet]:
 
 
 def tenth_evicted(pods: int, seed: int) -> Instance[NodeConsolidation]:
-    """A cluster of which at most a tenth of the pods may lose their node."""
+    """Return a cluster of which at most a tenth of the pods may lose their node."""
     made = shrunk_cluster(pods, seed)
     most = sum(pod.count for pod in made.data.pods) // 10
     return Instance.of(

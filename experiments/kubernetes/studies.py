@@ -136,7 +136,7 @@ def decided(
             yield [Measurement.of(certified, options, None, instance=run.instance) for run in refuted]
 
     def by_row(outcomes: Sequence[Any]) -> Iterator[tuple[str, Mapping[str, int], list[float]]]:
-        """The numbers under each head, and the CPU seconds."""
+        """Return the numbers under each head, and the CPU seconds."""
         results, proofs = iter(outcomes[: len(runs)]), iter(outcomes[len(runs) :])
         for name in rows:
             found = list(islice(results, seeds))

@@ -119,7 +119,7 @@ _DRAWN = {"box": _boxes, "profile": _profile, "gaps": _gaps}
 
 
 def _marked(look: Look, to: str) -> dict[str, Any]:
-    """A marker, filled for a gap to an optimum and hollow for one to a bound."""
+    """Return a marker, filled for a gap to an optimum and hollow for one to a bound."""
     return {
         "marker": MARKERS[look.marker],
         "facecolors": look.colour if to == "optimum" else "none",

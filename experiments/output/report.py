@@ -84,7 +84,7 @@ def _methods(known: Sequence[Known]) -> dict[str, list[Known]]:
 
 
 def _axis(known: Sequence[Known], to: str) -> dict[str, Any]:
-    """The axis of gaps. A logarithmic one is drawn as one of heights, for Plotly's has no zero."""
+    """Return the axis of gaps. A logarithmic axis is drawn as one of heights, because Plotly's has no zero."""
     axis: dict[str, Any] = {"title": {"text": f"gap to {to}, %"}, "rangemode": "tozero"}
     largest = 100 * max(gap for _, gap in known)
     if largest > 100 * LOGARITHMIC:
@@ -108,7 +108,7 @@ def _heights(known: Sequence[Known], axis: dict[str, Any]) -> list[float]:
 
 
 def _marker(look: Look, to: str) -> dict[str, Any]:
-    """A marker, filled for a gap to an optimum and hollow for one to a bound."""
+    """Return a marker, filled for a gap to an optimum and hollow for one to a bound."""
     return {"color": look.colour, "symbol": SYMBOLS[look.marker] + ("" if to == OPTIMUM else "-open")}
 
 
@@ -473,7 +473,7 @@ def _section(s: _Set, figures: dict[str, Any]) -> str:
 
 
 def _figure(said: str, mark: str) -> str:
-    """The place of a figure, which a screen reader calls what is `said`."""
+    """Return the place of a figure; a screen reader reads the text `said`."""
     return f"<div class='figure' role='figure' aria-label='{escape(said)}' {mark}></div>"
 
 
@@ -483,7 +483,7 @@ def set_table(rows: Sequence[MethodSummary], name: str) -> str:
 
 
 def _progress(traces: Sequence[tuple[str, Any]]) -> str:
-    """The incumbent and the bound of a run over time, one at a time."""
+    """Return the incumbent and the bound of a run over time, one at a time."""
     if not traces:
         return ""
     choices = "".join(f"<option value='{i}'>{escape(label)}</option>" for i, (label, _) in enumerate(traces))
@@ -501,7 +501,7 @@ def _runs(scored: Sequence[Scored]) -> str:
 
 
 def _table(caption: str, columns: Sequence[ResultColumn[Row]], rows: Sequence[Row]) -> str:
-    """A table whose headings sort it, under a field whose words filter it; `data-value` is what is sorted by."""
+    """Return a table whose headings sort it, under a field whose words filter it; `data-value` is what is sorted by."""
     if rows and not any(columns[-1].show(row) for row in rows):  # no notes
         columns = columns[:-1]
     head = "".join(
@@ -537,7 +537,7 @@ def _data(name: str, content: Any) -> str:
 
 
 def _library(figures: dict[str, Any], traces: Sequence[Any]) -> str:
-    """Plotly, packed, where there is something to draw: a report is of one file, and its reader may have no network."""
+    """Return Plotly, packed, if there is something to draw: a report is one file that needs no network."""
     if not figures and not traces:
         return ""
     raw = resources.files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()

@@ -71,10 +71,12 @@ def write_simulations(
     bounds: Sequence[Bounds],
     drawing: Callable[[str], Draw],
 ) -> None:
-    """`summary.csv`, `jobs.csv`, `pools.csv` of worlds that have pools, `decisions.csv` where methods re-planned, and
-    the pictures of each world.
+    """Write the tables and pictures of simulations to a folder.
 
-    The pictures of several worlds are in folders of their own. `drawing(problem)` is what draws those of a world.
+    The tables are `summary.csv`, `jobs.csv`, `pools.csv` of worlds with pools, and `decisions.csv` if methods
+    re-planned. The pictures of several worlds are in folders of their own.
+
+    - `drawing(problem)`: returns the function that draws the pictures of a world.
     """
     write_whole(folder / "summary.csv", rows_csv(rows).encode())
     if pools:

@@ -60,7 +60,7 @@ Make = Callable[[SiaOracle, int, Path | None], Starts]
 
 @lru_cache(maxsize=2)
 def jobs_of(trace: Path) -> pd.DataFrame:
-    """The jobs of a trace in Philly's form, or of a job log of Helios under its own name."""
+    """Return the jobs of a trace in Philly's form, or of a job log of Helios under its own name."""
     return helios_log(trace) if trace.name == HELIOS_LOG else philly(trace)
 
 
@@ -147,7 +147,7 @@ QUANTILES = tuple(k / 100 for k in range(101))
 
 
 def first_day(seed: int) -> float:
-    """The day on which the sample of a seed starts, drawn from START_DAYS."""
+    """Return the day on which the sample of a seed starts, drawn from START_DAYS."""
     return float(np.random.default_rng([seed, 1]).uniform(*START_DAYS))
 
 

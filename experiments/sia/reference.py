@@ -65,7 +65,7 @@ def instance_sets(quick: bool = False) -> list[InstanceSet]:
 def on_servers(
     variant: str = "base", seed: int = 0, *, days: float = 0.25, slot_minutes: float = 1.0
 ) -> Instance[SiaLocalOracle]:
-    """A synthetic workload with locality.
+    """Return a synthetic workload with locality.
 
     - `seed`: seed of all that is drawn.
     - `days`: days within which jobs are submitted.

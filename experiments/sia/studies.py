@@ -116,7 +116,7 @@ def jct_gap(data: SiaOracle | SiaLocalOracle, result: Result) -> float:
 
 
 def _local(hours: float, seeds: Sequence[int], options: Options) -> Timing:
-    """The oracle with locality on the base workload, under a limit of time, and how far SIA_VC is from its optimum."""
+    """Return the runs of the oracle with locality on the base workload, and the distance of SIA_VC from its optimum."""
     drawn = [synthetic("base", seed, days=hours / 24) for seed in seeds]
     cases = [Instance.of(SiaLocalOracle.of(one.data), one.name) for one in drawn]
     limit = replace(options, time_limit=LOCAL_SECONDS)
@@ -182,7 +182,7 @@ def _slowed(measured: Sequence[Measured]) -> str:
 
 
 def _simulated(trace: Path, policy: str, options: Options) -> Timing:
-    """A policy on a whole trace in slots of a second; `sia-learned` has models of its first weeks."""
+    """Return a policy on a whole trace in slots of a second; `sia-learned` has models of its first weeks."""
     task = Measurement.of(simulated, options, None, trace=trace, policy=policy)
     return Timing(f"simulator, {trace.stem}, {policy}", [task], _delay)
 

@@ -343,8 +343,6 @@ def rows_of(
 
     The row of a failed policy has only the error. Raises InputError if no job is left after the warm-up.
 
-    Parameters:
-
     - `baselines`: the policy that others are compared with, by problem.
     - `warm_up_days`: jobs submitted earlier do not count. Bounds are then omitted, because they are over all jobs.
     - `bounds`: bounds on every policy, by workload and policy.

@@ -32,7 +32,7 @@ def _so_many(model: CpModel, data: ArylReclaim, back: dict[str, IntVar]) -> None
 
 
 def _enough_remain(model: CpModel, data: ArylReclaim, back: dict[str, IntVar], preempted: list[Any]) -> None:
-    """A job that is not preempted keeps all its servers, or as many workers as it needs."""
+    """State that a job that is not preempted keeps all its servers, or as many workers as it needs."""
     for job, lost in zip(data.jobs, preempted, strict=True):
         workers, spare = job.needs()
         if spare:

@@ -31,7 +31,7 @@ def build_start_times(data: SiaOracle) -> CpProgram:
 
 
 def _within_capacity(model: CpModel, data: SiaOracle, start: dict[str, IntVar]) -> None:
-    """The GPUs in use never exceed the capacity."""
+    """State that the GPUs in use never exceed the capacity."""
     running = [model.new_fixed_size_interval_var(start[job.id], job.duration, job.id) for job in data.jobs]
     model.add_cumulative(running, [job.gpus for job in data.jobs], data.capacity)
 

@@ -52,7 +52,7 @@ def _saved(data: ArylElastic, j: int, workers: int) -> float:
 
 
 def _unit(data: ArylElastic) -> float:
-    """The longest time that a job runs on its base demand: HiGHS gets savings as shares of it."""
+    """Return the longest time that a job runs on its base demand: HiGHS gets savings as shares of it."""
     return max(job.work / job.min_workers for job in data.jobs)
 
 

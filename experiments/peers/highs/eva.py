@@ -81,7 +81,7 @@ def covering(
 
 
 def _without_surplus(arrays: PackingArrays, covered: list[tuple[int, Pattern, int]]) -> Iterator[Group]:
-    """The instances of a cover, with tasks as long as there are any."""
+    """Return the instances of a cover, with tasks as long as there are any."""
     left = arrays.count.tolist()
     for kind, pattern, copies in covered:
         for _ in range(copies):
@@ -244,7 +244,7 @@ class _Columns:
             self.bound = real_bound(master.objective / max(1.0, *worth))
 
     def _greedy(self, kind: int, dual: FloatArray) -> IntArray:
-        """A content of a type: those first that are worth most for what they take of it."""
+        """Return a content of a type: those first that are worth most for what they take of it."""
         needs, free = self.arrays.demand_of_type[kind], self.arrays.capacity[kind].copy()
         held = np.zeros(self.arrays.classes, dtype=np.int64)
         size = (needs / np.maximum(free, 1)).sum(axis=1)
@@ -260,12 +260,12 @@ class _Columns:
         return float(held @ dual) > self.arrays.price[kind] * (1 + CLOSED) and self._add(kind, tuple(held.tolist()))
 
     def _worth(self, priced: Solved, kind: int) -> float:
-        """The most that a content of a type is worth of its price."""
+        """Return the most that a content of a type is worth of its price."""
         most = np.inf if priced.bound is None else real_bound(priced.bound, "maximize")
         return float(most / self.arrays.price[kind])
 
     def _master(self, until: Stopwatch) -> Solved:
-        """The linear program over the columns."""
+        """Return the linear program over the columns."""
         model, _ = covering(self.arrays, self.patterns, self.kinds)
         return self._solved(replace(model, integer=False), until.remaining_s)
 

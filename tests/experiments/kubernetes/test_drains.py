@@ -40,7 +40,7 @@ def sized(share: int) -> dict[str, float]:
 
 
 def box(name: str, held: dict[str, int], size: int = 4, price: float = 1.0) -> RunningNode:
-    """A node with pods, of some quarters of the usual size."""
+    """Return a node with pods, of some quarters of the usual size."""
     return RunningNode(name=name, capacity=sized(size) | {"pods": 10.0}, pods=held, type="box", usd_per_hour=price)
 
 
