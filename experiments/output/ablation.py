@@ -30,9 +30,11 @@ WIDER, LEAST_GAP = 1.1, 1e-6
 """It is also worth them if the mean gap grows by this factor, to more than this."""
 LEAST_S = 0.02
 """Runs that take fewer CPU seconds count as if they took these."""
-SETS, SEEDS, FIRST_SEED = 3, 3, 101
-"""A part is left out on at most SETS sets, those in which most runs enter it. A set has SEEDS seeds."""
-LIMIT_S = 6.0
+SETS, SEEDS, FIRST_SEED = 2, 3, 101
+"""A part is left out on at most SETS sets, those in which most runs enter it; the last ones, if several are equal.
+
+A set has SEEDS seeds."""
+LIMIT_S = 5.0
 """CPU seconds of a run, if no limit is asked for."""
 
 
@@ -260,7 +262,7 @@ def ablate(
         counts = entered(results)
         chosen = []
         for row in together:
-            shares = [(-counts[row, name] / len(sets[name]), i, name) for i, name in enumerate(sets)]
+            shares = [(-counts[row, name] / len(sets[name]), -i, name) for i, name in enumerate(sets)]
             chosen += [(row, name, counts[row, name]) for share, _, name in sorted(shares)[:SETS] if share]
         return chosen[: 1 if quick else None]
 

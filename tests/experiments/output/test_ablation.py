@@ -66,8 +66,8 @@ def test_runs_without_a_part_differ_and_the_part_stays_in_this_process():
     table, said = study.tables(found)
     assert [row[:3] for row in table.rows] == [
         ["task by task", "items", "3/3"],
-        ["restarts", "items", "3/3"],
         ["restarts", "table", "3/3"],
+        ["restarts", "items", "3/3"],
     ]
     assert said == "No run enters: never."
     assert study.values(found)["task by task, items: proven"] == "3 to 3"
