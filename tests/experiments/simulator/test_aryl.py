@@ -300,3 +300,13 @@ def test_a_job_that_has_done_more_than_its_work_and_what_was_undone_is_refused()
     world.work[0].worked *= 1.001
     with pytest.raises(RuleBroken, match=r"job .* has done .* worker-seconds by"):
         world.close()
+
+
+def test_a_server_goes_back_empty_and_only_if_it_is_on_loan():
+    world = LoaningWorld(busy(0))
+    servers = world.servers
+    servers.lend(1)
+    (loaned,) = (server for server in range(servers.training, len(servers.free)) if servers.there[server])
+    servers.give_back(loaned)
+    with pytest.raises(RuleBroken, match=f"loaned server {loaned} goes back"):
+        servers.give_back(loaned)
