@@ -130,6 +130,7 @@ KINDS = {
     "gapwise study aryl-benchmark": PARSE,
     "gapwise study boa-benchmark": PARSE,
     "gapwise study eva-benchmark": PARSE,
+    "gapwise study eva-ablation": PARSE,
     "gapwise study sia-benchmark --trace philly.csv": PARSE,
     "python -m pytest": OTHER,
     "python -m sphinx docs docs/_build/html": OTHER,

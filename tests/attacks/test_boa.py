@@ -123,7 +123,7 @@ def attack(seed: int, kind: tuple[int, str, bool], *, wild: bool, count: int = A
     if data is None:
         return None
     bounds, known = {}, []
-    for method in (models.exact, models.core.pyomo_model) if seed % 5 == 0 and not data.real else (models.exact,):
+    for method in (models.exact, models.literal) if seed % 5 == 0 and not data.real else (models.exact,):
         result = method(data, Options(time_limit=20))
         if result.bound is not None:
             bounds[method.__name__] = result.bound

@@ -67,7 +67,7 @@ def test_exact_with_types_and_rescaling_is_the_optimum_by_enumeration(data: BoaA
 @few
 @given(allocations(most_epochs=4, most_widths=5))
 def test_the_literal_model_agrees(data: BoaAllocation) -> None:
-    result = models.core.pyomo_model(data)
+    result = models.literal(data)
     assert result.status == "optimal"
     assert result.objective == pytest.approx(models.exact(data).objective, rel=5e-6, abs=1e-9)
 

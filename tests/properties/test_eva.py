@@ -56,7 +56,7 @@ def test_column_generation_is_the_optimum_by_enumeration(data: EvaPacking) -> No
 @settings(max_examples=sample(10, 25))
 @given(packings(most_tasks=4))
 def test_the_literal_model_agrees(data: EvaPacking) -> None:
-    literal, exact = models.core.pyomo_model(data), models.exact(data)
+    literal, exact = models.literal(data), models.exact(data)
     assert literal.status == exact.status == "optimal"
     assert literal.objective == pytest.approx(exact.objective, **CLOSE)
 
