@@ -69,7 +69,11 @@ PAPER = PaperSpec(
         StudySpec("eva-peers", "experiments.eva.studies:peers", [Recording("peers")]),
         StudySpec("eva-growth", "experiments.eva.studies:growth", [Recording("growth")]),
         StudySpec("eva-ablation", "experiments.eva.ablation:ablation"),
-        StudySpec("eva-saving-ablation", "experiments.eva.ablation:saving_ablation"),
+        StudySpec(
+            "eva-saving-ablation",
+            "experiments.eva.ablation:saving_ablation",
+            [Recording("ablation-saving"), Recording("ablation-rounds", {"rounds": True})],
+        ),
     ],
     judged=dict.fromkeys(("eva-packing", "eva-rounds", "prism", "transactions"), "experiments.eva.judged:TASKS"),
     overview="experiments.eva.reference:OVERVIEW_ROW",

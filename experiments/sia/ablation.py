@@ -112,6 +112,7 @@ JOINT = {
 }
 """Parts that may stand in for one another, left out together."""
 LOCAL_PARTS = (
+    *(part for part in PARTS if part.name in JOINT["presolve and all orders"]),
     MethodPart("servers for the schedule without locality", ("models.sia.local_exact:assign_servers",)),
     MethodPart("schedules near it", (f"{LOCAL}._search_servers",)),
     MethodPart("bound without locality", (f"{LOCAL}._solve_without_locality",), _finished),
@@ -121,7 +122,6 @@ LOCAL_PARTS = (
         entered=(f"{LOCAL}._exclude_starts",),
     ),
     MethodPart("model with servers", (f"{LOCAL}._solve_placement_model",), _model_without_solution),
-    *(part for part in PARTS if part.name in JOINT["presolve and all orders"]),
 )
 LOCAL_JOINT = {"presolve and all orders": JOINT["presolve and all orders"]}
 

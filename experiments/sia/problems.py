@@ -40,7 +40,9 @@ PAPER = PaperSpec(
         StudySpec("sia-worst", "experiments.sia.worst:worst_cases", [Recording("worst")]),
         StudySpec("sia-peers", "experiments.sia.studies:peers", [Recording("peers")]),
         StudySpec("sia-growth", "experiments.sia.studies:growth", [Recording("growth")]),
-        StudySpec("sia-ablation", "experiments.sia.ablation:ablation"),
+        StudySpec(
+            "sia-ablation", "experiments.sia.ablation:ablation", [Recording("ablation-servers", {"local": True})]
+        ),
     ],
     judged={"sia-starts": "experiments.sia.judged:TASKS"},
     overview="experiments.sia.reference:OVERVIEW_ROW",
