@@ -65,7 +65,7 @@ def _show_figures(app: Any, name: str, source: list[str]) -> None:
 
 
 def _draw(app: Any) -> None:
-    """Draw the pictures, for pages anew, for other builders those that are not there; then make the notebooks."""
+    """Draw the pictures, for pages all, for other builders the missing ones; then make the notebooks."""
     import made
     import notebooks
 

@@ -67,7 +67,7 @@ def front() -> Figure:
 
 
 def _instances(data: EvaPacking, solution: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, float]]]]:
-    """Each rented instance in words, and the tasks on it with their shares of its cores, the dearest first."""
+    """List the rented instances, the most expensive first, and the tasks on each with their shares of its cores."""
     kinds, tasks = {kind.name: kind for kind in data.instance_types}, {task.key: task for task in data.tasks}
     found = []
     for group in sorted(solution["instances"], key=lambda group: -kinds[group["type"]].usd_per_hour):
@@ -82,7 +82,7 @@ def _instances(data: EvaPacking, solution: Mapping[str, Any]) -> list[tuple[str,
 
 
 def plans() -> Made:
-    """Return a solution of each problem, and some heuristic ones beside them."""
+    """Return a solution of each problem, and some heuristic ones for comparison."""
     table, jobs, spread = table_3(), elastic_jobs(16, 0, objective="mean-jct"), loaned_servers(24, 0.7, 31, 4)
     moment, two, oracle, servers = figure_5(), table_2("jct-reduction"), five_jobs(), five_servers()
     budget, moves, local, own = figure_1(8.0), random_round(12, 1), six_jobs(), Instance.of(my_cluster(), "my-cluster")

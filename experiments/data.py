@@ -31,7 +31,7 @@ def data(arguments: list[str]) -> typer.Typer:
 
 
 def _list() -> None:
-    """Print every file, the repository it comes from, its licence, and what the conversion does."""
+    """Print every file with its repository, its licence and the effect of the conversion."""
     for trace in TRACES:
         source = trace.source
         print_line(f"{trace.name}")
@@ -62,7 +62,7 @@ def _convert(
     out: Annotated[Path, typer.Option(help="Folder of traces to write.", show_default=False)],
     only: Names = None,
 ) -> None:
-    """Convert the public files of cloned repositories into a folder of traces; what is not cloned is passed over."""
+    """Convert the public files of cloned repositories into a folder of traces, and skip those without a clone."""
     _refuse_unless_folder(checkouts)
     traces = _chosen(only)
     if not any((checkouts / trace.source.folder).is_dir() for trace in traces):

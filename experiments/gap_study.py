@@ -39,7 +39,7 @@ def gap_study(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help="Method beside `exact`: a name, `all`, or your own `package.module:function`; repeatable.",
+            help="Method in addition to `exact`: a name, `all`, or your own `package.module:function`; repeatable.",
             show_default="those of each set; all for your own instances",
             autocompletion=flags.method_names,
         ),

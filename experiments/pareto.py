@@ -35,7 +35,7 @@ def pareto(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help="Method beside `exact`, `all`, or your own `package.module:function`; repeatable.",
+            help="Method in addition to `exact`, `all`, or your own `package.module:function`; repeatable.",
             show_default="randomised, width-calculator, one-width",
         ),
     ] = None,
@@ -45,7 +45,7 @@ def pareto(
     ] = None,
     **said: Any,
 ) -> None:
-    """Print what each budget buys: the proven optimum and the methods beside it; with --out also CSV, SVG, PDF and PNG.
+    """Print what each budget buys: the proven optimum and the other methods; with --out also CSV, SVG, PDF and PNG.
 
     Of servers to reclaim: what the GPU-hours that are saved cost in preempted jobs.
     """

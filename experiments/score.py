@@ -67,7 +67,7 @@ def score(
     instance_set: flags.Sets = None,
     quick: flags.Quick = False,
 ) -> None:
-    """Run a heuristic of your own over the reference library, beside the papers' heuristics, and print a scorecard."""
+    """Run a heuristic of your own and the papers' heuristics over the reference library, and print a scorecard."""
     if task is not None:
         if problem is not None or instance_set or quick or session.folder is not None:
             raise InputError("--task: not with --problem, --set, --quick or --out: a task has its instances")

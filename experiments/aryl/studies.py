@@ -195,7 +195,7 @@ def rules(
     seeds: Annotated[int, typer.Option(min=1, help="Instances of each load.")] = 80,
     instance_jobs: Annotated[int, typer.Option(min=1, help="Jobs of an instance.")] = 6,
 ) -> Study:
-    """Print the mean and the largest excess of every rule, and how often it has the least mean JCT of all rules."""
+    """Print the mean and the largest excess of every rule, and how often it has the smallest mean JCT of all rules."""
     exact, *others = METHODS["aryl-elastic"]
     others = [entry for entry in others if load_method(entry).kind == "heuristic"]
     tasks: list[Run] = []

@@ -87,7 +87,7 @@ renting = Drawing(
         "budget": Flag(help="GPUs on average.", shown="1.25 times the load", least=0),
         "limit": Flag(help="Jobs of --trace.", least=1, shown="all"),
         "c2": Flag(
-            help="Squared coefficient of variation of the times between arrivals; they are drawn anew.",
+            help="Squared coefficient of variation of the times between arrivals; they are drawn again.",
             shown="as in --trace",
         ),
         "hours": Flag(help="Hours of arrivals, without --trace.", default=8.0),

@@ -70,7 +70,7 @@ SAVERS: dict[str, Callable[[EvaPacking], Result]] = {
 
 
 def jobs_at_once(jobs: int, seed: int, tasks_per_job: int | None = None, throughput: float | None = None) -> EvaPacking:
-    """Return jobs of Table 7, told apart, to be hosted at once; `throughput` of every pair, or Figure 1."""
+    """Return distinct jobs of Table 7 to be hosted at once; `throughput` of every pair, or Figure 1."""
     cloud = synthetic_cloud(jobs, seed, tasks_per_job=tasks_per_job, throughput=throughput).data
     classes = {c.name: c for c in cloud.classes}
     return EvaPacking(
@@ -202,7 +202,7 @@ def yardsticks(
     file: Annotated[Path, typer.Argument(help="A workload of eva-cloud.")],
     method: Annotated[str, typer.Option(help="Method of eva-packing that packs at every moment.")] = "exact",
 ) -> Study:
-    """Print what hosting every job from its arrival costs, packed anew at every arrival and end."""
+    """Print the cost of hosting every job from its arrival, if all are packed again at every arrival and end."""
     instance = load(file)
     if not isinstance(instance.data, EvaCloud):
         raise InputError(f"{file}: must be of {EvaCloud.problem}, got {instance.problem}")

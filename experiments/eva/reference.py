@@ -81,7 +81,7 @@ def _matrix(said: str) -> Any:
     return said if said in NAMED else _number(said)
 
 
-INTERFERENCE = f"{', '.join(NAMED)}, or the throughput of every task beside one other."
+INTERFERENCE = f"{', '.join(NAMED)}, or the throughput of every task with one other."
 cloud = Drawing(
     "Jobs that arrive at Eva's cloud: of a trace, or drawn from Table 7.",
     drawn=synthetic_cloud,

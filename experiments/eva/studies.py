@@ -312,7 +312,7 @@ def evolution(
     trace: Annotated[list[Path] | None, typer.Option(help="Eva's trace, for its moments; repeatable.")] = None,
     number: Annotated[int, typer.Option(min=1, help="Draws of a moment of each trace.")] = 20,
     quick: Quick = False,
-    evolve: Annotated[bool, typer.Option("--evolve", help="Search the weights anew, and print them.")] = False,
+    evolve: Annotated[bool, typer.Option("--evolve", help="Search the weights again, and print them.")] = False,
 ) -> Study:
     """Print how far the evolved packing heuristic is above optima of samples and moments that it was not fitted to."""
     if evolve:

@@ -24,7 +24,7 @@ def peers(
         bool, typer.Option("--growth", help="By the size of the instance, until no run gets there.")
     ] = False,
 ) -> None:
-    """Exact methods beside the best compact model of each problem for another solver, at equal CPU limits."""
+    """Compare exact methods with the best compact model of each problem for another solver, at equal CPU limits."""
     for paper in papers or ():
         refuse_unknown("paper", paper, PAPERS)
     kind = "growth" if growth else "peers"

@@ -16,7 +16,7 @@ from models.eva.parameters import DEFAULTS, BranchAndPriceParameters, EvaExactPa
 from models.eva.pricer import Pricer
 from models.eva.pricers import SearchPricer, list_patterns
 
-LISTED, SEARCHED = "branch-and-price", "tree with whole-number duals"
+LISTED, SEARCHED = "branch-and-price", "tree with integer duals"
 PROGRAM_NODES = 2  # nodes before the first integer program over the patterns, if a search prices these
 
 

@@ -63,7 +63,7 @@ def convert_to_vipr(data: SiaOracle | SiaLocalOracle, text: str, solution: Solut
         () if point is None else (point,),
         tuple(writer.lines.derived),
     )
-    how = f"prices of rows as a derivation of {len(file.derivations):,} lines"
+    how = f"multipliers of rows as a derivation of {len(file.derivations):,} lines"
     return Certificate("vipr", write_vipr(file), bound * writer.starts.slots, how)
 
 

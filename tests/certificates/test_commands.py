@@ -119,7 +119,7 @@ def test_a_result_says_how_its_bound_is_proved(folder: Path):
     assert [row["info"].get("certificate") for row in rows] == [
         *["branch and bound with rational duals, 1 leaf"] * 3,
         "Lagrangian at a rational price of the budget",
-        "tree with whole-number duals, 1 leaf",
+        "tree with integer duals, 1 leaf",
         "branch and bound with rational duals, 1 leaf",
         "branch and bound with rational duals, 6 leaves",
         "branch and bound with rational duals, 7 leaves",

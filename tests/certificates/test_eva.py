@@ -89,7 +89,7 @@ def test_packings_by_several_resources_and_families_are_proved(seed: int):
 def test_the_linear_program_over_tasks_is_the_whole_proof(number: int, items: int, seed: int, optimum: int):
     data = caprara_toth(number, items, seed).data
     made = certificate(data, None, float(optimum), Options(effort=1))  # a second tree that is grown takes more
-    assert (made.bound, made.how) == (optimum, "tree with whole-number duals, 1 leaf")
+    assert (made.bound, made.how) == (optimum, "tree with integer duals, 1 leaf")
     assert prove_packing(data, made.text).bound == optimum
 
 
@@ -112,7 +112,7 @@ def test_the_tree_that_solves_leaves_nothing_to_be_grown(data: EvaPacking):
 
 def test_a_tree_proves_what_no_single_linear_program_does(tree):
     data, text, result = tree
-    assert prove_packing(data, text).how == "tree with whole-number duals, 12 leaves"
+    assert prove_packing(data, text).how == "tree with integer duals, 12 leaves"
     assert float(prove_packing(data, text).bound) == result.objective
 
 

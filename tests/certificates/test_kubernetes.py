@@ -48,7 +48,9 @@ def test_a_certificate_never_proves_more_than_brute_force_finds(seed: int):
     assert best is None or proven.bound <= best
 
 
-@pytest.mark.parametrize(("load", "planted", "how"), [(0.97, True, "whole-number duals"), (1.02, False, "totals")])
+@pytest.mark.parametrize(
+    ("load", "planted", "how"), [(0.97, True, "integer duals"), (1.02, False, "weights of resources")]
+)
 def test_a_cluster_has_its_fewest_moves_proven_or_that_it_has_no_placement(load: float, planted: bool, how: str):
     data = random_cluster(20, 1, load=load, planted=planted).data
     proven = prove_placement(data, json.dumps(written(data)))
@@ -140,7 +142,7 @@ def test_what_is_forged_is_refused():
 
 def test_that_there_is_no_placement_is_certified_and_verified_by_the_commands(tmp_path: Path):
     for name, load, planted, said in (
-        ("full", 1.02, False, "no solution; totals"),
+        ("full", 1.02, False, "no solution; weights of resources"),
         ("planted", 0.97, True, "objective"),
     ):
         instance = random_cluster(12, 3, load=load, planted=planted)

@@ -67,7 +67,7 @@ def test_a_tree_over_starts_proves_what_the_relaxation_with_cuts_does_not(proofs
     assert len(content["nodes"]) > 1
     root = content["nodes"][0]["prices"]
     assert (root["least"] - root["spent"]) / SCALE <= result.objective - 1
-    assert prove_oracle(data, found.text).how == f"prices of rows, in a tree of {len(content['nodes'])} nodes"
+    assert prove_oracle(data, found.text).how == f"multipliers of rows, in a tree of {len(content['nodes'])} nodes"
 
 
 @pytest.mark.parametrize("seed", few(range(200), 40))

@@ -319,13 +319,16 @@ def prove_packing(data: EvaPacking, text: str) -> Proven:
     return Proven(Fraction(proof.bound * packing.unit, STEPS), how_proven(proof.nodes))
 
 
+SURROGATE = "surrogate cover inequalities"
+
+
 def how_proven(nodes: Sequence[WrittenNode]) -> str:
     """Return a short description of the leaves."""
     duals, totals = sum(node.leaf is not None for node in nodes), sum(node.totals is not None for node in nodes)
     if duals == 0 and len(nodes) == 1:
-        return "totals"
+        return SURROGATE
     leaves = f"{duals} {'leaf' if duals == 1 else 'leaves'}"
-    return f"tree with whole-number duals, {leaves}" + (f", {totals} of totals" if totals else "")
+    return f"tree with integer duals, {leaves}" + (f", {totals} of {SURROGATE}" if totals else "")
 
 
 def _leaves(packing: Packing, nodes: Sequence[WrittenNode]) -> list[int]:

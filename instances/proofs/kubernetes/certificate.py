@@ -151,7 +151,7 @@ def prove_placement(data: NodePlacement, text: str) -> Proven:
     if bound != proof.bound:
         claimed, found = (("no placement" if b is None else f"{b} moves") for b in (proof.bound, bound))
         raise CheckFailed(f"bound: {claimed} is claimed, the certificate proves {found}")
-    how = "totals" if proof.duals is None else "whole-number duals"
+    how = "weights of resources" if proof.duals is None else "integer duals"
     return NoSolution(Fraction(placed.in_place + 1), how) if bound is None else Proven(Fraction(bound), how)
 
 

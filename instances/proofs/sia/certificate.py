@@ -135,7 +135,7 @@ class Delays:
 
     def __init__(self, data: SiaOracle) -> None:
         if data.fairness_weight:
-            raise NoCertificate("prices of rows prove a delay, and nothing with fairness in the objective")
+            raise NoCertificate("multipliers of rows prove a delay, but no objective with fairness")
         first = min(job.submit for job in data.jobs)
         submit = [job.submit - first for job in data.jobs]
         self.slots = gcd(*submit, *(job.duration for job in data.jobs))
@@ -290,7 +290,7 @@ def prove_delay(data: SiaOracle | SiaLocalOracle, oracle: SiaOracle, text: str) 
 
 def proof_of(nodes: int) -> str:
     """Return a short description of a proof with this number of nodes."""
-    return "prices of rows" if nodes == 1 else f"prices of rows, in a tree of {nodes} nodes"
+    return "multipliers of rows" if nodes == 1 else f"multipliers of rows, in a tree of {nodes} nodes"
 
 
 def _most(proof: DelayProof, bound: int) -> int:

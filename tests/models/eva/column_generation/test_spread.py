@@ -55,8 +55,8 @@ def test_a_tree_that_prices_its_patterns_closes_what_column_generation_leaves_op
     priced = exact(data, Options(gap=0.0, time_limit=600.0), parameters=UNLISTED)
     assert listed.status == priced.status == "optimal"
     assert priced.objective == pytest.approx(listed.objective, rel=1e-12)
-    assert "whole-number duals" not in listed.info["method"]
-    assert priced.info["bound_by"] == priced.info["method"] == "tree with whole-number duals"
+    assert "integer duals" not in listed.info["method"]
+    assert priced.info["bound_by"] == priced.info["method"] == "tree with integer duals"
 
 
 def test_too_many_classes_are_left_to_column_generation():
