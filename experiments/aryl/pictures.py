@@ -138,9 +138,9 @@ def reclaim(data: ArylReclaim, solution: Mapping[str, Any]) -> Figure:
     axes.set_yticks(range(len(jobs)), [label(job.id) for job in jobs], fontsize=6)
     axes.invert_yaxis()
     preempted = sum(any(server in back for server in job.servers) for job in data.jobs)
-    axes.set(title=f"{len(back)} servers go back, {preempted} of {len(data.jobs)} jobs are pre-empted")
+    axes.set(title=f"{len(back)} servers go back, {preempted} of {len(data.jobs)} jobs are preempted")
     keys: list[Any] = [Patch(color="0.88", label="goes back")]
-    for said, marker, colour in (("pre-empted", "X", RED), ("goes on", "s", BLUE)):
+    for said, marker, colour in (("preempted", "X", RED), ("goes on", "s", BLUE)):
         keys.append(Line2D([], [], marker=marker, color=colour, linestyle="", label=said))
     legend(figure, 7, handles=keys)
     return figure
