@@ -1,6 +1,6 @@
 """The fast exact method for the minimum union of k sets: which loaned servers to return (Aryl, section 4).
 
-The phases are those of docs/aryl.md. Idle servers are returned first.
+The phases are those of docs/aryl-method.md. Idle servers are returned first.
 """
 
 from __future__ import annotations

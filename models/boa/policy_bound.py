@@ -1,9 +1,9 @@
 """A bound on every policy of the renting world: the minimum mean completion time for the GPU-hours billed.
 
 The policy may know all jobs in advance, stop them, change widths at any time and run the jobs of a class differently.
-At a multiplier μ of the bill, each job has its own shortest path over epochs and widths; docs/boa.md has the proof. The
-jobs of one class with equal sizes form a class of an allocation problem whose jobs may be mixed. The bound is the
-Lagrangian bound of this problem, with the number of jobs as jobs per hour, and GPU-hours as GPUs.
+At a multiplier μ of the bill, each job has its own shortest path over epochs and widths; docs/boa-world.md has the
+proof. The jobs of one class with equal sizes form a class of an allocation problem whose jobs may be mixed. The bound
+is the Lagrangian bound of this problem, with the number of jobs as jobs per hour, and GPU-hours as GPUs.
 """
 
 from __future__ import annotations

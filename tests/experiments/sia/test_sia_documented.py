@@ -13,7 +13,7 @@ from instances.sia import five_jobs
 from tests.commands import ROOT, call
 from tests.sia_traces import write_philly
 
-PAGES = ("sia.md", "sia-locality.md", "simulator.md")
+PAGES = ("sia.md", "sia-world.md", "sia-locality.md", "simulator.md")
 LINE = re.compile(r"^gapwise simulate (.*?)(?:\s+#.*)?$", re.MULTILINE)
 COMMANDS = sorted({line for page in PAGES for line in LINE.findall((ROOT / "docs" / page).read_text())})
 
