@@ -106,7 +106,6 @@ KINDS = {
     "gapwise reproduce --traces DIR": PARSE,
     "gapwise reproduce aryl --traces DIR": PARSE,
     "gapwise reproduce boa --traces TRACES": PARSE,
-    "gapwise score my_heuristics:first_fit --problem eva-packing": PARSE,
     "gapwise score pack.py --task eva-packing --format json": PARSE,
     "gapwise score pack.py:fill --task eva-rounds --seed 100": PARSE,
     "gapwise score experiments/eva/evolved.py --task eva-packing --seed 100": PARSE,
