@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from itertools import combinations_with_replacement
 
-from heuristics.eva.online_plan import Cloud, Plan, SetOrder, sort_pinned_first
+from heuristics.eva.online_plan import Cloud, Plan, SetOrder
 from instances.eva import EvaCloud
 from instances.eva.online import CloudView, Configuration, TaskState
 
@@ -38,7 +38,7 @@ class Owl:
         self._version = view.version
         plan = Plan(self.cloud)
         every = self._order.tasks(view)
-        tasks = sort_pinned_first(every)
+        tasks = sorted(every, key=lambda task: not task.pinned)
         held = {task.instance for task in tasks if task.pinned}
         candidates = [task for task in every if task.instance is None]
         for name in self._order.instances:
