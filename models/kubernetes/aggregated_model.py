@@ -28,7 +28,8 @@ class AggregatedModel:
 
     def __init__(self, totals: TotalsProgram, best: int | None) -> None:
         self.totals, a = totals, totals.arrays
-        self.lower, self.upper = (totals.lower, totals.upper) if best is None else tighten_limits(totals, best)
+        limits: tuple[list[int], list[int]] = totals.lower, totals.upper
+        self.lower, self.upper = limits if best is None else tighten_limits(totals, best)
         place = totals.place
         self.keep = np.array([place[f"keep_{m}"] for m in range(len(a.leaves))], dtype=np.int64)
         self.rent = np.array([place[f"rent_{name}"] for name, _ in totals.batches], dtype=np.int64)

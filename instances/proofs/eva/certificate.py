@@ -40,9 +40,10 @@ from pydantic import Field
 from instances.errors import CheckFailed
 from instances.eva.constraints import joint_limits, offers, own_resources
 from instances.eva.packing import EvaPacking
-from instances.fields import STEPS, Frozen, steps
+from instances.fields import STEPS, Frozen
 from instances.proofs.certificate import NoCertificate, Proven, content_of
 from instances.proofs.derivation import proven_of
+from instances.proofs.eva.packing_program import PackingAmounts
 from instances.proofs.eva.price_sums import least_sum
 from instances.proofs.eva.saving_program import saving_program
 from instances.proofs.eva.totals import Cover, Totals
@@ -139,29 +140,20 @@ class Packing:
     """
 
     def __init__(self, data: EvaPacking) -> None:
-        families = data.families
-        offered = offers(data)
-        kinds = [data.instance_types[offer.type] for offer in offered]
+        offered, amounts = offers(data), PackingAmounts(data, own_resources(data))
         self.unit = gcd(*(offer.price for offer in offered)) or 1
         self.price = [offer.price // self.unit for offer in offered]
         alone = [((k,), offer.most) for k, offer in enumerate(offered) if offer.most is not None]
         joint = [(limit.types, limit.most) for limit in joint_limits(data, offered)]
         self.limits = tuple(PackingDecision("instances", of, (), False, most) for of, most in [*alone, *joint])
-        self.family = [families.index(k.family) for k in kinds]
-        self.count = [t.count for t in data.tasks]
-        self.demand = [[[steps(t.demand_on(f)[r]) for r in data.resources] for t in data.tasks] for f in families]
-        self.capacity = [[steps(k.capacity[r]) for r in data.resources] for k in kinds]
-        for own in own_resources(data):
-            for needs in self.demand:
-                for amounts, demand in zip(needs, own.demand, strict=True):
-                    amounts.append(demand)
-            for amounts, offer in zip(self.capacity, offered, strict=True):
-                amounts.append(own.capacity[offer.type])
+        self.family = [amounts.family[offer.type] for offer in offered]
+        self.count, self.demand = [t.count for t in data.tasks], amounts.demand
+        self.capacity = [list(amounts.capacity[offer.type]) for offer in offered]
         for r in range(len(self.capacity[0])):
             unit = gcd(*(d[r] for needs in self.demand for d in needs), *(q[r] for q in self.capacity)) or 1
             for needs in [*self.demand, self.capacity]:
-                for amounts in needs:
-                    amounts[r] //= unit
+                for of_one in needs:
+                    of_one[r] //= unit
 
     @cached_property
     def totals(self) -> Totals:
