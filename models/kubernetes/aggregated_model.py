@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from instances.arrays import BoolArray, FloatArray, IntArray
-from instances.kubernetes.consolidation_arrays import New
+from instances.kubernetes.arrays import New
 from instances.proofs.kubernetes.totals_program import TotalsProgram
 from models.core.highs import LinearModel
 from models.core.safe_bounds import DIGITS, whole_bound

@@ -16,7 +16,7 @@ from types import MappingProxyType
 import numpy as np
 
 from instances.fields import STEPS
-from instances.kubernetes.consolidation_arrays import ClusterArrays, cluster_arrays
+from instances.kubernetes.arrays import ClusterArrays, cluster_arrays
 from instances.kubernetes.node_consolidation import NodeConsolidation
 from instances.proofs.certificate import NoCertificate, Proven
 from instances.proofs.derivation import proven_of
