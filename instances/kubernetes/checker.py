@@ -87,7 +87,11 @@ def check_consolidation(data: NodeConsolidation, solution: Solution) -> Verdict:
     pods = {pod.name: pod for pod in data.pods}
     if unknown := [key for held in (*kept.values(), *(g["tasks"] for g in groups)) for key in held if key not in pods]:
         raise MalformedSolution(f"unknown pod {unknown[0]!r:.80}")
-    found = [f"node {node.name} is given up, and must be kept" for node in data.nodes if _lost(data, node, kept)]
+    found = [
+        f"node {node.name} is given up, and must be kept"
+        for node in data.nodes
+        if node.name not in kept and data.is_kept(node)
+    ]
     placed, rented, bill = dict.fromkeys(pods, 0), dict.fromkeys(kinds, 0), Fraction(0)
     for name, held in kept.items():
         found += _of_node(data, nodes[name], held)
@@ -113,10 +117,6 @@ def check_consolidation(data: NodeConsolidation, solution: Solution) -> Verdict:
     if data.max_evictions is not None and evictions > data.max_evictions:
         found.append(f"{evictions} pods are evicted, at most {data.max_evictions}")
     return Verdict(float(bill + evictions * exact(data.eviction_usd_per_hour)), tuple(found))
-
-
-def _lost(data: NodeConsolidation, node: RunningNode, kept: Mapping[str, Held]) -> bool:
-    return node.name not in kept and data.is_kept(node)
 
 
 def _count_evicted(node: RunningNode, held: Held) -> int:

@@ -120,13 +120,15 @@ def shrunk_cluster(pods: int, seed: int, *, cloud: Source = "eks", gone: float =
     packing = (table_7(pods, seed) if cloud == "table-7" else price_list(pods, seed, cloud=cloud)).data
     draw = random.Random(f"shrunk-{cloud}-{pods}-{seed}")
     kinds = sorted(packing.instance_types, key=lambda kind: kind.usd_per_hour)
-    need = {task.key: _request(packing, task) for task in packing.tasks}
+    demand = {task.key: _demand(packing, task) for task in packing.tasks}
+    need = {key: [steps(amounts[r]) for r in packing.resources] for key, amounts in demand.items()}
     room = {kind.name: [steps(kind.capacity[r]) for r in packing.resources] for kind in kinds}
     coming = [task.key for task in packing.tasks for _ in range(task.count)]
     draw.shuffle(coming)
     rented: list[tuple[InstanceType, list[str]]] = []
     while coming:
-        group, coming = _split(coming, draw.randint(*GROUP))
+        size = draw.randint(*GROUP)
+        group, coming = coming[:size], coming[size:]
         rented = _place_group(group, rented, kinds, need, room)
     names = [(n, i) for n, (_, on_it) in enumerate(rented) for i in range(len(on_it))]
     left = set(names) - set(draw.sample(names, round(gone * len(names))))
@@ -146,7 +148,7 @@ def shrunk_cluster(pods: int, seed: int, *, cloud: Source = "eks", gone: float =
         ),
         instance_types=tuple(RentedType(**kind.common) for kind in packing.instance_types),
         pods=tuple(
-            ConsolidatedPod(name=task.key, count=total[task.key], demand=_demand(packing, task))
+            ConsolidatedPod(name=task.key, count=total[task.key], demand=demand[task.key])
             for task in packing.tasks
             if total[task.key]
         ),
@@ -159,15 +161,6 @@ def _demand(packing: EvaPacking, task: Task) -> dict[str, float]:
     """Return the request of a pod on all nodes: that on the family of the cheapest type that holds it."""
     kinds = sorted(packing.instance_types, key=lambda kind: kind.usd_per_hour)
     return dict(task.demand_on(next(kind.family for kind in kinds if packing.fits(task, kind))))
-
-
-def _request(packing: EvaPacking, task: Task) -> list[int]:
-    demand = _demand(packing, task)
-    return [steps(demand[r]) for r in packing.resources]
-
-
-def _split(coming: list[str], size: int) -> tuple[list[str], list[str]]:
-    return coming[:size], coming[size:]
 
 
 def _place_group(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
@@ -110,9 +110,8 @@ def pod_of(item: JsonPart) -> DumpedPod:
     labels = meta.at("labels").texts()
     owner = next((o for o in meta.at("ownerReferences").entries() if o.at("controller").flag()), None)
     named = None if owner is None else (owner.at("kind").text(), owner.at("name").text())
-    unclear, terms = list(_unclear(spec)), []
-    for term in _terms(spec.at("affinity"), namespace):
-        terms.append(term)
+    volumes = [v.at("persistentVolumeClaim") for v in spec.at("volumes").entries()]
+    terms = list(_terms(spec.at("affinity"), namespace))
     for spread in spec.at("topologySpreadConstraints").entries():
         if spread.at("whenUnsatisfiable").text() != "ScheduleAnyway":
             terms.append(_spread(spread, namespace, labels))
@@ -131,11 +130,11 @@ def pod_of(item: JsonPart) -> DumpedPod:
         placement=placement_of(spec),
         terms=tuple(terms),
         ports=host_ports(spec),
-        claims=tuple(v.at("persistentVolumeClaim", "claimName").text() for v in _claims(spec)),
+        claims=tuple(v.at("claimName").text() for v in volumes if v),
         never_moved=any(_forbids(annotations.at(key), value) for key, value in NEVER_MOVED.items()),
         local_storage=any(v.at("emptyDir") or v.at("hostPath") for v in spec.at("volumes").entries()),
         eviction_cost=_eviction_cost(annotations.at(DELETION_COST), spec.at("priority").number()),
-        unclear=tuple(unclear),
+        unclear=tuple(_unclear(spec)),
         wishes=sum(1 for _ in _wishes(spec)),
     )
 
@@ -156,13 +155,12 @@ def placement_of(spec: JsonPart) -> Placement:
 def node_terms(selector: JsonPart) -> tuple[Term, ...]:
     """Return the alternatives of a node selector."""
     return tuple(
-        (*requirements(t.at("matchExpressions")), *(_parse_field(f) for f in requirements(t.at("matchFields"))))
+        (
+            *requirements(t.at("matchExpressions")),
+            *(replace(field, key=f"field {field.key}") for field in requirements(t.at("matchFields"))),
+        )
         for t in selector.at("nodeSelectorTerms").entries()
     )
-
-
-def _parse_field(requirement: Requirement) -> Requirement:
-    return Requirement(f"field {requirement.key}", requirement.operator, requirement.values)
 
 
 def requirements(part: JsonPart) -> Iterator[Requirement]:
@@ -220,10 +218,6 @@ def _ports(spec: JsonPart) -> Iterator[HostPort]:
 
 def _sidecars(spec: JsonPart) -> list[JsonPart]:
     return [c for c in spec.at("initContainers").entries() if c.at("restartPolicy").text() == "Always"]
-
-
-def _claims(spec: JsonPart) -> list[JsonPart]:
-    return [v for v in spec.at("volumes").entries() if v.at("persistentVolumeClaim")]
 
 
 def _unclear(spec: JsonPart) -> Iterator[str]:

@@ -147,7 +147,7 @@ def branch(epoch: int = 1, job_class: int = 0, children: tuple[int, int] = (1, 2
 @pytest.mark.parametrize(
     ("nodes", "said"),
     [
-        ([branch(children=(1, 1)), LEAF], "be reached once"),
+        ([branch(children=(1, 1)), LEAF], "in the tree twice"),
         ([branch(), LEAF], "in the tree twice"),
         ([LEAF, LEAF], "1 of them are not in the tree"),
         ([{}], "there are policies left, and no price is given"),

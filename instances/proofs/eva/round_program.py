@@ -140,13 +140,10 @@ class ClassedRound:
     def holds(self, kind: int, content: Content) -> bool:
         """Return whether `content` fits on an instance of a type."""
         used = (
-            sum(n * need[r] for n, need in zip(content, self.need[kind], strict=True) if n) for r in self._resources
+            sum(n * need[r] for n, need in zip(content, self.need[kind], strict=True) if n)
+            for r in range(len(self.data.resources))
         )
         return all(a <= b for a, b in zip(used, self.room[kind], strict=True))
-
-    @property
-    def _resources(self) -> range:
-        return range(len(self.data.resources))
 
     def kind_of_new(self, content: Content) -> int:
         """Return the cheapest type for a new instance with `content`."""
@@ -280,7 +277,8 @@ class RoundProgram:
         else:
             net = round_.net(g, content)
             paid += duals.groups[g]
-            paid -= sum((usd for i, usd in enumerate(duals.kept) if self._kept(i, g, content)), Fraction(0))
+            rows = enumerate(zip(duals.kept, round_.rows, strict=True))
+            paid -= sum((usd for i, (usd, row) in rows if row[1] == g and round_.keeps(i, content)), Fraction(0))
         if net > paid:
             raise CheckFailed("duals: a content is worth more than they pay for it")
         if paid - net >= self.short:
@@ -291,9 +289,6 @@ class RoundProgram:
             self.fresh[kind, content] = net
         if len(self.own) + len(self.fresh) > MOST:
             raise NoCertificate(f"more than {MOST:,} contents that may matter")
-
-    def _kept(self, row: int, g: int, content: Content) -> bool:
-        return self.round.rows[row][1] == g and self.round.keeps(row, content)
 
     def program(self) -> Program:
         """Return the program in the form of a VIPR file."""
