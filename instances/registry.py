@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from instances.fields import ProblemData, Verdict
     from instances.options import Solution
-    from instances.proofs.certificate import Proven
-    from instances.proofs.front import FrontProved
+    from instances.proofs.certificate import FrontProved, Proven
 
 
 T = TypeVar("T")

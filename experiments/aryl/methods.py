@@ -24,8 +24,8 @@ def _ask(target: str, data: Any) -> str | None:
     return found
 
 
-_unfit_two_phase = partial(_ask, "heuristics.aryl.allocation:explain_large_table")
-_unfit_equal_split = partial(_ask, "heuristics.aryl.allocation:explain_many_steps")
+_unfit_two_phase = partial(_ask, "heuristics.aryl.two_phase:explain_large_table")
+_unfit_equal_split = partial(_ask, "heuristics.aryl.schemes:explain_many_steps")
 _unfit_placement_exact = partial(_ask, "models.aryl.placement:explain_too_many_patterns")
 
 

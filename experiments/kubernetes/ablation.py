@@ -12,7 +12,7 @@ from experiments.harness.experiment import Quick, Study
 from experiments.output.ablation import MethodPart, ablate, copy_function, say_no
 from instances import Instance, Options
 from instances.kubernetes import NodeConsolidation, random_cluster, shrunk_cluster
-from instances.kubernetes.consolidation_generators import Source
+from instances.kubernetes.generators import Source
 from models.core.highs import Solved
 from models.kubernetes.consolidation import _ConsolidationSearch
 

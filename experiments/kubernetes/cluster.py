@@ -29,7 +29,7 @@ from experiments.session import Session
 from instances import InputError, Instance, Options, Result, save
 from instances.files import write_whole
 from instances.gaps import agree
-from instances.kubernetes.consolidation_arrays import ClusterArrays, cluster_arrays
+from instances.kubernetes.arrays import ClusterArrays, cluster_arrays
 from instances.kubernetes.dump import read_dump
 from instances.kubernetes.facts import WAITED_FOR, Facts
 from instances.kubernetes.node_consolidation import NodeConsolidation

@@ -21,7 +21,7 @@ import numpy as np
 from heuristics.kubernetes.cluster import main_resources
 from instances.arrays import BoolArray, IntArray
 from instances.compiled import compiled
-from instances.kubernetes.consolidation_arrays import ClusterArrays
+from instances.kubernetes.arrays import ClusterArrays
 from instances.kubernetes.node_consolidation import RentedType
 from instances.kubernetes.placement import ClusterNode
 

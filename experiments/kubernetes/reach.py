@@ -12,7 +12,7 @@ import numpy as np
 from experiments.kubernetes.drains import Director, DrainPlan, Orders, plan_of
 from instances import Stopwatch
 from instances.arrays import BoolArray, IntArray
-from instances.kubernetes.consolidation_arrays import ClusterArrays
+from instances.kubernetes.arrays import ClusterArrays
 from models.kubernetes.neighbourhood import Neighbourhood, NodeSet
 
 SEARCHED = 1  # added to the seed: orders that judge a plan are unknown to its search

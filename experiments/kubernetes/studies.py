@@ -43,7 +43,7 @@ from instances.kubernetes import (
     shrunk_cluster,
 )
 from instances.proofs import NoCertificate
-from instances.proofs.empty import NoSolution
+from instances.proofs.certificate import NoSolution
 from instances.proofs.kubernetes import prove_placement
 from models.kubernetes import exact_consolidation
 from models.kubernetes.certificate import certificate

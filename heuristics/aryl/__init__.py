@@ -4,7 +4,15 @@ Elastic jobs: the two-phase rule (Algorithm 2), FIFO, AFS, Gandiva, equal split.
 count, sum of GPU fractions, random. Placement: best-fit decreasing.
 """
 
-from heuristics.aryl.allocation import (
+from heuristics.aryl.placement import best_fit_decreasing
+from heuristics.aryl.reclaim import (
+    reclaim_gpu_fraction,
+    reclaim_greedy,
+    reclaim_literal_order,
+    reclaim_random,
+    reclaim_scf,
+)
+from heuristics.aryl.schemes import (
     afs,
     afs_gpus,
     afs_shorter,
@@ -14,16 +22,8 @@ from heuristics.aryl.allocation import (
     fifo,
     gandiva,
     gandiva_sjf,
-    two_phase,
 )
-from heuristics.aryl.placement import best_fit_decreasing
-from heuristics.aryl.reclaim import (
-    reclaim_gpu_fraction,
-    reclaim_greedy,
-    reclaim_literal_order,
-    reclaim_random,
-    reclaim_scf,
-)
+from heuristics.aryl.two_phase import two_phase
 
 __all__ = [
     "afs",

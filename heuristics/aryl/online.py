@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -33,24 +34,10 @@ Allocator = Callable[[IntArray, IntArray, IntArray, FloatArray, float, int], Int
 """Return the workers of jobs from their ranges, GPUs per worker, remaining work, scaling loss, and the spare GPUs."""
 
 
-def _relative_gain(
-    min_workers: IntArray, max_workers: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int
-) -> IntArray:
-    workers: IntArray = largest_gain(min_workers, max_workers, gpus, left, loss, capacity, True)
-    return workers
-
-
-def _gain(
-    min_workers: IntArray, max_workers: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int
-) -> IntArray:
-    workers: IntArray = largest_gain(min_workers, max_workers, gpus, left, loss, capacity, False)
-    return workers
-
-
 ALLOCATORS: dict[str, Allocator] = {
     "two-phase": knapsack,
-    "afs": _relative_gain,
-    "afs-workers": _gain,
+    "afs": partial(largest_gain, True),
+    "afs-workers": partial(largest_gain, False),
     "gandiva": grow,
 }
 """Rules for spare GPUs: phase two of Algorithm 2, AFS in two units, and Gandiva, which grows jobs while none waits."""

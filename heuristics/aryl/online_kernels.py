@@ -108,13 +108,13 @@ def knapsack(
 
 @compiled
 def largest_gain(
+    relative: bool,
     min_workers: IntArray,
     max_workers: IntArray,
     gpus: IntArray,
     left: FloatArray,
     loss: float,
     capacity: int,
-    relative: bool,
 ) -> IntArray:
     """Run AFS: one worker at a time to the job whose throughput gains most per GPU; ties go to the first job.
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from instances import Solution
 from instances.aryl import ArylPlacement, PlacedJob
 from instances.aryl.online import Kind, Part
-from instances.aryl.placement import KINDS, PARTS
+from instances.aryl.placement import KINDS
 from instances.method import ANY, method
 
 Hosts = dict[str, int]
+Kinds = tuple[Kind, ...]
 
 
 @method("heuristic", ANY)
@@ -41,38 +42,26 @@ class _Placement:
 
     def place_on_one_kind(self, job: PlacedJob) -> None:
         """Place all workers on one kind of servers, the preferred one first."""
-        first = job.preferred("base")
-        for kind in sorted(job.kinds, key=lambda kind: kind != first):
-            base = self._place(job, "base", (kind,), job.base_workers)
-            if sum(base.values()) < job.base_workers:
-                self._remove(job, base)
-                continue
-            flexible = self._place(job, "flexible", (kind,), job.flexible_workers)
-            if base or flexible:
-                self._keep(job, base, flexible)
+        for kind in _order_kinds(job, "base"):
+            if kind in job.kinds and self._place_parts(job, (kind,), (kind,)):
                 return
 
     def place_on_both_kinds(self, job: PlacedJob) -> None:
         """Place each worker on the kind of servers that its part prefers, or on the other one."""
-        order = {
-            part: tuple(sorted(KINDS, key=lambda k: k != wanted)) for part, wanted in self._preferences(job).items()
-        }
-        base = self._place(job, "base", order["base"], job.base_workers)
+        self._place_parts(job, _order_kinds(job, "base"), _order_kinds(job, "flexible"))
+
+    def _place_parts(self, job: PlacedJob, base_kinds: Kinds, flexible_kinds: Kinds) -> bool:
+        """Place a job on the given kinds of servers if all base workers fit, and return whether workers are placed."""
+        base = self._place(job, "base", base_kinds, job.base_workers)
         if sum(base.values()) < job.base_workers:
             self._remove(job, base)
-            return
-        self._keep(job, base, self._place(job, "flexible", order["flexible"], job.flexible_workers))
+            return False
+        flexible = self._place(job, "flexible", flexible_kinds, job.flexible_workers)
+        self.placed["base"] |= {job.id: base} if base else {}
+        self.placed["flexible"] |= {job.id: flexible} if flexible else {}
+        return bool(base or flexible)
 
-    @staticmethod
-    def _preferences(job: PlacedJob) -> dict[Part, Kind]:
-        return {part: job.preferred(part) for part in PARTS}
-
-    def _keep(self, job: PlacedJob, base: Hosts, flexible: Hosts) -> None:
-        for part, hosts in (("base", base), ("flexible", flexible)):
-            if hosts:
-                self.placed[part][job.id] = hosts
-
-    def _place(self, job: PlacedJob, part: Part, kinds: tuple[Kind, ...], workers: int) -> Hosts:
+    def _place(self, job: PlacedJob, part: Part, kinds: Kinds, workers: int) -> Hosts:
         """Place as many of the workers as fit, and return their number by server."""
         hosts: Hosts = {}
         for _ in range(workers):
@@ -101,3 +90,8 @@ class _Placement:
             self.free[name] += n * job.gpus_on(server.kind)
             if self.free[name] == server.gpus:
                 self.used[name], self.hosts[name] = False, None
+
+
+def _order_kinds(job: PlacedJob, part: Part) -> Kinds:
+    """Return the kinds of servers, the preferred one first."""
+    return tuple(sorted(KINDS, key=lambda kind: kind != job.preferred(part)))

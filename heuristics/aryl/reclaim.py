@@ -1,4 +1,7 @@
-"""Choice of the loaned servers to return: Algorithm 1 and the orders of section 7.1 (sections 4 and 7.1, Table 1)."""
+"""Choice of the loaned servers to return: Algorithm 1 and the orders of section 7.1 (sections 4 and 7.1, Table 1).
+
+Comments name the lines of the pseudocode.
+"""
 
 from __future__ import annotations
 
@@ -101,13 +104,13 @@ def _select_servers(data: ArylReclaim, costs: Costs, look_ahead: bool) -> Soluti
     if data.reclaim == 1:  # lines 18 to 20
         chosen.append(min(data.servers, key=lambda server: len(on[server])))
     while len(chosen) < data.reclaim:  # line 23
-        min_cost = min(cost[server] for server in left)  # line 24
+        min_cost = min(cost[server] for server in left)  # lines 8, 15 and 24
         ties = [server for server in left if cost[server] == min_cost]
         server = min(ties, key=lambda s: (min(min_cost, cheapest_after(s)), s)) if look_ahead else ties[0]
-        del left[server]
-        chosen.append(server)  # lines 25 to 27
-        for job in sorted(on[server]):  # UpdateCost, lines 10 to 14
-            for other in hosts[job]:
-                on[other].discard(job)
-                cost[other] -= part[job, other]
+        chosen.append(server)  # line 25
+        del left[server]  # lines 26 and 27
+        for job in sorted(on[server]):  # line 11, in UpdateCost of line 28
+            for other in hosts[job]:  # line 12
+                on[other].discard(job)  # line 13
+                cost[other] -= part[job, other]  # line 14
     return {"servers": chosen}

@@ -38,19 +38,15 @@ def pollux_name(
     return name + ("-profiled" if profiled else "") + ("-genetic" if genetic else "")
 
 
-def _pollux(data: BoaRenting, **parameters: Any) -> Online:
+def _pollux(data: BoaRenting, *, genetic: bool = False, **parameters: Any) -> Online:
     from heuristics.boa.online_pollux import Pollux, PolluxParameters  # imports compiled loops
 
-    return Pollux(data, PolluxParameters(**parameters))
-
-
-def _genetic(data: BoaRenting, **parameters: Any) -> Online:
+    if not genetic:
+        return Pollux(data, PolluxParameters(**parameters))
     try:
         from heuristics.boa.online_genetic import GeneticSplit
     except ImportError:
         raise InputError("policy: needs pymoo, which `pip install gapwise[genetic]` brings") from None
-    from heuristics.boa.online_pollux import Pollux, PolluxParameters
-
     return Pollux(data, PolluxParameters(**parameters), GeneticSplit())
 
 
@@ -62,7 +58,9 @@ def _polluxes() -> dict[str, Callable[[BoaRenting], Online]]:
             create = partial(_pollux, **parameters, profiled=TWICE if profiled else None)
             policies[pollux_name(objective, c, window, profiled)] = create
     for objective, c in product(OBJECTIVES, (None, 0.7)):
-        policies[pollux_name(objective, c, genetic=True)] = partial(_genetic, objective=objective, efficiency=c)
+        policies[pollux_name(objective, c, genetic=True)] = partial(
+            _pollux, genetic=True, objective=objective, efficiency=c
+        )
     return policies
 
 

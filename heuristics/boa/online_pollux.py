@@ -18,11 +18,11 @@ from typing import Literal
 
 import numpy as np
 
-from heuristics.boa.online_kernels import efficiencies, split, splits
 from heuristics.boa.online_rigid import count_nodes, max_widths
 from instances.arrays import FloatArray, IntArray
 from instances.boa import BoaAllocation, BoaRenting
 from instances.boa.online import RentingJobView, RentingView, Widths
+from instances.compiled import compiled
 
 MAX_GPUS = 10**6  # upper limit if efficiencies limit nothing
 Split = Callable[[FloatArray, int], IntArray]
@@ -121,13 +121,15 @@ class Pollux:
                 self._direction = 1 if self._nodes > before else -1
         self._widths = {job.id: int(k) for job, k in zip(jobs, width, strict=True)}
 
-    def _split(self, jobs: list[RentingJobView], gains: FloatArray, gpus: int) -> IntArray:
-        """Return the widths of the jobs in the split of `gpus` GPUs."""
-        return split(splits(gains, gpus), gpus) if self.search is None else self._search_split(jobs, gains, gpus)
+    def _split(
+        self, jobs: list[RentingJobView], gains: FloatArray, gpus: int, choice: IntArray | None = None
+    ) -> IntArray:
+        """Return the widths of the jobs in the best split of `gpus` GPUs, of `choice` from `splits` if it is known.
 
-    def _search_split(self, jobs: list[RentingJobView], gains: FloatArray, gpus: int) -> IntArray:
-        """Return the split of the search, or the current one if it fits and gains as much."""
-        assert self.search is not None
+        With a search, it is the split that this finds, or the current one if it fits and gains as much.
+        """
+        if self.search is None:
+            return split(splits(gains, gpus) if choice is None else choice, gpus)
         candidate, present = self.search(gains, gpus), np.array([job.width for job in jobs])
         totals = [gains[np.arange(len(jobs)), width].sum() for width in (candidate, present)]
         return present if present.sum() <= gpus and totals[1] >= totals[0] else candidate
@@ -150,8 +152,7 @@ class Pollux:
                 break  # larger clusters are all farther from the target
             within = min(2 * abs(efficiency[nodes] - aim), aim)
         self._nodes = nodes
-        gpus = nodes * per_node
-        return split(choice, gpus) if self.search is None else self._search_split(jobs, gains, gpus)
+        return self._split(jobs, gains, nodes * per_node, choice)
 
     def _choose_size(self, efficiency: FloatArray) -> int:
         """Return the number of nodes: unchanged within the band, otherwise the one closest to the target.
@@ -270,3 +271,65 @@ def max_useful_gpus(speed: FloatArray, aim: float) -> int:
     prices = aim * np.linspace(0, 0.95, 20)
     limits = [float((speed - price * width).max(axis=1).sum()) / (aim - price) for price in prices]
     return min(MAX_GPUS, int(np.ceil(min(limits))))
+
+
+@compiled
+def splits(gain: FloatArray, max_gpus: int) -> IntArray:
+    """Return the choices (n, max_gpus + 1) of a dynamic program over jobs and GPUs, from which `split` reads widths.
+
+    - `gain` (n, K + 1): gain of each job at each width, including 0; the sum is maximised.
+    - `max_gpus`: maximum number of GPUs.
+
+    A width is never chosen if a narrower one gains as much. A tie goes to the narrower width.
+    """
+    jobs, last = gain.shape
+    value = np.zeros(max_gpus + 1)
+    choice = np.zeros((jobs, max_gpus + 1), dtype=np.int64)
+    widths = np.empty(last, dtype=np.int64)
+    for j in range(jobs):
+        count, best = 0, -np.inf
+        for k in range(last):
+            if gain[j, k] > best:
+                best = gain[j, k]
+                widths[count] = k
+                count += 1
+        new = np.empty(max_gpus + 1)
+        for gpus in range(max_gpus + 1):
+            top, at = -np.inf, 0
+            for i in range(count):
+                k = widths[i]
+                if k > gpus:
+                    break
+                sum_here = value[gpus - k] + gain[j, k]
+                if sum_here > top:
+                    top, at = sum_here, k
+            new[gpus] = top
+            choice[j, gpus] = at
+        value = new
+    return choice
+
+
+@compiled
+def split(choice: IntArray, gpus: int) -> IntArray:
+    """Return the widths (n,) of the jobs in the best split of `gpus` GPUs."""
+    jobs = choice.shape[0]
+    width = np.zeros(jobs, dtype=np.int64)
+    left = gpus
+    for j in range(jobs - 1, -1, -1):
+        width[j] = choice[j, left]
+        left -= width[j]
+    return width
+
+
+@compiled
+def efficiencies(choice: IntArray, speed: FloatArray, gpus_per_node: int) -> FloatArray:
+    """Return the sum of speedups over GPUs in the best split of 1, 2, ... nodes; `speed` (n, K + 1)."""
+    nodes = (choice.shape[1] - 1) // gpus_per_node
+    efficiency = np.zeros(nodes + 1)
+    for m in range(1, nodes + 1):
+        width = split(choice, m * gpus_per_node)
+        total = 0.0
+        for j in range(len(width)):
+            total += speed[j, width[j]]
+        efficiency[m] = total / (m * gpus_per_node)
+    return efficiency

@@ -60,24 +60,21 @@ class LearnedTable:
     def update(self, learned: LearnedThroughput) -> None:
         """Record what has been learned since the last call."""
         for entry in learned.changes[self._read :]:
-            self._set(entry)
+            self._store(entry)
         self._read = len(learned.changes)
 
-    def _set(self, entry: MeanThroughput) -> None:
+    def _store(self, entry: MeanThroughput) -> None:
         name, neighbours = entry.key
         kind = self._place[name]
         self.table.known[kind] = True
         if len(neighbours) == 1:
             self.table.pair[kind, self._place[neighbours[0]]] = entry.mean
         elif neighbours:
-            self._set_of_many(kind, neighbours, entry.mean)
-
-    def _set_of_many(self, kind: int, neighbours: tuple[str, ...], mean: float) -> None:
-        self._sets += store(self.table, kind, np.array([self._place[name] for name in neighbours]), mean)
-        if 2 * self._sets > len(self.table.keys):
-            old, size = self.table, 2 * len(self.table.keys)
-            self.table = old._replace(keys=np.zeros(size, dtype=np.uint64), values=np.zeros(size))
-            copy_sets(old, self.table)
+            self._sets += store(self.table, kind, np.array([self._place[name] for name in neighbours]), entry.mean)
+            if 2 * self._sets > len(self.table.keys):
+                old, size = self.table, 2 * len(self.table.keys)
+                self.table = old._replace(keys=np.zeros(size, dtype=np.uint64), values=np.zeros(size))
+                copy_sets(old, self.table)
 
 
 class Rentable:
@@ -146,12 +143,12 @@ class Round:
         self.rentable, self.table, self._view, self._order = rentable, table, view, order
         self.states: list[TaskState] = order.tasks(view)
         self.instances = list(order.instances)
-        place = {name: i for i, name in enumerate(self.instances)}
+        self._place_of = {name: i for i, name in enumerate(self.instances)}
         states = [view.instances[name] for name in self.instances]
         self.tasks = rentable.tasks(
             [rentable.place[task.task_class] for task in self.states],
             [len(view.jobs[task.job].tasks) if whole_jobs else 1 for task in self.states],
-            [NOBODY if task.instance is None else place[task.instance] for task in self.states],
+            [NOBODY if task.instance is None else self._place_of[task.instance] for task in self.states],
         )
         self._number = {task.id: i for i, task in enumerate(self.states)}
         self._type = np.array([rentable.kind[state.instance_type] for state in states], dtype=np.int64)
@@ -193,11 +190,10 @@ class Round:
 
     def plan_of(self, configuration: Configuration) -> PlanArrays:
         """Return a configuration as a plan."""
-        place = {name: i for i, name in enumerate(self.instances)}
         plan = self.rentable.empty_plan(len(self.states), len(self.instances))
         for hosting in configuration.instances or ():
             kind = self.rentable.kind[hosting.instance_type]
-            p = add(plan, self.rentable.types, kind, NOBODY if hosting.id is None else place[hosting.id])
+            p = add(plan, self.rentable.types, kind, NOBODY if hosting.id is None else self._place_of[hosting.id])
             for name in hosting.tasks:
                 put(plan, self.rentable.types, self.tasks, p, self._number[name])
         return plan
@@ -348,8 +344,7 @@ class Eva:
         if not round_.movable:
             return round_.configuration(round_.plan_pinned())
         self.rounds += 1
-        plan = self._choose(round_, view)
-        return round_.configuration(plan)
+        return round_.configuration(self._choose(round_, view))
 
     def _choose(self, round_: Round, view: CloudView) -> PlanArrays:
         """Return the plan of Full Reconfiguration if it is worth more to the cent, otherwise Partial (equation 1)."""
@@ -360,11 +355,10 @@ class Eva:
             assert partial is not None
             return partial
         if partial is not None:
-            seconds = self.parameters.horizon_seconds
-            seconds = self.horizon.seconds(view.now) if seconds is None else seconds
-            if not self._compute_worth(round_, full, seconds, view) > self._compute_worth(
-                round_, partial, seconds, view
-            ):
+            known = self.parameters.horizon_seconds
+            seconds = self.horizon.seconds(view.now) if known is None else known
+            worth_full, worth_partial = (self._compute_worth(round_, plan, seconds, view) for plan in (full, partial))
+            if not worth_full > worth_partial:  # also if a value is NaN
                 return partial
         self.horizon.won += 1
         self.full_rounds += 1

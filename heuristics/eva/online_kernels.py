@@ -1,5 +1,6 @@
 """Compiled loops of Eva's rounds (numba): estimated throughput, values of sets of tasks, plans, and Algorithm 1.
 
+Comments name the lines of Algorithm 1, which `provision` and `_fill` run as the authors' artifact does.
 Tasks, classes, types and instances are indices. Sums and products are in the order of the authors' artifact, so that
 ties are broken as there: equal values may differ in their last digits.
 """
@@ -287,10 +288,10 @@ def _fill(
     free = types.capacity[kind].copy()
     taken = np.zeros(n, dtype=np.bool_)
     tried = np.full((types.demand.shape[1], 2), NOBODY)
-    count, value = 0, 0.0
-    while True:
+    count, value = 0, 0.0  # line 6
+    while True:  # line 7
         best_value, best_here, best_score, best = -1.0, False, -1.0, NOBODY
-        for i in range(n):
+        for i in range(n):  # line 8
             task = left[i]
             if taken[i]:
                 continue
@@ -308,9 +309,9 @@ def _fill(
             score = _alignment(need, free, types.capacity[kind])
             if then > best_value or here > best_here or (here == best_here and score > best_score):
                 best_value, best_here, best_score, best = then, here, score, i
-        if best == NOBODY or best_value < value:
+        if best == NOBODY or best_value < value:  # lines 7 and 9
             return count, value
-        chosen[count] = left[best]
+        chosen[count] = left[best]  # line 12
         taken[best] = True
         count += 1
         value = best_value
@@ -366,15 +367,15 @@ def provision(
     left = waiting.copy()
     n = len(left)
     chosen = np.empty(n, dtype=np.int64)
-    for kind in types.falling:  # line 3
-        while n:
+    for kind in types.falling:  # lines 2 and 3
+        while n:  # line 4
             rented = _most_tasks(plan, kind, instance_type, ready, held)
             count, value = _fill(types, tasks, table, left, n, kind, rented, chosen)  # lines 5 to 13
-            pays = types.price[kind] <= value or (count == 1 and tasks.cheapest[chosen[0]] == kind)
+            pays = types.price[kind] <= value or (count == 1 and tasks.cheapest[chosen[0]] == kind)  # line 14
             if pays:
                 final = _cheapest_holding(types, tasks, kind, chosen, count)
                 p = add(plan, types, final, rented if final == kind else NOBODY)
-                for i in range(count):
+                for i in range(count):  # line 15
                     put(plan, types, tasks, p, chosen[i])
                 n = _remove_chosen(left, n, chosen, count)
                 continue
@@ -387,7 +388,7 @@ def provision(
                 p = add(plan, types, kind, _most_tasks(plan, kind, instance_type, ready, held))
                 put(plan, types, tasks, p, chosen[i])
             n = _remove_chosen(left, n, chosen, count)
-            break
+            break  # line 17
 
 
 @compiled

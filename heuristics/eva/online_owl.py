@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import cache
 from itertools import combinations_with_replacement
 
-from heuristics.eva.online_plan import Cloud, Plan, SetOrder, sort_pinned_first
+from heuristics.eva.online_plan import Cloud, Plan, SetOrder
 from instances.eva import EvaCloud
 from instances.eva.online import CloudView, Configuration, TaskState
 
@@ -28,7 +29,7 @@ class Owl:
             for a in data.classes
             for b in data.classes
         }
-        self._known: dict[tuple[int, ...], tuple[float, int] | None] = {}
+        self._score = cache(self._compute_score)
         self._version = -1
 
     def decide(self, view: CloudView) -> Configuration:
@@ -38,7 +39,7 @@ class Owl:
         self._version = view.version
         plan = Plan(self.cloud)
         every = self._order.tasks(view)
-        tasks = sort_pinned_first(every)
+        tasks = sorted(every, key=lambda task: not task.pinned)
         held = {task.instance for task in tasks if task.pinned}
         candidates = [task for task in every if task.instance is None]
         for name in self._order.instances:
@@ -69,13 +70,8 @@ class Owl:
                 for task in chosen:
                     plan.put(task, planned)
 
-    def _score(self, together: tuple[int, ...]) -> tuple[float, int] | None:
-        """Return TNRP over price on the cheapest type that holds the classes, and this type; `None` without one."""
-        if together not in self._known:
-            self._known[together] = self._compute_score(together)
-        return self._known[together]
-
     def _compute_score(self, together: tuple[int, ...]) -> tuple[float, int] | None:
+        """Return TNRP over price on the cheapest type that holds the classes, and this type; `None` without one."""
         arrays, price = self.cloud.arrays, self.cloud.reservation_price
         holds = (arrays.demand[:, list(together), :].sum(axis=1) <= arrays.capacity).all(axis=1)
         if not holds.any():

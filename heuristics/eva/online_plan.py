@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from operator import le, sub
 
 from instances.eva import EvaCloud
 from instances.eva.cloud_arrays import cloud_arrays
@@ -86,11 +87,6 @@ class SetOrder(JobOrder):
         return (str(number) for number in self._instances)
 
 
-def sort_pinned_first(tasks: Iterable[TaskState]) -> list[TaskState]:
-    """Return the tasks with those of launching jobs first."""
-    return sorted(tasks, key=lambda task: not task.pinned)
-
-
 class Kept:
     """The hostings of unchanged instances; instances without tasks are dropped."""
 
@@ -125,6 +121,10 @@ class Cloud:
         self.kind = {name: k for k, name in enumerate(self.arrays.types)}
         self.of_class = {name: c for c, name in enumerate(self.arrays.classes)}
 
+    def need(self, task: TaskState, kind: int) -> list[int]:
+        """Return the demand of a task on a type."""
+        return self.demand[kind][self.of_class[task.task_class]]
+
 
 class Planned:
     """An instance of a plan, and its tasks in the order in which they were added.
@@ -139,6 +139,14 @@ class Planned:
         self.kind, self.id, self.ready = kind, id, ready
         self.tasks: list[TaskState] = []
         self.free = list(capacity)
+
+    def fill(self, need: list[int]) -> None:
+        """Take the demand of a task from the free amounts."""
+        self.free = list(map(sub, self.free, need))
+
+    def holds(self, need: list[int]) -> bool:
+        """Return whether a task of this demand fits."""
+        return all(map(le, need, self.free))
 
 
 class Plan:
@@ -171,27 +179,13 @@ class Plan:
     def put(self, task: TaskState, on: Planned) -> None:
         """Put a task on an instance."""
         on.tasks.append(task)
-        free = on.free
-        for r, amount in enumerate(self.cloud.demand[on.kind][self.cloud.of_class[task.task_class]]):
-            free[r] -= amount
+        on.fill(self.cloud.need(task, on.kind))
 
     def drop(self, planned: Planned) -> None:
         """Remove an instance from the plan."""
         self.instances.remove(planned)
         if planned.id is not None:
             del self._of_id[planned.id]
-
-    def need(self, task: TaskState, kind: int) -> list[int]:
-        """Return the demand of a task on a type."""
-        return self.cloud.demand[kind][self.cloud.of_class[task.task_class]]
-
-    def fits(self, task: TaskState, on: Planned) -> bool:
-        """Return whether a task fits."""
-        free = on.free
-        for r, amount in enumerate(self.cloud.demand[on.kind][self.cloud.of_class[task.task_class]]):
-            if amount > free[r]:
-                return False
-        return True
 
     def keep(self, view: CloudView, tasks: Iterable[TaskState]) -> None:
         """Put tasks on their current instances, or on those to which they are moving."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from heuristics.eva.online_plan import Cloud, Plan, Planned, SetOrder, sort_pinned_first
+from heuristics.eva.online_plan import Cloud, Plan, Planned, SetOrder
 from instances.eva import EvaCloud
 from instances.eva.online import CloudView, Configuration, TaskState
 
@@ -39,14 +39,14 @@ class Stratus:
         for name in view.instances:
             plan.rented(view, name)
         every = self._order.tasks(view)
-        tasks = sort_pinned_first(every)
+        tasks = sorted(every, key=lambda task: not task.pinned)
         plan.keep(view, tasks)
         kept = [plan.rented(view, task.instance) for task in tasks if task.instance is not None]
         held = {task.instance for task in tasks if task.pinned}
         self._place(plan, [task for task in every if task.instance is None])
         first = list(dict.fromkeys([*kept, *(p for p in plan if p.tasks)]))
         for planned in first:
-            if planned.id in held or not planned.tasks or not self._is_underused(planned, plan):
+            if planned.id in held or not planned.tasks or not self._is_underused(planned):
                 continue
             tasks = planned.tasks
             if len(tasks) == 1 and planned.kind == self.cloud.cheapest[self.cloud.of_class[tasks[0].task_class]]:
@@ -68,17 +68,17 @@ class Stratus:
         there = list(plan)
         left = []
         for task in tasks:
-            where = self._best(task, there, plan)
+            where = self._best(task, there)
             if where is None:
                 left.append(task)
             else:
                 plan.put(task, where)
-        for group in self._groups(left, plan):
-            planned = plan.new(self._type_for(group, plan))
+        for group in self._groups(left):
+            planned = plan.new(self._type_for(group))
             for task in group:
                 plan.put(task, planned)
 
-    def _best(self, task: TaskState, there: Iterable[Planned], plan: Plan) -> Planned | None:
+    def _best(self, task: TaskState, there: Iterable[Planned]) -> Planned | None:
         """Return the instance for a task.
 
         It is the instance of the same bin whose end is closest to the task's, otherwise the emptiest one of a higher
@@ -88,22 +88,22 @@ class Stratus:
         own = _bin(remaining)
         best: list[tuple[float, Planned] | None] = [None, None, None]
         for planned in there:
-            if not plan.fits(task, planned):
+            if not planned.holds(self.cloud.need(task, planned.kind)):
                 continue
             of_instance = max((self._remaining[t.job] for t in planned.tasks), default=0.0)
             its = _bin(of_instance) if planned.tasks else 0
             which = 0 if its == own else 1 if its > own else 2
-            score = -abs(of_instance - remaining) if which == 0 else self._free_amount(planned, plan)
+            score = -abs(of_instance - remaining) if which == 0 else self._free_amount(planned)
             found = best[which]
             if found is None or score > found[0]:
                 best[which] = score, planned
         return next((found[1] for found in best if found is not None), None)
 
-    def _free_amount(self, planned: Planned, plan: Plan) -> float:
+    def _free_amount(self, planned: Planned) -> float:
         """Return the sum of the free amounts of all resources, with equal weight of a GPU, a CPU and a GB."""
         return sum(f * u for f, u in zip(planned.free, self.cloud.units, strict=True))
 
-    def _groups(self, tasks: Sequence[TaskState], plan: Plan) -> list[list[TaskState]]:
+    def _groups(self, tasks: Sequence[TaskState]) -> list[list[TaskState]]:
         """Return tasks by decreasing duration in groups of at most 1, 2, 3 ..., each as large as one type can hold."""
         ordered = sorted(tasks, key=lambda task: -self._duration[task.job])
         groups: list[list[TaskState]] = []
@@ -112,29 +112,29 @@ class Stratus:
             size = len(groups) + 1
             group: list[TaskState] = []
             for task in ordered[i : i + size]:
-                if not any(self._holds(kind, [*group, task], plan) for kind in range(len(self.cloud.price))):
+                if not any(self._holds(kind, [*group, task]) for kind in range(len(self.cloud.price))):
                     break
                 group.append(task)
             groups.append(group)
             i += len(group)
         return groups
 
-    def _demand(self, kind: int, group: Sequence[TaskState], plan: Plan) -> list[int]:
-        return [sum(amounts) for amounts in zip(*(plan.need(task, kind) for task in group), strict=True)]
+    def _demand(self, kind: int, group: Sequence[TaskState]) -> list[int]:
+        return [sum(amounts) for amounts in zip(*(self.cloud.need(task, kind) for task in group), strict=True)]
 
-    def _holds(self, kind: int, group: Sequence[TaskState], plan: Plan) -> bool:
-        return all(d <= q for d, q in zip(self._demand(kind, group, plan), self.cloud.capacity[kind], strict=True))
+    def _holds(self, kind: int, group: Sequence[TaskState]) -> bool:
+        return all(d <= q for d, q in zip(self._demand(kind, group), self.cloud.capacity[kind], strict=True))
 
-    def _type_for(self, group: Sequence[TaskState], plan: Plan) -> int:
+    def _type_for(self, group: Sequence[TaskState]) -> int:
         """Return the first type of the highest efficiency: demand of the scarcest resource over price.
 
         The demand is in units of the smallest type.
         """
         best, score = -1, -1.0
         for kind in range(len(self.cloud.price)):
-            if not self._holds(kind, group, plan):
+            if not self._holds(kind, group):
                 continue
-            demand, capacity = self._demand(kind, group, plan), self.cloud.capacity[kind]
+            demand, capacity = self._demand(kind, group), self.cloud.capacity[kind]
             shares = [(d / q, -r) for r, (d, q) in enumerate(zip(demand, capacity, strict=True)) if q]
             r = -max(shares)[1] if shares else 0
             unit = self._smallest[r]
@@ -143,7 +143,7 @@ class Stratus:
                 best, score = kind, efficiency
         return best
 
-    def _is_underused(self, planned: Planned, plan: Plan) -> bool:
+    def _is_underused(self, planned: Planned) -> bool:
         """Return whether less than half of every resource is used; a type without one of them is never underused."""
         capacity = self.cloud.capacity[planned.kind]
         return all(q - f < MIN_UTILISATION * q for f, q in zip(planned.free, capacity, strict=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
 
-from heuristics.eva.online_plan import Cloud, JobOrder, Kept
+from heuristics.eva.online_plan import Cloud, JobOrder, Kept, Planned
 from instances.eva import EvaCloud
 from instances.eva.learned import LearnedThroughput
 from instances.eva.online import CloudView, Configuration, Hosting, TaskState
@@ -13,20 +13,19 @@ from instances.eva.online import CloudView, Configuration, Hosting, TaskState
 LATER, NEW = 1, 2  # ranks of instances without launching tasks, and of new ones
 
 
-class Place:
+class Place(Planned):
     """An instance that may receive tasks.
 
     - `hosting`: its entry in the decision.
-    - `free`: free amounts.
     - `rank`, `tasks`: its position and its tasks in the order of the artifact; computed on demand.
     """
 
-    __slots__ = ("free", "hosting", "kind", "rank", "tasks")
+    __slots__ = ("hosting", "rank")
 
-    def __init__(self, kind: int, free: list[int], hosting: Hosting) -> None:
-        self.kind, self.free, self.hosting = kind, free, hosting
+    def __init__(self, kind: int, capacity: list[int], hosting: Hosting) -> None:
+        super().__init__(kind, capacity)
+        self.hosting = hosting
         self.rank: tuple[int, int, int] | None = None
-        self.tasks: list[TaskState] = []
 
 
 class Synergy:
@@ -63,26 +62,21 @@ class Synergy:
         place = self._places.get(hosting.id)
         if place is None or place.hosting is not hosting:
             kind = self.cloud.kind[hosting.instance_type]
-            place = Place(kind, list(self.cloud.capacity[kind]), hosting)
+            place = Place(kind, self.cloud.capacity[kind], hosting)
             for name in hosting.tasks:
-                self._fill(view.tasks[name], place)
+                place.fill(self.cloud.need(view.tasks[name], kind))
         place.rank = None
         return place
 
     def _new(self, task: TaskState, places: list[Place]) -> Place:
         kind = self.cloud.cheapest[self.cloud.of_class[task.task_class]]
-        place = Place(kind, list(self.cloud.capacity[kind]), Hosting(self.cloud.arrays.types[kind], ()))
+        place = Place(kind, self.cloud.capacity[kind], Hosting(self.cloud.arrays.types[kind], ()))
         place.rank = NEW, len(places), 0
         places.append(place)
         return place
 
-    def _fill(self, task: TaskState, place: Place) -> None:
-        free = place.free
-        for r, amount in enumerate(self.cloud.demand[place.kind][self.cloud.of_class[task.task_class]]):
-            free[r] -= amount
-
     def _put(self, task: TaskState, place: Place) -> None:
-        self._fill(task, place)
+        place.fill(self.cloud.need(task, place.kind))
         place.tasks.append(task)
         of = place.hosting
         place.hosting = Hosting(of.instance_type, (*of.tasks, task.id), of.id)
@@ -93,11 +87,7 @@ class Synergy:
         demand = [of_type[self.cloud.of_class[task.task_class]] for of_type in self.cloud.demand]
         holds = []
         for place in places:
-            free = place.free
-            for r, amount in enumerate(demand[place.kind]):
-                if amount > free[r]:
-                    break
-            else:
+            if place.holds(demand[place.kind]):
                 if place.rank is None:
                     self._rank(place, view, position)
                 holds.append(place)

@@ -1,5 +1,6 @@
 """No-Packing and Full Reconfiguration (Algorithm 1 of Eva), on classes of identical tasks.
 
+Comments name the lines of the pseudocode.
 Types are tried from the most expensive to the cheapest. An instance is filled with the task that raises the
 (throughput-normalised) reservation price of its tasks most, and is kept if that price covers its cost. While every
 class has enough tasks left, the next instance of a type is filled like the one before, so equal instances are made at
@@ -209,11 +210,11 @@ def reconfigure(
     listed = [arrays.data.instance_types[k].usd_per_hour for k in arrays.type_of]
     stock = Stock(arrays)
     groups: list[Group] = []
-    for kind in sorted(range(len(price)), key=lambda k: (-listed[k], price[k])):  # line 2
-        while any(left) and stock.left[kind]:
+    for kind in sorted(range(len(price)), key=lambda k: (-listed[k], price[k])):  # lines 2 and 3
+        while any(left) and stock.left[kind]:  # line 4
             on_it, value = fill(kind, left)  # lines 5 to 13
-            if not on_it or value < price[kind] * (1 - ROUNDING):  # lines 14 and 17
-                break
+            if not on_it or value < price[kind] * (1 - ROUNDING):  # line 14
+                break  # line 17
             renting = stock.cheapest(on_it) if moves_down else kind
             copies = min(stock.left[renting], *(left[c] // k for c, k in on_it.items()))
             for c, k in on_it.items():
@@ -251,14 +252,14 @@ def _fill_by_price(arrays: PackingArrays, tie_break: TieBreak, many: int) -> Fil
                 open_ = [c for c in open_ if room[c]]
                 if not open_:
                     break
-                if len(open_) == 1 or tie_break == "first":
+                if len(open_) == 1 or tie_break == "first":  # line 8
                     best = open_[0]
                     k = room[best]
                 else:
                     best = max(open_, key=lambda c: _alignment(demand[c], free, size))
                     k = 1
                 free = [f - k * d for f, d in zip(free, demand[best], strict=True)]
-                on_it[best] = on_it.get(best, 0) + k
+                on_it[best] = on_it.get(best, 0) + k  # line 12
                 total += k * value[best]
         return on_it, total
 
@@ -329,7 +330,7 @@ def _fill_by_throughput(arrays: PackingArrays, tie_break: TieBreak) -> Fill:
             newcomer = outsider[c]
             outsider, member = outsider * pair[:, c], member * pair[:, c]
             member[c] = newcomer
-            on_it[c] += 1
+            on_it[c] += 1  # line 12
             available[c] -= 1
             free = free - demand[c]
             total = float(best)

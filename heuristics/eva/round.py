@@ -7,7 +7,7 @@ the other tasks onto those wherever they fit, as the artifact does, and rents in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -27,9 +27,9 @@ def stay(data: EvaReconfiguration) -> Solution:
     """Keep all existing instances unchanged, and rent one of the cheapest type for each pending task."""
     arrays = reconfiguration_arrays(data)
     placed = [(g, group.kind, _tasks(group.on_it), len(group.ids)) for g, group in enumerate(arrays.groups)]
-    waiting = arrays.packing.count - _count_placed(arrays, placed)
+    waiting = arrays.packing.count - sum(group.on_it * len(group.ids) for group in arrays.groups)
     alone = arrays.packing.cheapest_type
-    new = [(NEW, int(alone[c]), {int(c): 1}, int(waiting[c])) for c in np.flatnonzero(waiting)]
+    new = [(NEW, int(alone[c]), {c: 1}, n) for c, n in _tasks(waiting).items()]
     return arrays.solution([*placed, *new])
 
 
@@ -93,7 +93,7 @@ def _partial(arrays: ReconfigurationArrays) -> list[Placed]:
         for _ in group.ids
         if float(packing.value(group.on_it)) >= int(packing.price[group.kind]) * (1 - ROUNDING)
     ]
-    left = packing.count - sum((on_it for _, on_it in kept), np.zeros(packing.classes, dtype=np.int64))
+    left = packing.count - sum(on_it for _, on_it in kept)
     _pack(arrays, kept, left)
     classes = np.flatnonzero(left)
     new: list[Planned] = []
@@ -136,15 +136,6 @@ def _pack(arrays: ReconfigurationArrays, kept: list[tuple[int, IntArray]], left:
         kept[i][1][c] += 1
         left[c] -= 1
         evaluate(i)
-
-
-def _count_placed(arrays: ReconfigurationArrays, placed: Iterable[Placed]) -> IntArray:
-    """Return the number of placed tasks (N,) of each class."""
-    counts = np.zeros(arrays.packing.classes, dtype=np.int64)
-    for _, _, on_it, copies in placed:
-        for c, k in on_it.items():
-            counts[c] += k * copies
-    return counts
 
 
 def _tasks(on_it: IntArray) -> Mapping[int, int]:

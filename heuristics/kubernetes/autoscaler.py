@@ -34,7 +34,6 @@ LEFT_OUT = (
 )
 THRESHOLD = Fraction(1, 2)  # maximum utilisation of a node that is scaled down, the autoscaler's default
 EMPTY_AT_ONCE, DRAINED_AT_ONCE = 10, 1  # maximum number of empty and of drained nodes per round
-MAX_ROUNDS = 10  # times the number of nodes, plus 100; then the search stops, because moves may cycle
 
 
 @dataclass(frozen=True)
@@ -80,20 +79,17 @@ class Autoscaler:
 
     def answer(self) -> Answer:
         """Apply the rules until none acts, and return the resulting cluster."""
-        cluster = self.cluster
-        cluster.schedule()
+        self.cluster.schedule()
         self.scale_up()
-        max_rounds = MAX_ROUNDS * len(cluster.nodes) + 100
-        while cluster.count.rounds < max_rounds:
-            nodes = self.find_unneeded()
-            if not nodes:
-                break
-            cluster.drain(nodes)
-            cluster.schedule()
-            cluster.count.pending_again += len(cluster.waiting)
+        return self.cluster.run(self.scale_down, COMMIT, LEFT_OUT)
+
+    def scale_down(self) -> bool:
+        """Remove unneeded nodes, rent others for pods that then fit nowhere, and return whether any was removed."""
+        if nodes := self.find_unneeded():
+            self.cluster.drain(nodes)
+            self.cluster.reschedule()
             self.scale_up()
-            cluster.count.rounds += 1
-        return cluster.answer(COMMIT, LEFT_OUT, ended=cluster.count.rounds < max_rounds)
+        return bool(nodes)
 
     def scale_up(self) -> None:
         """Apply one option at a time until no pending pod fits on any new node."""

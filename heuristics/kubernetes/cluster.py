@@ -1,9 +1,12 @@
-"""The cluster that a rule changes: nodes with their pods, pending pods, and kube-scheduler, which places pods."""
+"""The cluster that a rule changes: nodes with their pods, pending pods, and kube-scheduler, which places pods.
+
+kube-scheduler alone is the simplest rule: pending pods are placed on free nodes, and no node is rented or removed.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +16,14 @@ from heuristics.kubernetes.scores import Score, score_balance, score_least_alloc
 from instances.arrays import IntArray
 from instances.fields import steps
 from instances.kubernetes import ClusterArrays, NodeConsolidation, cluster_arrays
-from instances.options import Solution
+from instances.method import SEEDED, method
+from instances.options import Options, Solution
 from instances.result import Answer
 
 SCORES: Mapping[str, Score] = {"least": score_least_allocated, "most": score_most_allocated}
+COMMIT = "kubernetes/kubernetes@05c351a, 046d201 and 02d7708"
+LEFT_OUT = ("preemption", "default spreading by owner", "scores of images, taints and affinity", "priorities")
+MAX_ROUNDS = 10  # times the number of nodes, plus 100; then a rule stops, because moves may cycle
 
 
 @dataclass
@@ -145,16 +152,17 @@ class Cluster:
         node.free = node.free - self.need[e]
         node.taken = node.taken + self.asks[e]
 
-    def find_fitting(self, need: IntArray) -> list[RuledNode]:
-        """Return the nodes on which a pod fits."""
-        if not self.nodes:
-            return []
-        fits = (np.array([node.free for node in self.nodes]) >= need).all(axis=1)
-        return [self.nodes[m] for m in np.flatnonzero(fits)]
+    def reschedule(self) -> None:
+        """Run kube-scheduler for evicted pods, and count those that fit nowhere."""
+        self.schedule()
+        self.count.pending_again += len(self.waiting)
 
     def _choose_node(self, e: int) -> RuledNode | None:
         asks, best, ties = self.asks[e], -1, list[RuledNode]()
-        for node in self.find_fitting(self.need[e]):
+        if not self.nodes:
+            return None
+        fits = (np.array([node.free for node in self.nodes]) >= self.need[e]).all(axis=1)
+        for node in (self.nodes[m] for m in np.flatnonzero(fits)):
             taken = [(int(node.taken[r] + asks[r]), int(node.size[r])) for r in (self.cpu, self.memory) if node.size[r]]
             score = self.score(taken) + score_balance(taken)
             if score > best:
@@ -162,6 +170,13 @@ class Cluster:
             if score == best:
                 ties.append(node)
         return self.draw.choice(ties) if ties else None
+
+    def run(self, act: Callable[[], bool], commit: str, left_out: Sequence[str]) -> Answer:
+        """Apply a rule until it does not act any more, and return the final cluster."""
+        max_rounds = MAX_ROUNDS * len(self.nodes) + 100
+        while self.count.rounds < max_rounds and act():
+            self.count.rounds += 1
+        return self.answer(commit, left_out, ended=self.count.rounds < max_rounds)
 
     def answer(self, commit: str, left_out: Sequence[str], **more: Any) -> Answer:
         """Return the final cluster as an answer; pods that are still pending violate a constraint."""
@@ -193,3 +208,21 @@ def main_resources(data: NodeConsolidation) -> tuple[int, int]:
     names = ("memory", "ram", "mem")
     memory = next((r for r, name in enumerate(data.resources) if name.startswith(names)), len(data.resources) - 1)
     return cpu, memory
+
+
+@method("heuristic", honours=SEEDED)
+def kube_least(data: NodeConsolidation, options: Options) -> Answer:
+    """Place each pod on the node with the most free resources, and with balanced use of resources."""
+    return _schedule(data, options.seed, "least")
+
+
+@method("heuristic", honours=SEEDED)
+def kube_most(data: NodeConsolidation, options: Options) -> Answer:
+    """Place each pod on the node with the fewest free resources, and with balanced use of resources."""
+    return _schedule(data, options.seed, "most")
+
+
+def _schedule(data: NodeConsolidation, seed: int, scores: str) -> Answer:
+    cluster = Cluster(data, seed, scores)
+    cluster.schedule()
+    return cluster.answer(COMMIT, LEFT_OUT)

@@ -45,7 +45,6 @@ LEFT_OUT = (
 BUDGET = 0.1  # fraction of the nodes, rounded up; Karpenter's default
 MAX_AT_ONCE = 101  # candidates of a move of several nodes, as in the source
 BALANCED_K = 2  # the default of the balanced rule
-MAX_ROUNDS = 10  # times the number of nodes, plus 100; then the search stops, because moves may cycle
 
 
 @method("heuristic", honours=SEEDED, name="karpenter-1.14")
@@ -132,17 +131,15 @@ class Karpenter:
 
     def answer(self, commit: str) -> Answer:
         """Apply the rules until none acts, and return the resulting cluster."""
-        cluster = self.cluster
         self.provision()
-        max_rounds = MAX_ROUNDS * len(cluster.nodes) + 100
-        while cluster.count.rounds < max_rounds:
-            move = self.find_empty() or self.find_multi_node() or self.find_single_node()
-            if move is None:
-                break
+        return self.cluster.run(self.disrupt, commit, LEFT_OUT)
+
+    def disrupt(self) -> bool:
+        """Execute the first move that the rules find, and return whether there is one."""
+        move = self.find_empty() or self.find_multi_node() or self.find_single_node()
+        if move is not None:
             self._execute(move)
-            cluster.count.rounds += 1
-        ended = cluster.count.rounds < max_rounds
-        return cluster.answer(commit, LEFT_OUT, ended=ended)
+        return move is not None
 
     def provision(self) -> None:
         """Rent nodes for the pending pods, until none fits on any node or a round changes nothing."""
@@ -290,6 +287,5 @@ class Karpenter:
                     assert new is not None
                     cluster.put(e, new)
         else:
-            cluster.schedule()
-            cluster.count.pending_again += len(cluster.waiting)
+            cluster.reschedule()
         self.provision()

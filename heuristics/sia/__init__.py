@@ -1,6 +1,15 @@
 """Schedulers of SIA (Anticipatory Resource Allocation for ML Training, SoCC'23) and the paper's baselines."""
 
-from heuristics.sia.baselines import Fcfs, Hived, MaxMinFair, ShortestFirst, Themis, length, service
+from heuristics.sia.baselines import (
+    EarliestCutoff,
+    Fcfs,
+    Hived,
+    MaxMinFair,
+    ShortestFirst,
+    Themis,
+    length,
+    service,
+)
 from heuristics.sia.local import (
     keep_local_cutoffs,
     local_fcfs,
@@ -11,27 +20,21 @@ from heuristics.sia.local import (
     local_sia_vc,
 )
 from heuristics.sia.methods import (
-    PLANNED,
     fcfs,
     gssf,
     hived,
-    keep_cutoffs,
     mmfs,
-    replay,
-    safe_ssf,
     sia_fine,
     sia_perfect,
     sia_perfect_arrivals,
     sia_random,
     sia_random_load,
     sia_sliding,
-    sia_vc,
-    sia_vc_literal,
     sjf,
     ssf,
     themis,
 )
-from heuristics.sia.online import ONLINE, EarliestCutoff, sia
+from heuristics.sia.online import ONLINE, sia
 from heuristics.sia.predictors import (
     FINE_WINDOWS_MINUTES,
     WINDOWS_MINUTES,
@@ -43,7 +46,9 @@ from heuristics.sia.predictors import (
     WillJobsArrive,
     windows_in_slots,
 )
+from heuristics.sia.replay import replay
 from heuristics.sia.sia_scheduler import Sia
+from heuristics.sia.virtual_clock import PLANNED, keep_cutoffs, safe_ssf, sia_vc, sia_vc_literal
 
 __all__ = [
     "FINE_WINDOWS_MINUTES",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from instances.sia.online import PendingJob, PoolsView, Start
 
@@ -20,19 +21,29 @@ def length(job: PendingJob) -> float:
     return job.duration
 
 
+def find_fitting(jobs: Iterable[PendingJob], left: int, *, overtake: bool = True) -> list[str]:
+    """Return the jobs that start on `left` GPUs, in order.
+
+    - `overtake`: whether a job that does not fit is skipped; otherwise it blocks all jobs behind it.
+    """
+    starts: list[str] = []
+    for job in jobs:
+        if job.gpus <= left:
+            left -= job.gpus
+            starts.append(job.id)
+        elif not overtake or left <= 0:
+            break
+    return starts
+
+
 class Fcfs:
     """First come, first served within each pool, without sharing; no job overtakes another of its pool."""
 
     def decide(self, view: PoolsView) -> Start:
-        touched = dict.fromkeys(job.pool for job in (*view.arrived, *view.finished))
         starts: list[str] = []
-        for pool in touched:
-            left = view.quota[pool] - view.used[pool]
-            for job in view.queues[pool].values():
-                if job.gpus > left:
-                    break
-                left -= job.gpus
-                starts.append(job.id)
+        for pool in dict.fromkeys(job.pool for job in (*view.arrived, *view.finished)):
+            idle = view.quota[pool] - view.used[pool]
+            starts += find_fitting(view.queues[pool].values(), idle, overtake=False)
         return Start(starts)
 
 
@@ -117,13 +128,7 @@ class Hived:
                 left -= job.gpus
                 self._own.add(job.id)
                 starts.append(job.id)
-        for job in sorted(others, key=lambda job: job.submit):
-            if left <= 0:
-                break
-            if job.gpus <= left:
-                left -= job.gpus
-                starts.append(job.id)
-        return Start(starts)
+        return Start(starts + find_fitting(sorted(others, key=lambda job: job.submit), left))
 
 
 class Themis:
@@ -138,16 +143,24 @@ class Themis:
         self.alone_start = alone_start
 
     def decide(self, view: PoolsView) -> Start:
-        left = view.idle
-        starts: list[str] = []
-        if left <= 0:
-            return Start()
-        waiting = [job for queue in view.queues.values() for job in queue.values() if job.gpus <= left]
-        for job in sorted(waiting, key=lambda job: -self._unfairness(job, view.now)):
-            if job.gpus <= left:
-                left -= job.gpus
-                starts.append(job.id)
-        return Start(starts)
+        waiting = [job for queue in view.queues.values() for job in queue.values() if job.gpus <= view.idle]
+        return Start(find_fitting(sorted(waiting, key=lambda job: -self._unfairness(job, view.now)), view.idle))
 
     def _unfairness(self, job: PendingJob, now: float) -> float:
         return (now + job.duration - job.submit) / (self.alone_start[job.id] + job.duration - job.submit)
+
+
+class EarliestCutoff:
+    """The job with the earliest cut-off first, on any GPUs; a job that does not fit blocks all jobs behind it.
+
+    The policy has no state, so it can take over at any time.
+    """
+
+    def decide(self, view: PoolsView) -> Start:
+        waiting = (job for queue in view.queues.values() for job in queue.values())
+        return Start(find_fitting(sorted(waiting, key=_cutoff), view.idle, overtake=False))
+
+
+def _cutoff(job: Any) -> tuple[float, float]:
+    cutoff = getattr(job, "cutoff", None)
+    return (job.submit if cutoff is None else cutoff), job.submit

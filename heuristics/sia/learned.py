@@ -126,14 +126,13 @@ def examples(
     for pool, pool_jobs in jobs.groupby("pool"):
         submit = (pool_jobs["submit_s"] / 60.0).tolist()
         length = (pool_jobs["duration_s"] / 60.0).tolist()
-        events = sorted(
-            [(t, 1, class_end(t, bisect_left(quanta, d), quanta)) for t, d in zip(submit, length, strict=True)]
-            + [
-                (t + d, 0, class_end(t, bisect_left(quanta, d), quanta))
-                for t, d in zip(submit, length, strict=True)
-                if d > 0
-            ]
-        )
+        events = []
+        for t, d in zip(submit, length, strict=True):
+            end = class_end(t, bisect_left(quanta, d), quanta)
+            events.append((t, 1, end))
+            if d > 0:
+                events.append((t + d, 0, end))
+        events.sort()
         history, next_event = PoolHistory(since), 0
         for now in np.arange(first, last, every).tolist():
             while next_event < len(events) and events[next_event][0] <= now:
@@ -345,15 +344,13 @@ class Persistence:
     """WillJobsArrive of a baseline: jobs arrive within a window if some arrived within the last one of its length."""
 
     def __init__(self) -> None:
-        self._arrivals: dict[str, Arrivals] = {}
+        self._arrivals = Arrivals()
 
     def observe(self, view: PoolsView) -> None:
-        for job in view.arrived:
-            self._arrivals.setdefault(job.pool, Arrivals()).add(job.submit, job.gpus)
+        self._arrivals.add(view.arrived)
 
     def will_arrive(self, pool: str, now: float, window: float) -> bool:
-        arrivals = self._arrivals.get(pool)
-        return arrivals is not None and arrivals.count(now - window, now) > 0
+        return self._arrivals.count(pool, now - window, now) > 0
 
 
 class FinishedAlike:

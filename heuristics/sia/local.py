@@ -11,25 +11,23 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from heapq import heappop, heappush
 from typing import Protocol
 
 import numpy as np
 
 from heuristics.sia.baselines import service
 from heuristics.sia.predictors import Perfect, Predictor, SlidingMaximum, windows_in_slots
+from heuristics.sia.replay import AnyJob, run_events
 from instances import InputError, Solution
 from instances.method import ANY, method
-from instances.online import RuleBroken
-from instances.sia import Job, LocalJob, SiaLocalOracle, SiaOracle
+from instances.sia import SiaLocalOracle, SiaOracle
 from instances.sia.local_oracle import SERVER_GPUS, SIZES, Buddies, Cell
-from instances.sia.online import PoolsView, RunningJob
+from instances.sia.online import PendingJob, PoolsView
 from instances.sia.reservations import Placed, ServerJobs, backfill_servers
 
 PlacedCells = dict[str, tuple[int, Cell]]
 """Start and cell of each job, by id."""
 Clustered = SiaOracle | SiaLocalOracle
-AnyJob = Job | LocalJob
 
 
 class Shared:
@@ -107,7 +105,7 @@ class Shared:
         self._start(job, cell)
         return True
 
-    def finish(self, job: AnyJob) -> None:
+    def finish(self, job: PendingJob) -> None:
         """Free the cells of a job, on the virtual server and in the cluster."""
         cell, own = self._cells.pop(job.id), self._own.pop(job.id, None)
         if own is not None:
@@ -232,40 +230,19 @@ def replay_local(data: Clustered, policy: LocalPolicy) -> PlacedCells:
     """
     refuse_unfit(data)
     shared = Shared(data)
-    quota = {pool.name: pool.gpus for pool in data.pools}
-    running: dict[str, RunningJob] = {}
-    view = PoolsView(0, data.capacity, quota, dict.fromkeys(quota, 0), shared.queues, running)
-    known: Sequence[AnyJob] = data.jobs
-    coming = sorted(known, key=lambda job: job.submit)[::-1]
-    ending: list[tuple[int, int, AnyJob]] = []
-    placed: PlacedCells = {}
-    wake_at: float | None = None
-    while coming or ending or any(shared.queues.values()):
-        moments = [jobs[-1].submit for jobs in (coming,) if jobs] + [heap[0][0] for heap in (ending,) if heap]
-        quiet = not moments
-        if quiet and wake_at is None:
-            raise RuleBroken(f"jobs are left waiting at {view.now}: nothing runs and nothing is to come")
-        now = int(min([*moments, *([] if wake_at is None else [wake_at])]))
-        finished, arrived = [], []
-        while ending and ending[0][0] <= now:
-            job = heappop(ending)[2]
-            del running[job.id]
+    cells: dict[str, Cell] = {}
+
+    def decide(view: PoolsView) -> tuple[list[str], float | None]:
+        for job in view.finished:
             shared.finish(job)
-            finished.append(job)
-        while coming and coming[-1].submit <= now:
-            job = coming.pop()
-            shared.queues[job.pool][job.id] = job
-            arrived.append(job)
-        view.now, view.arrived, view.finished = now, arrived, finished
         wake_at = policy.decide(shared, view)
-        if quiet and not shared.started:
-            raise RuleBroken(f"jobs are left waiting at {now}: nothing runs and nothing is to come")
-        for job, cell in shared.started:
-            placed[job.id] = now, cell
-            running[job.id] = RunningJob(job, now)
-            heappush(ending, (now + job.duration, len(placed), job))
+        started = {job.id: cell for job, cell in shared.started}
         shared.started.clear()
-    return placed
+        cells.update(started)
+        return list(started), wake_at
+
+    starts = run_events(data, shared.queues, decide, type(policy).__name__)
+    return {name: (start, cells[name]) for name, start in starts.items()}
 
 
 def keep_local_cutoffs(data: SiaLocalOracle, priority: Sequence[float]) -> Placed:

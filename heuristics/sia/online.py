@@ -1,9 +1,8 @@
-"""Online policies for SIA's pools by name, and the fallback for a policy that fails."""
+"""Online policies for SIA's pools by name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from heuristics.sia.baselines import Fcfs, Hived, MaxMinFair, ShortestFirst, Themis, length, service
 from heuristics.sia.predictors import (
@@ -52,25 +51,3 @@ ONLINE: Mapping[str, Callable[[SiaOracle, int], Policy[PoolsView, Start]]] = {
     "sia-random": lambda data, seed: sia(data, Decomposed(_random_arrivals(data, seed), RandomClass(seed))),
 }
 """Online policies, created for each instance and seed."""
-
-
-class EarliestCutoff:
-    """The job with the earliest cut-off first, on any GPUs; a job that does not fit blocks all jobs behind it.
-
-    The policy has no state, so it can take over at any time.
-    """
-
-    def decide(self, view: PoolsView) -> Start:
-        left, starts = view.idle, []
-        waiting = [job for queue in view.queues.values() for job in queue.values()]
-        for job in sorted(waiting, key=_cutoff):
-            if job.gpus > left:
-                break
-            left -= job.gpus
-            starts.append(job.id)
-        return Start(starts)
-
-
-def _cutoff(job: Any) -> tuple[float, float]:
-    cutoff = getattr(job, "cutoff", None)
-    return (job.submit if cutoff is None else cutoff), job.submit

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -49,39 +50,45 @@ class JobDuration(Protocol):
 
 
 class Arrivals:
-    """Cumulative GPUs submitted to one pool."""
+    """Submissions to each pool, and the cumulative GPUs."""
 
     def __init__(self) -> None:
-        self.times: list[float] = []
-        self.total: list[float] = [0.0]
+        self._times: defaultdict[str, list[float]] = defaultdict(list)
+        self._total: defaultdict[str, list[float]] = defaultdict(lambda: [0.0])
 
-    def add(self, time: float, gpus: float) -> None:
-        self.times.append(time)
-        self.total.append(self.total[-1] + gpus)
+    def add(self, jobs: Iterable[PendingJob]) -> None:
+        """Record jobs, in order of submission."""
+        for job in jobs:
+            self._times[job.pool].append(job.submit)
+            self._total[job.pool].append(self._total[job.pool][-1] + job.gpus)
 
-    def sum_between(self, after: float, until: float) -> float:
-        """Return the GPUs submitted in (after, until]."""
-        return self.total[bisect_right(self.times, until)] - self.total[bisect_right(self.times, after)]
+    def sum_between(self, pool: str, after: float, until: float) -> float:
+        """Return the GPUs submitted to `pool` in (after, until]."""
+        times, total = self._times[pool], self._total[pool]
+        return total[bisect_right(times, until)] - total[bisect_right(times, after)]
 
-    def count(self, after: float, until: float) -> int:
-        """Return the number of jobs submitted in (after, until]."""
-        return bisect_right(self.times, until) - bisect_right(self.times, after)
+    def count(self, pool: str, after: float, until: float) -> int:
+        """Return the number of jobs submitted to `pool` in (after, until]."""
+        times = self._times[pool]
+        return bisect_right(times, until) - bisect_right(times, after)
 
 
-class Perfect:
+class Unlearned:
+    """A predictor that learns nothing from observations."""
+
+    def observe(self, view: PoolsView) -> None:
+        """Do nothing."""
+
+
+class Perfect(Unlearned):
     """Exact predictions for windows and classes, from knowledge of all future jobs."""
 
     def __init__(self, jobs: Iterable[PendingJob]) -> None:
-        self._arrivals: dict[str, Arrivals] = {}
-        for job in sorted(jobs, key=lambda job: job.submit):
-            self._arrivals.setdefault(job.pool, Arrivals()).add(job.submit, job.gpus)
-
-    def observe(self, view: PoolsView) -> None:
-        """Do nothing: there is nothing to learn."""
+        self._arrivals = Arrivals()
+        self._arrivals.add(sorted(jobs, key=lambda job: job.submit))
 
     def new_load(self, pool: str, now: float, window: float) -> float:
-        arrivals = self._arrivals.get(pool)
-        return arrivals.sum_between(now, now + window) if arrivals else 0.0
+        return self._arrivals.sum_between(pool, now, now + window)
 
     def will_arrive(self, pool: str, now: float, window: float) -> bool:
         return self.new_load(pool, now, window) > 0
@@ -101,22 +108,18 @@ class SlidingMaximum:
     def __init__(self, recent: int = RECENT, coverage: float = 1.0) -> None:
         self.recent, self.coverage = recent, coverage
         self._since: float | None = None
-        self._arrivals: dict[str, Arrivals] = {}
+        self._arrivals = Arrivals()
 
     def observe(self, view: PoolsView) -> None:
         if self._since is None:
             self._since = view.now
-        for job in view.arrived:
-            self._arrivals.setdefault(job.pool, Arrivals()).add(job.submit, job.gpus)
+        self._arrivals.add(view.arrived)
 
     def new_load(self, pool: str, now: float, window: float) -> float:
         if self._since is None or now - self._since < window:
             return math.inf
-        arrivals = self._arrivals.get(pool)
-        if arrivals is None:
-            return 0.0
         return self.coverage * max(
-            arrivals.sum_between(now - (k + 1) * window, now - k * window) for k in range(self.recent)
+            self._arrivals.sum_between(pool, now - (k + 1) * window, now - k * window) for k in range(self.recent)
         )
 
     def duration_class(self, job: PendingJob, windows: Sequence[float]) -> int:
@@ -146,16 +149,13 @@ class Decomposed:
         return self._classes[job.id]
 
 
-class RandomArrivals:
+class RandomArrivals(Unlearned):
     """WillJobsArrive of the ablation of section 6.3: a random bit per pool, window and tick of length `every`."""
 
     def __init__(self, seed: int, every: float) -> None:
         self.every = every
         self._rng = np.random.default_rng([seed, 0])
         self._drawn: dict[tuple[str, float], tuple[float, bool]] = {}
-
-    def observe(self, view: PoolsView) -> None:
-        """Do nothing: there is nothing to learn."""
 
     def will_arrive(self, pool: str, now: float, window: float) -> bool:
         tick, drawn = now // self.every, self._drawn.get((pool, window))
@@ -164,14 +164,11 @@ class RandomArrivals:
         return drawn[1]
 
 
-class RandomClass:
+class RandomClass(Unlearned):
     """JobDuration of the ablation of section 6.3: a uniformly random class."""
 
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng([seed, 1])
-
-    def observe(self, view: PoolsView) -> None:
-        """Do nothing: there is nothing to learn."""
 
     def duration_class(self, job: PendingJob, windows: Sequence[float]) -> int:
         return int(self._rng.integers(len(windows) + 1))

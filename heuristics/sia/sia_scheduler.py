@@ -1,5 +1,7 @@
 """SIA's scheduler (section 5.3, Figures 7 and 8): dedicated starts in order, spare GPUs by coarse predictions.
 
+Comments name the lines of the pseudocode, which each procedure counts from 1.
+
 The paper gives only the idea of partial preemption (section 5.5): keep fewer GPUs idle if many running jobs can be
 preempted at low cost. It is defined here as follows. Interruptible jobs run on GPUs that SIA would keep idle. SIA
 decides as if these jobs were still pending. If it starts such a job, the job continues and can no longer be
@@ -15,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from zlib import crc32
 
+from heuristics.sia.baselines import find_fitting
 from heuristics.sia.predictors import Predictor
 from instances.sia.online import PendingJob, PoolsView, Start
 
@@ -56,8 +59,8 @@ class Sia:
         before = -1
         while len(starts) > before:  # a start on spare GPUs may let the next job start in order
             before = len(starts)
-            left = self._allocate_dedicated(view, left, allocated, starts)
-            left = self._allocate_spare(view, left, allocated, starts)
+            left = self._allocate_dedicated(view, left, allocated, starts)  # line 1
+            left = self._allocate_spare(view, left, allocated, starts)  # line 2
         waiting = left > 0 and any(queue.gpus for queue in self._queues.values())
         return Start(starts, view.now + self.windows[0] if waiting else None)
 
@@ -72,14 +75,14 @@ class Sia:
     def _allocate_dedicated(self, view: PoolsView, left: int, allocated: dict[str, int], starts: list[str]) -> int:
         """Run AllocateDedicatedResources (Figure 7), and return the number of GPUs that stay idle."""
         heads = {pool: head for pool, queue in self._queues.items() if (head := queue.head()) is not None}
-        while True:
+        while True:  # line 1
             able = [
                 pool
-                for pool, job in heads.items()
-                if job.gpus <= left and self._dedicated.get(pool, 0) + job.gpus <= view.quota[pool]
+                for pool, job in heads.items()  # line 3
+                if job.gpus <= left and self._dedicated.get(pool, 0) + job.gpus <= view.quota[pool]  # line 4
             ]
             if not able:
-                return left
+                return left  # line 7
             pool = min(able, key=lambda name: allocated[name] / view.quota[name])  # line 2
             job = heads.pop(pool)
             self._own.add(job.id)
@@ -96,7 +99,7 @@ class Sia:
                 continue
             future = self._new_load(view, window)
             kept = {pool: self._reserve(view, pool, load) for pool, load in future.items()}  # lines 3 and 4
-            while left > 0:
+            while left > 0:  # line 2
                 usable = left - sum(kept.values())  # line 5
                 offers: dict[str, PendingJob] = {}
                 for pool, queue in self._queues.items():
@@ -108,10 +111,10 @@ class Sia:
                         if job is not None:
                             offers[pool] = job
                 if not offers:
-                    break
+                    break  # lines 9 and 13
                 pool = min(offers, key=lambda name: allocated[name] / view.quota[name])  # line 6
                 left -= self._start(offers[pool], allocated, starts)  # line 10
-                kept[pool] = self._reserve(view, pool, future[pool])
+                kept[pool] = self._reserve(view, pool, future[pool])  # line 12, and lines 3 and 4 again
         return left
 
     def _new_load(self, view: PoolsView, window: float) -> dict[str, float]:
@@ -123,13 +126,13 @@ class Sia:
         return known
 
     def _reserve(self, view: PoolsView, pool: str, future: float, started: int = 0) -> float:
-        """Run ReserveResourcesForFuture (Figure 8), and return the number of GPUs reserved for `pool`.
+        """Run ReserveResourcesForFuture (Figure 8), and return the number of GPUs reserved for `pool` (line 4).
 
         - `future`: predicted new load in the window.
         - `started`: GPUs of pending jobs that are excluded.
         """
-        needed = future + (self._queues[pool].gpus - started if pool in self._queues else 0)
-        unused = view.quota[pool] - self._dedicated.get(pool, 0)
+        needed = future + (self._queues[pool].gpus - started if pool in self._queues else 0)  # lines 1 and 2
+        unused = view.quota[pool] - self._dedicated.get(pool, 0)  # line 3
         return needed if needed < unused else unused
 
     def _count_released(self, view: PoolsView, pool: str, future: float, kept: float) -> Callable[[int], float]:
@@ -235,9 +238,8 @@ class PreemptiveSia:
             interrupted.append(name)
         if left > 0:
             candidates = [job for job in waiting.values() if self.preemptible(job)]
-            for job in sorted(candidates, key=lambda job: (self.sia.duration_class(job), job.submit)):
-                if job.gpus <= left:
-                    left -= job.gpus
-                    self._lent[job.id] = job
-                    starts.append(job.id)
+            candidates.sort(key=lambda job: (self.sia.duration_class(job), job.submit))
+            lent = find_fitting(candidates, left)
+            self._lent |= {name: waiting[name] for name in lent}
+            starts += lent
         return Start(starts, decision.wake_at, interrupted)

@@ -15,6 +15,7 @@ from instances.aryl.online import Kind, Part
 from instances.aryl.placement import ArylPlacement, HostServer, PlacedJob
 from instances.aryl.reclaim import ArylReclaim, LoanedJob, Loss
 from instances.envelope import Instance
+from instances.fields import refuse_outside
 
 MINUTES, DAYS = 60.0, 86_400.0
 GPUS_PER_WORKER = ((1, 0.35), (2, 0.3), (4, 0.2), (8, 0.15))
@@ -44,8 +45,7 @@ def elastic_jobs(
 
     Raises ValueError for no jobs.
     """
-    if n < 1:
-        raise ValueError(f"n: must be >= 1, got {n}")
+    refuse_outside("n", n, 1)
     rng = np.random.default_rng(seed)
     jobs = []
     for i in range(n):
@@ -97,8 +97,7 @@ def loaned_servers(
     Raises ValueError for a fragmentation or a share that is no probability.
     """
     for name, share in (("fragmentation", fragmentation), ("elastic_share", elastic_share or 0.0)):
-        if not 0 <= share <= 1:
-            raise ValueError(f"{name}: must be in [0, 1], got {share}")
+        refuse_outside(name, share, 0, 1)
     rng = np.random.default_rng(seed)
     free = np.full(n, gpus_per_server)
     placed: list[dict[int, int]] = []

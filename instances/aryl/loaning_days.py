@@ -96,8 +96,7 @@ def loaning_days(
         "wrong_predictions": wrong_predictions,
     }
     for name, value in shares.items():
-        if not 0 <= value <= 1:
-            raise InputError(f"{name}: must be in [0, 1], got {value}")
+        refuse_outside(name, value, 0, 1)
     refuse_outside("scaling_range", scaling_range, 1)
     refuse_outside("bursts", bursts, 0)
     moments = Moments()

@@ -27,14 +27,13 @@ from instances.boa.arrays import (
     shares,
     width_arrays,
 )
-from instances.boa.bursts import TwoRates
 from instances.boa.checker import check_allocation
 from instances.boa.examples import figure_1, newtrace
 from instances.boa.generators import random_allocation
 from instances.boa.renting import BoaRenting, RentingClass, RentingEpoch, RentingJob
 from instances.boa.speedup import Curve, Points, Speedup, concave_hull
 from instances.boa.traces import from_trace, table
-from instances.boa.workloads import poisson_renting, trace_renting
+from instances.boa.workloads import TwoRates, poisson_renting, trace_renting
 
 __all__ = [
     "BoaAllocation",

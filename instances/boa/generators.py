@@ -7,8 +7,7 @@ import numpy as np
 from instances.boa.allocation import BoaAllocation, Epoch, JobClass, least_budget, on_grid_from
 from instances.boa.speedup import Points, Speedup
 from instances.envelope import Instance
-from instances.errors import InputError
-from instances.fields import DIGITS
+from instances.fields import DIGITS, refuse_outside
 
 
 def random_allocation(
@@ -36,18 +35,13 @@ def random_allocation(
     Raises InputError for an argument out of range.
     """
     low, high = (epochs, epochs) if isinstance(epochs, int) else epochs
-    limits: list[tuple[str, float, float]] = [
-        ("classes", classes, 1),
-        ("epochs", low, 1),
-        ("epochs", high, low),
-        ("widths", widths, 1),
-        ("size_hours", size_hours, 1e-6),
-        ("rescale", rescale, 0),
-        ("budget_over_least", budget_over_least, 1),
-    ]
-    for name, value, least in limits:
-        if not np.isfinite(value) or value < least:
-            raise InputError(f"{name}: must be a number >= {least:g}, got {value}")
+    refuse_outside("classes", classes, 1)
+    refuse_outside("epochs", low, 1)
+    refuse_outside("epochs", high, low)
+    refuse_outside("widths", widths, 1)
+    refuse_outside("size_hours", size_hours, 1e-6)
+    refuse_outside("rescale", rescale, 0)
+    refuse_outside("budget_over_least", budget_over_least, 1)
     rng = np.random.default_rng(seed)
     made = tuple(
         _random_class(rng, f"class-{i}", int(rng.integers(low, high + 1)), widths, size_hours, rescale)

@@ -7,7 +7,6 @@ data, examples, generators, traces and checker.
 from instances.eva.arrays import PackingArrays, packing_arrays
 from instances.eva.checker import check_packing, check_reconfiguration
 from instances.eva.cloud import CloudJob, CloudType, EvaCloud, TaskClass
-from instances.eva.cloud_traces import trace_cloud
 from instances.eva.constraints import Running, Spread
 from instances.eva.examples import table_3, table_3_round
 from instances.eva.generators import distinct_tasks, random_round, random_workloads, synthetic_cloud, table_7
@@ -16,7 +15,7 @@ from instances.eva.packing import EvaPacking, InstanceType, Task, Throughput, co
 from instances.eva.price_lists import price_list
 from instances.eva.reconfiguration import EvaReconfiguration, ExistingInstance, MovableTask, StartedType
 from instances.eva.tables import ec2_types, interference, table
-from instances.eva.traces import alibaba, alive, pod_requests
+from instances.eva.traces import alibaba, alive, pod_requests, trace_cloud
 from instances.eva.vector_packing import caprara_toth
 
 __all__ = [

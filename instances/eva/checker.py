@@ -45,12 +45,8 @@ def check_packing(data: EvaPacking, solution: Solution) -> Verdict:
         violations += book.overfull(kind, on_it) + _check_places(data, book, kind, on_it)
         used[kind.name] += group["count"]
         if data.objective == "net-saving":
-            value += group["count"] * sum(k * book.normalised_price(key, on_it) for key, k in on_it.items())
-    violations += [
-        f"task {key} is placed {placed[key]} times, not {task.count}"
-        for key, task in book.tasks.items()
-        if placed[key] != task.count
-    ]
+            value += group["count"] * book.worth(on_it)
+    violations += book.misplaced(placed)
     for limit in data.limits:
         names = [data.instance_types[k].name for k in limit.types]
         if (together := sum(used[name] for name in names)) > limit.most:
@@ -146,6 +142,14 @@ class Book:
                 found.append(f"a {kind.name} holds {holds:g} {resource}, and has {kind.capacity[resource]:g}")
         return found
 
+    def misplaced(self, placed: Mapping[str, int]) -> list[str]:
+        """Return violations of the number of tasks of each entry, if `placed` of them are on instances."""
+        return [
+            f"task {key} is placed {placed[key]} times, not {task.count}"
+            for key, task in self.tasks.items()
+            if placed[key] != task.count
+        ]
+
     def allowed(self, key: str, kind: PricedType) -> bool:
         """Return whether a task is allowed on a type."""
         task = self.tasks[key]
@@ -162,6 +166,10 @@ class Book:
     def normalised_price(self, key: str, on_it: Mapping[str, int]) -> Fraction:
         """Return TNRP(τ, T): RP(τ) less the loss of τ's whole job by co-location on the instance (section 4.4)."""
         return self.price(key) - (1 - self.rate(key, on_it)) * self.job_price(key)
+
+    def worth(self, on_it: Mapping[str, int]) -> Fraction:
+        """Return TNRP(T) of the tasks `on_it` on one instance, USD/h (section 4.3)."""
+        return sum((k * self.normalised_price(key, on_it) for key, k in on_it.items()), Fraction(0))
 
     def rate(self, key: str, on_it: Mapping[str, int]) -> Fraction:
         """Return the throughput of a task on the instance: the product of pairwise throughputs (section 4.3)."""
@@ -241,13 +249,8 @@ def check_reconfiguration(data: EvaReconfiguration, solution: Solution) -> Verdi
         for key, k in on_it.items():
             placed[key] += k * count
         violations += book.overfull(kind, on_it)
-        value = sum((k * book.normalised_price(key, on_it) for key, k in on_it.items()), Fraction(0))
-        saving += count * (value - exact(kind.usd_per_hour))
-    violations += [
-        f"task {key} is placed {placed[key]} times, not {task.count}"
-        for key, task in book.tasks.items()
-        if placed[key] != task.count
-    ]
+        saving += count * (book.worth(on_it) - exact(kind.usd_per_hour))
+    violations += book.misplaced(placed)
     total = saving * exact(data.horizon_hours) - started - _migrations(data, kept)
     return Verdict(float(total), tuple(violations))
 

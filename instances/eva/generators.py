@@ -32,8 +32,7 @@ def table_7(n: int, seed: int, *, rows: Rows = "nine", objective: Objective = "c
 
     Raises ValueError for n < 1.
     """
-    if n < 1:
-        raise ValueError(f"n: must be >= 1, got {n}")
+    refuse_outside("n", n, 1)
     workloads = table("workloads")
     if rows == "nine":
         workloads = workloads.drop(index=1).assign(name=lambda t: t["name"].str.split("-").str[0], tasks_per_job=1)
@@ -152,10 +151,9 @@ def random_workloads(n: int, workloads: int, seed: int, *, least_throughput: flo
 
     Raises ValueError for n < 1, workloads < 1 and a throughput outside [0, 1].
     """
-    if n < 1 or workloads < 1:
-        raise ValueError(f"n, workloads: must be >= 1, got {n}, {workloads}")
-    if not 0 <= least_throughput <= 1:
-        raise ValueError(f"least_throughput: must be in [0, 1], got {least_throughput}")
+    refuse_outside("n", n, 1)
+    refuse_outside("workloads", workloads, 1)
+    refuse_outside("least_throughput", least_throughput, 0, 1)
     draw = random.Random(seed)
     gpus = table("workloads")["gpu"].tolist()
     names = [f"w{i}" for i in range(workloads)]
@@ -196,8 +194,7 @@ def distinct_tasks(n: int, seed: int) -> Instance[EvaPacking]:
 
     Raises ValueError for n < 1.
     """
-    if n < 1:
-        raise ValueError(f"n: must be >= 1, got {n}")
+    refuse_outside("n", n, 1)
     draw, kinds = random.Random(seed), ec2_types("vcpus")
     tasks: list[Task] = []
     while len(tasks) < n:
@@ -228,8 +225,7 @@ def random_round(
     A move costs the launch and the checkpoint of Table 7 at the reservation price, a start five minutes of the price.
     Throughput is that of Figure 1. Raises ValueError for n < 1 and tasks_per_job < 1.
     """
-    if tasks_per_job < 1:
-        raise ValueError(f"tasks_per_job: must be >= 1, got {tasks_per_job}")
+    refuse_outside("tasks_per_job", tasks_per_job, 1)
     packing = table_7(n, seed, objective="net-saving").data
     draw = random.Random(seed)
     delays = {

@@ -5,14 +5,11 @@ Pod Packing", arXiv:2511.08373. This package contains the data, examples, genera
 `node-placement` and `node-consolidation`. Pods and their constraints are those of Eva's packing.
 """
 
-from instances.kubernetes.arrays import PlacementArrays
-from instances.kubernetes.checker import check_placement
-from instances.kubernetes.consolidation_arrays import ClusterArrays, cluster_arrays
-from instances.kubernetes.consolidation_checker import check_consolidation
-from instances.kubernetes.consolidation_generators import shrunk_cluster
+from instances.kubernetes.arrays import ClusterArrays, PlacementArrays, cluster_arrays
+from instances.kubernetes.checker import check_consolidation, check_placement
 from instances.kubernetes.dump import read_dump
 from instances.kubernetes.examples import two_halves
-from instances.kubernetes.generators import random_cluster
+from instances.kubernetes.generators import random_cluster, shrunk_cluster
 from instances.kubernetes.node_consolidation import ConsolidatedPod, NodeConsolidation, RentedType, RunningNode
 from instances.kubernetes.placement import ClusterNode, NodePlacement, Pod
 from instances.kubernetes.prices import read_prices

@@ -92,7 +92,12 @@ class Facts:
     @cached_property
     def control_plane(self) -> set[DumpedNode]:
         """Return the nodes with a role of the control plane, or with a static pod that most nodes lack."""
-        static = {node: {(pod.namespace, _static_name(pod)) for pod in pods} for node, pods in self._static.items()}
+        static = {  # without the name of the node, which kubelet adds to the name in the manifest
+            node: {
+                (pod.namespace, pod.name.removesuffix(f"-{pod.node}")) for pod in self.fixtures[node.name] if pod.mirror
+            }
+            for node in self.nodes
+        }
         common = Counter(name for names in static.values() for name in names)
         rare = {name for name, n in common.items() if 2 * n < len(self.nodes)}
         return {
@@ -102,10 +107,6 @@ class Facts:
             or any(taint.key in ROLES for taint in node.taints)
             or static[node] & rare
         }
-
-    @property
-    def _static(self) -> dict[DumpedNode, list[DumpedPod]]:
-        return {node: [pod for pod in self.fixtures[node.name] if pod.mirror] for node in self.nodes}
 
     @cached_property
     def waited(self) -> dict[DumpedPod, Waited | None]:
@@ -367,11 +368,6 @@ class Facts:
 
 def _holds(room: Amounts, demand: Amounts) -> bool:
     return all(amount <= room.get(name, 0) for name, amount in demand.items())
-
-
-def _static_name(pod: DumpedPod) -> str:
-    """Return the name of a static pod as its manifest has it: kubelet adds the name of the node."""
-    return pod.name.removesuffix(f"-{pod.node}")
 
 
 def ends(pod: DumpedPod) -> bool:

@@ -1,20 +1,28 @@
 """Read the pods of a dump: their demand, their placement constraints and the reasons against a move.
 
 The reader ignores all other fields, such as environment and arguments, and all annotations that are not named here.
+
+Quantities such as `100m`, `1e3`, `129M` and `123Mi` are exact fractions. The grammar is that of `resource.Quantity` of
+apimachinery: a signed decimal number, then a binary suffix, a decimal suffix or a decimal exponent. Fractions finer
+than a billionth are rounded away from zero, as in apimachinery. Amounts over 2^63 - 1 are rejected, while apimachinery
+caps some of them.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
+from math import ceil
 from typing import Any
 
 from instances.errors import InputError
 from instances.kubernetes.part import JsonPart
-from instances.kubernetes.quantities import requested, whole
 from instances.kubernetes.requirements import Placement, PodTerm, Requirement, Term, TermKind, Toleration
+from instances.text import brief
 
 Amounts = Mapping[str, int]
 """Amounts by resource: thousandths of a CPU, bytes of memory, units of others; the pod counts as one of `pods`."""
@@ -102,9 +110,8 @@ def pod_of(item: JsonPart) -> DumpedPod:
     labels = meta.at("labels").texts()
     owner = next((o for o in meta.at("ownerReferences").entries() if o.at("controller").flag()), None)
     named = None if owner is None else (owner.at("kind").text(), owner.at("name").text())
-    unclear, terms = list(_unclear(spec)), []
-    for term in _terms(spec.at("affinity"), namespace):
-        terms.append(term)
+    volumes = [v.at("persistentVolumeClaim") for v in spec.at("volumes").entries()]
+    terms = list(_terms(spec.at("affinity"), namespace))
     for spread in spec.at("topologySpreadConstraints").entries():
         if spread.at("whenUnsatisfiable").text() != "ScheduleAnyway":
             terms.append(_spread(spread, namespace, labels))
@@ -123,11 +130,11 @@ def pod_of(item: JsonPart) -> DumpedPod:
         placement=placement_of(spec),
         terms=tuple(terms),
         ports=host_ports(spec),
-        claims=tuple(v.at("persistentVolumeClaim", "claimName").text() for v in _claims(spec)),
+        claims=tuple(v.at("claimName").text() for v in volumes if v),
         never_moved=any(_forbids(annotations.at(key), value) for key, value in NEVER_MOVED.items()),
         local_storage=any(v.at("emptyDir") or v.at("hostPath") for v in spec.at("volumes").entries()),
         eviction_cost=_eviction_cost(annotations.at(DELETION_COST), spec.at("priority").number()),
-        unclear=tuple(unclear),
+        unclear=tuple(_unclear(spec)),
         wishes=sum(1 for _ in _wishes(spec)),
     )
 
@@ -148,13 +155,12 @@ def placement_of(spec: JsonPart) -> Placement:
 def node_terms(selector: JsonPart) -> tuple[Term, ...]:
     """Return the alternatives of a node selector."""
     return tuple(
-        (*requirements(t.at("matchExpressions")), *(_parse_field(f) for f in requirements(t.at("matchFields"))))
+        (
+            *requirements(t.at("matchExpressions")),
+            *(replace(field, key=f"field {field.key}") for field in requirements(t.at("matchFields"))),
+        )
         for t in selector.at("nodeSelectorTerms").entries()
     )
-
-
-def _parse_field(requirement: Requirement) -> Requirement:
-    return Requirement(f"field {requirement.key}", requirement.operator, requirement.values)
 
 
 def requirements(part: JsonPart) -> Iterator[Requirement]:
@@ -212,10 +218,6 @@ def _ports(spec: JsonPart) -> Iterator[HostPort]:
 
 def _sidecars(spec: JsonPart) -> list[JsonPart]:
     return [c for c in spec.at("initContainers").entries() if c.at("restartPolicy").text() == "Always"]
-
-
-def _claims(spec: JsonPart) -> list[JsonPart]:
-    return [v for v in spec.at("volumes").entries() if v.at("persistentVolumeClaim")]
 
 
 def _unclear(spec: JsonPart) -> Iterator[str]:
@@ -321,3 +323,71 @@ def _requests(resources: JsonPart) -> dict[str, int]:
     The API server adds such requests to pods, but not to templates.
     """
     return amounts(resources.at("limits")) | amounts(resources.at("requests"))
+
+
+NUMBER = re.compile(
+    r"(?P<sign>[+-]?)(?P<whole>[0-9]*)(?:\.(?P<part>[0-9]*))?(?P<suffix>[A-Za-z]*)(?P<power>[+-]?[0-9]*)"
+)
+DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+FINEST = 10**9  # parts of a unit
+LONGEST = 64  # characters of a quantity
+LARGEST = 2**63 - 1
+MILLI = 1000
+
+
+def quantity(value: Any) -> Fraction:
+    """Return the amount of a JSON value. Raises InputError if the value is not a quantity."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise InputError(f"must be a quantity such as 100m or 123Mi, got {brief(repr(value), LONGEST)}")
+    text = value if isinstance(value, str) else repr(value)
+    if len(text) > LONGEST:
+        raise InputError(f"must be a quantity of at most {LONGEST} characters, got {brief(repr(text), LONGEST)}")
+    return _parse(text)
+
+
+@lru_cache(maxsize=1 << 14)  # a cluster has few different quantities
+def _parse(text: str) -> Fraction:
+    found = NUMBER.fullmatch(text) if text.isascii() else None
+    scale = None if found is None else _scale(found["suffix"], found["power"])
+    if found is None or scale is None or not (found["whole"] or found["part"]):
+        raise InputError(f"must be a quantity such as 100m or 123Mi, got {text!r}")
+    digits, part = found["whole"] + (found["part"] or ""), found["part"] or ""
+    base, power = scale
+    amount = Fraction(int(digits))
+    if amount and power > LONGEST:  # the power would not fit in memory
+        raise _beyond(text)
+    if amount:
+        amount *= Fraction(base) ** max(power, -2 * LONGEST) / 10 ** len(part)
+    amount = Fraction(ceil(amount * FINEST), FINEST)
+    if amount > LARGEST:
+        raise _beyond(text)
+    return -amount if found["sign"] == "-" else amount
+
+
+def _scale(suffix: str, power: str) -> tuple[int, int] | None:
+    """Return the base and the power of a suffix and the digits after it; `None` if the suffix is unknown."""
+    if suffix in ("e", "E") and power.strip("+-"):
+        return 10, int(power)
+    if power:
+        return None
+    if suffix in BINARY:
+        return 2, BINARY[suffix]
+    return (10, DECIMAL[suffix]) if suffix in DECIMAL else None
+
+
+def _beyond(text: str) -> InputError:
+    return InputError(f"must be at most 2^63 - 1, got {text!r}")
+
+
+def requested(value: Any) -> Fraction:
+    """Return the amount of a request or a capacity. Raises InputError if it is negative or invalid."""
+    amount = quantity(value)
+    if amount < 0:
+        raise InputError(f"must be >= 0, got {value!r}")
+    return amount
+
+
+def whole(amount: Fraction, resource: str) -> int:
+    """Return an amount as kube-scheduler counts it: thousandths of a CPU or units of others, rounded up."""
+    return ceil(amount * MILLI) if resource == "cpu" else ceil(amount)

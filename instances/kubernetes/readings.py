@@ -133,7 +133,7 @@ class OneReading(MeasuredDump):
 
     def made(self, moves: Moves) -> DumpReading:
         facts, alias = self.facts, self.aliases.of
-        self.kinds = self.kinds or self._list_offerings()
+        self.kinds = self.kinds or offerings(facts.nodes, self.prices, facts.keys, self.pools)
         held = {pod: self._held(pod) for pod in self.placeable}
         there = {pod: self._find_places(pod, held[pod]) for pod in self.placeable if not held[pod].left_out}
         self.rented = kinds = self.rented or self._drop_dominated(there)
@@ -200,7 +200,7 @@ class OneReading(MeasuredDump):
             unpriced=self._find_unpriced(),
             offerings=offered,
             members=members,
-            kept=self._kept(),
+            kept=dict(Counter(reason for node in facts.nodes if (reason := self._keeps(node)) is not None)),
             pending=len(pending),
             not_rented=self._find_unrented(),
         )
@@ -212,11 +212,6 @@ class OneReading(MeasuredDump):
         if not self.sure:
             found += [pod for pod, waited in self.facts.waited.items() if waited is not None and waited.fits]
         return found
-
-    def _kept(self) -> dict[str, int]:
-        """Return the number of nodes kept at any cost, by reason, without those that only hold a pinned pod."""
-        found = Counter(reason for node in self.facts.nodes if (reason := self._keeps(node)) is not None)
-        return dict(found)
 
     def _keeps(self, node: DumpedNode) -> str | None:
         """Return why a node is kept. A bound may serve the pods of another scheduler elsewhere."""
@@ -320,13 +315,12 @@ class OneReading(MeasuredDump):
         """Return the capacity of each new node for pods, without the DaemonSets that would run on it."""
         return {kind: self._new_room(kind) for kind in self.kinds}
 
-    def _list_offerings(self) -> list[Offering]:
-        """Return all offerings; for a bound, the pool is arbitrary and its labels are unknown."""
-        return offerings(self.facts.nodes, self.prices, self.facts.keys, self.pools)
-
     @cached_property
     def pools(self) -> list[NodePool]:
-        """Return the pools that may grow, without the control plane; for a bound, a single arbitrary pool."""
+        """Return the pools that may grow, without the control plane; for a bound, a single arbitrary pool.
+
+        The labels of the arbitrary pool are unknown.
+        """
         facts = self.facts
         if not self.sure:
             return [NodePool(None, ())]

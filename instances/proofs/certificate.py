@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypeVar
 
-from instances.errors import InputError
+from instances.errors import CheckFailed, InputError
 from instances.fields import ProblemData, Sense
 from instances.reading import parsed
 from instances.validation import show
@@ -84,3 +85,43 @@ def rounded(bound: Fraction, sense: Sense) -> float:
     if sense == "minimize":
         return math.nextafter(near, -math.inf) if Fraction(repr(near)) > bound else near
     return math.nextafter(near, math.inf) if Fraction(repr(near)) < bound else near
+
+
+@dataclass(frozen=True)
+class NoSolution(Proven):
+    """State that the instance is infeasible: the `bound` is beyond the objective of every possible solution."""
+
+
+class FrontProved(Protocol):
+    """Collect the bounds of several certificates and verify a Pareto front of two objectives with them."""
+
+    def add(self, text: str) -> None:
+        """Add the bound that a certificate proves. Raises InputError if it is of another instance, and CheckFailed."""
+
+    def see(self, content: Any) -> str:
+        """Verify the front in `content`, the parsed JSON of a file, and return a short description of the proof.
+
+        Raises InputError, and CheckFailed.
+        """
+
+
+Node = TypeVar("Node")
+State = TypeVar("State")
+
+
+def walk_tree(
+    nodes: Sequence[Node], root: State, visit: Callable[[int, Node, State], Iterable[tuple[int, State]]]
+) -> None:
+    """Visit every node of a tree from the first one; `visit` returns the children of a node with their states.
+
+    Raises CheckFailed unless each node is reached exactly once, and whatever `visit` raises.
+    """
+    waiting, seen = [(0, root)], set[int]()
+    while waiting:
+        place, state = waiting.pop()
+        if place >= len(nodes) or place in seen:
+            raise CheckFailed(f"nodes: {place} is not there, or in the tree twice")
+        seen.add(place)
+        waiting += visit(place, nodes[place], state)
+    if len(seen) != len(nodes):
+        raise CheckFailed(f"nodes: {len(nodes) - len(seen)} of them are not in the tree")

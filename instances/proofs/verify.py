@@ -12,9 +12,8 @@ from instances.envelope import Instance
 from instances.errors import CheckFailed, InputError, MalformedSolution
 from instances.gaps import agree, gap, reached
 from instances.options import Options, Solution
-from instances.proofs.certificate import Certificate, NoCertificate, Proven
-from instances.proofs.denominators import see_denominators
-from instances.proofs.empty import NoSolution
+from instances.proofs.certificate import Certificate, NoCertificate, NoSolution, Proven
+from instances.proofs.vipr import see_denominators
 from instances.registry import PROBLEMS, check
 from instances.result import UNSOLVED, Result
 from instances.validation import show, validated

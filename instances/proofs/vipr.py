@@ -7,16 +7,19 @@ file name the instance.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from instances.errors import InputError
 
 Direction = Literal["E", "L", "G"]  # =, <=, >=
 Coefficients = Mapping[int, Fraction]
+Rational = int | Fraction
+ONE = Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -57,14 +60,50 @@ class Program:
         return sum((c * point.get(i, 0) for i, c in self.objective.items()), Fraction(0))
 
 
-def box(variables: Sequence[str], upper: Sequence[Fraction] | None = None) -> tuple[Row, ...]:
-    """Return the bounds 0 <= x_i <= upper_i of every variable, in their order; the default of `upper` is 1."""
-    low, one = Fraction(0), Fraction(1)
-    rows = []
-    for i, name in enumerate(variables):
-        rows.append(Row(f"{name}_lower", "G", low, {i: one}))
-        rows.append(Row(f"{name}_upper", "L", one if upper is None else upper[i], {i: one}))
-    return tuple(rows)
+class ProgramBuilder:
+    """A program under construction: variables and rows by name, in the order of addition.
+
+    - `place`: the index of each variable by its key. Its name is the key or, for a tuple, its parts joined by `_`.
+    - `lower`, `upper`: the bounds of each variable.
+    - `cost`: the objective without zeros.
+    - `rows`: the constraints, without the bounds.
+    """
+
+    def __init__(self) -> None:
+        self.place: dict[Any, int] = {}
+        self.lower: list[Any] = []  # numbers stay as given: integers are faster than fractions
+        self.upper: list[Any] = []
+        self.cost: dict[int, Any] = {}
+        self.rows: list[Row] = []
+        self._continuous: set[int] = set()
+
+    def add_variable(
+        self, key: Hashable, upper: Rational = 1, cost: Rational = 0, lower: Rational = 0, *, whole: bool = True
+    ) -> int:
+        """Add a variable, an integer if `whole`, and return its index."""
+        i = self.place[key] = len(self.place)
+        self.lower.append(lower)
+        self.upper.append(upper)
+        if cost:
+            self.cost[i] = cost
+        if not whole:
+            self._continuous.add(i)
+        return i
+
+    def add_row(self, name: str, direction: Direction, right: Rational, terms: Mapping[int, Rational]) -> None:
+        """Add a constraint with `terms` by index of the variable; zero coefficients are omitted."""
+        self.rows.append(Row(name, direction, Fraction(right), {i: Fraction(a) for i, a in terms.items() if a}))
+
+    def build(self, sense: Literal["min", "max"]) -> Program:
+        """Return the program: first the bounds of every variable, then the rows."""
+        names = tuple(key if isinstance(key, str) else "_".join(map(str, key)) for key in self.place)
+        bounds = []
+        for i, name in enumerate(names):
+            bounds.append(Row(f"{name}_lower", "G", Fraction(self.lower[i]), {i: ONE}))
+            bounds.append(Row(f"{name}_upper", "L", Fraction(self.upper[i]), {i: ONE}))
+        objective = {i: Fraction(c) for i, c in self.cost.items()}
+        integers = frozenset(range(len(names))) - self._continuous
+        return Program(names, integers, sense, objective, (*bounds, *self.rows), len(bounds))
 
 
 Kind = Literal["asm", "lin", "rnd", "uns", "sol"]
@@ -297,3 +336,21 @@ class _Reader:
     def _brace(self, brace: str) -> None:
         if (word := self._word()) != brace:
             raise self._bad(f"must be {brace}", word)
+
+
+MOST_BITS = 1 << 16
+LONGEST = 4000  # digits; the reader rejects longer numbers
+DENOMINATOR = re.compile(r"/(\d+)|\.(\d+)", re.ASCII)
+
+
+def see_denominators(certificate: str) -> None:
+    """Raise InputError if the common denominator of the numbers in a VIPR file has more than `MOST_BITS` bits."""
+    known, common = set[str](), 1
+    for found in DENOMINATOR.finditer(certificate):
+        word = found[0]
+        if word in known or len(word) > LONGEST:
+            continue
+        known.add(word)
+        common = math.lcm(common, 10 ** len(found[2]) if found[1] is None else int(found[1]) or 1)
+        if common.bit_length() > MOST_BITS:
+            raise InputError(f"the denominators of all numbers have more than {MOST_BITS:,} bits together")

@@ -16,8 +16,7 @@ from instances import CheckFailed, Options, Solution, Stopwatch, check
 from instances.eva import EvaReconfiguration
 from instances.eva.reconfiguration_arrays import ReconfigurationArrays, reconfiguration_arrays
 from instances.proofs import Certificate, NoCertificate
-from instances.proofs.eva.reconfiguration import with_duals
-from instances.proofs.eva.round_program import ClassedRound, RoundDuals, RoundProgram
+from instances.proofs.eva.round_program import ClassedRound, RoundDuals, RoundProgram, with_duals
 from models.core.derivation import certify
 from models.eva.parameters import ROUND
 from models.eva.saving_columns import SavingColumns, SavingDuals, SavingMaster

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from instances.arrays import BoolArray, FloatArray, IntArray
-from instances.kubernetes.consolidation_arrays import New
+from instances.kubernetes.arrays import New
 from instances.proofs.kubernetes.totals_program import TotalsProgram
 from models.core.highs import LinearModel
 from models.core.safe_bounds import DIGITS, whole_bound
@@ -28,7 +28,8 @@ class AggregatedModel:
 
     def __init__(self, totals: TotalsProgram, best: int | None) -> None:
         self.totals, a = totals, totals.arrays
-        self.lower, self.upper = (totals.lower, totals.upper) if best is None else tighten_limits(totals, best)
+        limits: tuple[list[int], list[int]] = totals.lower, totals.upper
+        self.lower, self.upper = limits if best is None else tighten_limits(totals, best)
         place = totals.place
         self.keep = np.array([place[f"keep_{m}"] for m in range(len(a.leaves))], dtype=np.int64)
         self.rent = np.array([place[f"rent_{name}"] for name, _ in totals.batches], dtype=np.int64)

@@ -14,7 +14,7 @@ import numpy as np
 
 from instances import Answer, Options, Report, Solution, Stopwatch
 from instances.arrays import BoolArray, FloatArray, IntArray
-from instances.kubernetes.consolidation_arrays import ClusterArrays, New, cluster_arrays
+from instances.kubernetes.arrays import ClusterArrays, New, cluster_arrays
 from instances.kubernetes.node_consolidation import NodeConsolidation
 from instances.method import method
 from instances.proofs import NoCertificate

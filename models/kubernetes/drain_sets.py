@@ -14,7 +14,7 @@ import numpy as np
 
 from instances.arrays import BoolArray, IntArray
 from instances.compiled import compiled
-from instances.kubernetes.consolidation_arrays import ClusterArrays
+from instances.kubernetes.arrays import ClusterArrays
 
 MAX_STEPS = 500_000  # of the search for drain sets: well below a second
 MAX_SETS = 2_000  # the bound needs the minimum over all sets, so it is useless if some are missing

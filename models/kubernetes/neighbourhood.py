@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from instances.arrays import BoolArray, IntArray
-from instances.kubernetes.consolidation_arrays import ClusterArrays
+from instances.kubernetes.arrays import ClusterArrays
 from instances.kubernetes.node_consolidation import LARGEST
 
 NodeSet = tuple[BoolArray, IntArray]

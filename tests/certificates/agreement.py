@@ -16,7 +16,7 @@ from fractions import Fraction
 
 from instances import CheckFailed, InputError, Instance, dump
 from instances.proofs import NoCertificate
-from instances.proofs.empty import NoSolution
+from instances.proofs.certificate import NoSolution
 from instances.registry import PROBLEMS
 from tests.certificates.forging import FORGERS, forged
 from tests.certificates.kept import kept

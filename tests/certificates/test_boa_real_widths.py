@@ -147,9 +147,9 @@ def branch(epoch: int = 1, job_class: int = 0, children: tuple[int, int] = (1, 2
 @pytest.mark.parametrize(
     ("nodes", "said"),
     [
-        ([branch(children=(1, 1)), LEAF], "be reached once"),
-        ([branch(), LEAF], "every node must be there"),
-        ([LEAF, LEAF], "1 of them are not reached"),
+        ([branch(children=(1, 1)), LEAF], "in the tree twice"),
+        ([branch(), LEAF], "in the tree twice"),
+        ([LEAF, LEAF], "1 of them are not in the tree"),
         ([{}], "there are policies left, and no price is given"),
         ([branch(epoch=0), LEAF, LEAF], "there is no such class, epoch or type"),
         ([branch(job_class=9), LEAF, LEAF], "there is no such class, epoch or type"),

@@ -15,8 +15,7 @@ from instances.eva import EvaPacking, packing_arrays, table_7
 from instances.eva.vector_packing import caprara_toth
 from instances.fields import STEPS
 from instances.proofs.eva.best_pattern import Room, most_worth
-from instances.proofs.eva.certificate import Branch, Packing, prove_packing
-from instances.proofs.eva.price_sums import least_sum
+from instances.proofs.eva.certificate import Branch, Packing, least_sum, prove_packing
 from models.eva import exact
 from models.eva.certificate import PricedTree, certificate, grow_by_method
 from models.eva.configuration import configuration

@@ -13,8 +13,14 @@ from instances import CheckFailed, InputError, Options, check
 from instances.eva import EvaReconfiguration, random_round
 from instances.proofs import NoCertificate
 from instances.proofs.eva import prove_reconfiguration
-from instances.proofs.eva.reconfiguration import read_duals, with_duals, written_duals
-from instances.proofs.eva.round_program import ClassedRound, RoundDuals, RoundProgram
+from instances.proofs.eva.round_program import (
+    ClassedRound,
+    RoundDuals,
+    RoundProgram,
+    read_duals,
+    with_duals,
+    written_duals,
+)
 from models.core.derivation import certify
 from models.eva.reconfiguration import exact_reconfiguration
 from models.eva.round_certificate import certificate

@@ -14,7 +14,7 @@ from instances import CheckFailed, InputError, Options, save
 from instances import load as read_file
 from instances.kubernetes import NodePlacement, random_cluster, two_halves
 from instances.proofs import NoCertificate
-from instances.proofs.empty import NoSolution
+from instances.proofs.certificate import NoSolution
 from instances.proofs.kubernetes import prove_consolidation, prove_placement
 from models.core.linear_program import LinearProgram, Optimum
 from models.kubernetes import exact, exact_consolidation

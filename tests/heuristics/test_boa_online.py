@@ -11,8 +11,7 @@ import pytest
 from experiments.simulator.simulation import Simulation
 from heuristics.boa.online import ONLINE, CountingAcquisition
 from heuristics.boa.online_genetic import GeneticParameters, GeneticSplit
-from heuristics.boa.online_kernels import efficiencies, split, splits
-from heuristics.boa.online_pollux import Pollux, PolluxParameters, max_useful_gpus
+from heuristics.boa.online_pollux import Pollux, PolluxParameters, efficiencies, max_useful_gpus, split, splits
 from instances import Instance, Options
 from instances.boa import Points, Speedup, poisson_renting
 from instances.boa.online import RentingJobView, RentingView, Widths, decision

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from instances import InputError
-from instances.kubernetes.quantities import quantity, requested, whole
+from instances.kubernetes.pods import quantity, requested, whole
 
 NANO = Fraction(1, 10**9)
 

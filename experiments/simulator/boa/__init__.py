@@ -19,8 +19,7 @@ from experiments.simulator.boa.nodes import Nodes, RentedNode, RentingJobState, 
 from experiments.simulator.kernel import HOUR, TOLERANCE, Activity, Calendar, Records, World, refuse_unequal
 from instances.arrays import FloatArray
 from instances.boa import BoaRenting
-from instances.boa.learned import LearnedClasses
-from instances.boa.online import RentingJobView, RentingView, Widths
+from instances.boa.online import LearnedClasses, RentingJobView, RentingView, Widths
 from instances.online import RuleBroken
 
 NODE, EPOCH_END, ARRIVAL, TICK = range(4)  # the order of simultaneous events

@@ -19,10 +19,9 @@ from instances.proofs.aryl.event_intervals import EventProgram
 from instances.proofs.aryl.filling_program import FillingProgram
 from instances.proofs.certificate import NoCertificate, Proven
 from instances.proofs.derivation import proven_of
-from instances.proofs.vipr import Program, Row, box, read_vipr
+from instances.proofs.vipr import ONE, Program, ProgramBuilder, read_vipr
 
 MOST = 200_000  # variables of a program that is written to a file
-ONE = Fraction(1)
 
 
 def prove_elastic(data: ArylElastic, text: str) -> Proven:
@@ -70,23 +69,16 @@ def knapsack_program(data: ArylElastic) -> Program:
     choices = data.choices()
     if (count := sum(len(workers) for workers in choices)) > MOST:
         raise NoCertificate(f"{count:,} numbers of workers to choose from, more than {MOST:,}")
-    names: list[str] = []
-    objective: dict[int, Fraction] = {}
-    used: dict[int, Fraction] = {}
-    rows: list[Row] = []
+    program, used = ProgramBuilder(), dict[int, int]()
     for j, (job, workers) in enumerate(zip(data.jobs, choices, strict=True)):
-        first = len(names)
-        slowest = job.exact_work / data.throughput(job, job.min_workers)
-        for w in workers:
-            saved = slowest - job.exact_work / data.throughput(job, w)
-            if saved:
-                objective[len(names)] = saved
-            used[len(names)] = Fraction(job.gpus_per_worker * w)
-            names.append(f"x_{j}_{w}")
-        rows.append(Row(f"one_{j}", "E", ONE, dict.fromkeys(range(first, len(names)), ONE)))
-    rows.append(Row("gpus", "L", Fraction(data.whole_gpus), used))
-    bounds = box(names)
-    return Program(tuple(names), frozenset(range(len(names))), "max", objective, (*bounds, *rows), len(bounds))
+        seconds = [job.exact_work / data.throughput(job, w) for w in workers]
+        own = [
+            program.add_variable(f"x_{j}_{w}", 1, seconds[0] - time) for w, time in zip(workers, seconds, strict=True)
+        ]
+        used |= {i: job.gpus_per_worker * w for i, w in zip(own, workers, strict=True)}
+        program.add_row(f"one_{j}", "E", 1, dict.fromkeys(own, 1))
+    program.add_row("gpus", "L", data.whole_gpus, used)
+    return program.build("max")
 
 
 def knapsack_point(data: ArylElastic, solution: Solution) -> dict[int, Fraction]:
@@ -110,20 +102,18 @@ def reclaim_program(data: ArylReclaim) -> Program:
     needs = [job.needs() for job in data.jobs]
     if (count := sum(len(workers) for workers, _ in needs)) > MOST:
         raise NoCertificate(f"{count:,} pairs of a job and a server, more than {MOST:,}")
-    jobs = len(data.jobs)
-    place = {server: jobs + s for s, server in enumerate(data.servers)}
-    names = [f"z_{j}" for j in range(jobs)] + [f"x_{s}" for s in range(len(data.servers))]
-    rows = [Row("reclaim", "E", Fraction(data.reclaim), dict.fromkeys(place.values(), ONE))]
-    for j, (workers, spare) in enumerate(needs):
+    program = ProgramBuilder()
+    jobs = [program.add_variable(f"z_{j}", 1, loss) for j, loss in enumerate(data.losses())]
+    place = {server: program.add_variable(f"x_{s}") for s, server in enumerate(data.servers)}
+    program.add_row("reclaim", "E", data.reclaim, dict.fromkeys(place.values(), 1))
+    for j, (workers, spare) in zip(jobs, needs, strict=True):
         for server, n in workers.items():
             if n > spare:
-                rows.append(Row(f"hit_{j}_{place[server] - jobs}", "G", Fraction(0), {j: ONE, place[server]: -ONE}))
+                program.add_row(f"hit_{j}_{place[server] - len(jobs)}", "G", 0, {j: 1, place[server]: -1})
         if 0 < spare < (every := sum(workers.values())):
-            gone = {place[server]: Fraction(n) for server, n in workers.items()}
-            rows.append(Row(f"few_{j}", "L", Fraction(spare), gone | {j: Fraction(spare - every)}))
-    bounds = box(names)
-    objective = {j: loss for j, loss in enumerate(data.losses()) if loss}
-    return Program(tuple(names), frozenset(range(len(names))), "min", objective, (*bounds, *rows), len(bounds))
+            gone = {place[server]: n for server, n in workers.items()}
+            program.add_row(f"few_{j}", "L", spare, gone | {j: spare - every})
+    return program.build("min")
 
 
 def reclaim_point(data: ArylReclaim, solution: Solution) -> dict[int, Fraction]:

@@ -14,14 +14,13 @@ from instances.aryl.arrays import ElasticArrays
 from instances.aryl.elastic import ArylElastic
 from instances.options import Solution
 from instances.proofs.certificate import NoCertificate
-from instances.proofs.vipr import Direction, Program, Row, box
+from instances.proofs.vipr import ONE, Direction, Program, ProgramBuilder
 
 MOST = 20_000  # variables of a program that is written to a file
-ONE = Fraction(1)
 Name = tuple[str, int] | tuple[str, int, int] | tuple[str, int, int, int]
 
 
-class EventProgram:
+class EventProgram(ProgramBuilder):
     """The program of `data` for schedules whose mean JCT is at most `reach` seconds.
 
     Minimise the mean JCT in seconds. Jobs have their index in the file; times are in units of the longest minimum
@@ -37,6 +36,7 @@ class EventProgram:
     """
 
     def __init__(self, data: ArylElastic, reach: Fraction) -> None:
+        super().__init__()
         jobs = self.jobs = ElasticArrays.of(data)
         n = self.n = len(jobs.work)
         if (count := 2 * n * (n + jobs.choices)) > MOST:
@@ -51,9 +51,6 @@ class EventProgram:
             work * gpus * least / rates[least] / jobs.usable
             for work, gpus, least, rates in zip(self.work, jobs.gpus, jobs.least, self.speed, strict=True)
         ]
-        self.place: dict[Name, int] = {}
-        self.upper: list[Fraction] = []
-        self.rows: list[Row] = []
         self._variables()
         for j in range(n):
             self._job(j)
@@ -62,11 +59,7 @@ class EventProgram:
 
     def program(self) -> Program:
         """Return the program in the form of a VIPR file."""
-        names = ["_".join(map(str, name)) for name in self.place]
-        whole = frozenset(i for name, i in self.place.items() if name[0] in "xqz")
-        objective = {self.place["L", m]: self.scale * (self.n - m) / self.n for m in range(self.n)}
-        bounds = box(names, upper=self.upper)
-        return Program(tuple(names), whole, "min", objective, (*bounds, *self.rows), len(bounds))
+        return self.build("min")
 
     def point(self, solution: Solution) -> dict[int, Fraction]:
         """Return a schedule as a point of the program.
@@ -108,27 +101,23 @@ class EventProgram:
         ends = (self._earliest(i, without=j) if i < m else self._earliest(i, first=j) for i in range(self.n))
         return sum(ends, Fraction(0)) <= self.reach
 
-    def _new(self, name: Name, upper: Fraction = ONE) -> None:
-        self.place[name] = len(self.upper)
-        self.upper.append(upper)
-
     def _variables(self) -> None:
         longest = [self.reach / (self.n - m) for m in range(self.n)]  # Interval m delays n - m jobs.
         for m in range(self.n):
-            self._new(("L", m), longest[m])
+            self.add_variable(("L", m), longest[m], self.scale * (self.n - m) / self.n, whole=False)
         for j in range(self.n):
             possible = [m for m in range(self.n) if self._possible(j, m)]
             for m in possible:
-                self._new(("x", j, m))
+                self.add_variable(("x", j, m))
             for m in range(max(possible, default=-1) + 1):
-                self._new(("q", j, m))
+                self.add_variable(("q", j, m))
                 for k, rate in self.speed[j].items():
-                    self._new(("z", j, m, k))
-                    self._new(("t", j, m, k), min(self.work[j] / rate, longest[m]))
+                    self.add_variable(("z", j, m, k))
+                    self.add_variable(("t", j, m, k), min(self.work[j] / rate, longest[m]), whole=False)
 
     def _add(self, name: str, direction: Direction, right: Fraction | int, row: Mapping[Name, Fraction | int]) -> None:
-        terms = {self.place[v]: Fraction(a) for v, a in row.items() if v in self.place}
-        self.rows.append(Row(name, direction, Fraction(right), terms))
+        """Add a constraint by the names of variables, of which the program may omit some."""
+        self.add_row(name, direction, right, {self.place[v]: a for v, a in row.items() if v in self.place})
 
     def _job(self, j: int) -> None:
         speed, work, n = self.speed[j], self.work[j], self.n

@@ -15,7 +15,7 @@ from instances.aryl.online import Kind, Part
 from instances.aryl.placement import PARTS, ArylPlacement, HostServer, PlacedJob
 from instances.options import Solution
 from instances.proofs.certificate import NoCertificate
-from instances.proofs.vipr import Direction, Program, Row, box
+from instances.proofs.vipr import Direction, Program, ProgramBuilder
 
 MOST = 20_000  # ways to fill a server
 LOOKS = 2_000_000  # steps of their enumeration, plus the entries of the patterns
@@ -25,7 +25,7 @@ Alike = tuple[Kind, int, bool, Part | None]
 """Kind of a server, free GPUs, whether it is in use, and the part that it may host; `None` for one of the two."""
 
 
-class FillingProgram:
+class FillingProgram(ProgramBuilder):
     """The program of `data`: minimise the cost.
 
     Identical jobs have the index j of the first of them; classes c and patterns i have their own indices. The variables
@@ -40,11 +40,8 @@ class FillingProgram:
     """
 
     def __init__(self, data: ArylPlacement) -> None:
+        super().__init__()
         self.data = data
-        self.place: dict[str, int] = {}
-        self.upper: list[Fraction] = []
-        self.cost: dict[int, Fraction] = {}
-        self.rows: list[Row] = []
         self.wanted = Counter[Slot]()
         self.entries: dict[Slot, dict[str, int]] = defaultdict(dict)
         first: dict[PlacedJob, int] = {}
@@ -62,9 +59,7 @@ class FillingProgram:
 
     def program(self) -> Program:
         """Return the program in the form of a VIPR file."""
-        names, bounds = tuple(self.place), box(tuple(self.place), self.upper)
-        whole = frozenset(range(len(names)))
-        return Program(names, whole, "min", self.cost, (*bounds, *self.rows), len(bounds))
+        return self.build("min")
 
     def point(self, solution: Solution) -> dict[int, Fraction]:
         """Return a placement as a point; each server uses the first pattern that contains its workers."""
@@ -90,14 +85,11 @@ class FillingProgram:
         return {self.place[name]: Fraction(n) for name, n in point.items() if n}
 
     def _new(self, name: str, upper: int, cost: int = 0) -> str:
-        self.place[name] = len(self.upper)
-        self.upper.append(Fraction(upper))
-        if cost:
-            self.cost[self.place[name]] = Fraction(cost)
+        self.add_variable(name, upper, cost)
         return name
 
     def _add(self, name: str, direction: Direction, right: int, row: Mapping[str, int]) -> None:
-        self.rows.append(Row(name, direction, Fraction(right), {self.place[v]: Fraction(a) for v, a in row.items()}))
+        self.add_row(name, direction, right, {self.place[v]: a for v, a in row.items()})
 
     def _slot(self, kind: Kind, part: Part, job: PlacedJob) -> Slot:
         """Return the slot of the workers of a part of a job on a kind of server."""

@@ -22,9 +22,8 @@ from instances.errors import CheckFailed, InputError, MalformedSolution
 from instances.fields import Count, Frozen, Name, NonNegative
 from instances.proofs.aryl.certificate import prove_reclaim, reclaim_point, reclaim_program
 from instances.proofs.certificate import NoCertificate, digest
-from instances.proofs.denominators import see_denominators
 from instances.proofs.derivation import proven_of
-from instances.proofs.vipr import Program, Row, read_vipr
+from instances.proofs.vipr import Program, Row, read_vipr, see_denominators
 from instances.validation import show, validated
 
 ONE = Fraction(1)

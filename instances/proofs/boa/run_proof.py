@@ -32,7 +32,7 @@ from instances.proofs.boa.rational import (
     serial,
     share,
 )
-from instances.proofs.certificate import NoCertificate, Proven
+from instances.proofs.certificate import NoCertificate, Proven, walk_tree
 from instances.validation import show
 
 WIDTH = 40  # fractional bits of a width
@@ -184,6 +184,9 @@ class RunDecision(NamedTuple):
         return not first <= self.epoch < after or (kind == self.type) == self.holds
 
 
+Decisions = tuple[RunDecision, ...]
+
+
 class RunBranch(Frozen):
     """What is decided at a node: the first child has it so, the second has not."""
 
@@ -271,26 +274,21 @@ class RunBounds:
 
 def prove_runs(data: BoaAllocation, proof: RunProof) -> Proven:
     """Return the bound of a proof. Raises InputError, NoCertificate, or CheckFailed if the proof does not hold."""
-    bounds, least, leaves = RunBounds(data), [], 0
-    seen: set[int] = set()
-    left: list[tuple[int, tuple[RunDecision, ...]]] = [(0, ())]
-    while left:
-        place, decisions = left.pop()
-        where = f"nodes[{place}]"
-        if place in seen or place >= len(proof.nodes):
-            raise CheckFailed(f"{where}: every node must be there, and be reached once")
-        seen.add(place)
-        node = proof.nodes[place]
-        if node.branch is None or node.children is None:
-            leaves += 1
-            least += _leaf(bounds, node, decisions, where)
-            continue
+    bounds, least, leaves = RunBounds(data), list[Fraction](), 0
+
+    def visit(place: int, node: RunNode, decisions: Decisions) -> list[tuple[int, Decisions]]:
+        nonlocal leaves
         b = node.branch
-        _see_branch(data, b, where)
-        for child, holds in zip(node.children, (True, False), strict=True):
-            left.append((child, (*decisions, RunDecision(b.job_class, b.epoch, b.type, holds))))
-    if len(seen) < len(proof.nodes):
-        raise CheckFailed(f"nodes: {len(proof.nodes) - len(seen)} of them are not reached")
+        if b is None or node.children is None:
+            leaves += 1
+            least.extend(_leaf(bounds, node, decisions, f"nodes[{place}]"))
+            return []
+        _see_branch(data, b, f"nodes[{place}]")
+        sides = (RunDecision(b.job_class, b.epoch, b.type, holds) for holds in (True, False))
+        return [(child, (*decisions, side)) for child, side in zip(node.children, sides, strict=True)]
+
+    none: Decisions = ()
+    walk_tree(proof.nodes, none, visit)
     bound, found = price_of(proof.bound, "bound"), min(least, default=None)
     if found != bound:
         proved = "nothing is" if found is None else f"{show(found)} is"

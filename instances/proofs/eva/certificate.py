@@ -27,10 +27,11 @@ for each type that has a limit, in order, and for each limit on several types. T
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import gcd
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -40,10 +41,10 @@ from pydantic import Field
 from instances.errors import CheckFailed
 from instances.eva.constraints import joint_limits, offers, own_resources
 from instances.eva.packing import EvaPacking
-from instances.fields import STEPS, Frozen, steps
-from instances.proofs.certificate import NoCertificate, Proven, content_of
+from instances.fields import STEPS, Frozen
+from instances.proofs.certificate import NoCertificate, Proven, content_of, walk_tree
 from instances.proofs.derivation import proven_of
-from instances.proofs.eva.price_sums import least_sum
+from instances.proofs.eva.packing_program import PackingAmounts
 from instances.proofs.eva.saving_program import saving_program
 from instances.proofs.eva.totals import Cover, Totals
 from instances.proofs.vipr import read_vipr
@@ -139,29 +140,20 @@ class Packing:
     """
 
     def __init__(self, data: EvaPacking) -> None:
-        families = data.families
-        offered = offers(data)
-        kinds = [data.instance_types[offer.type] for offer in offered]
+        offered, amounts = offers(data), PackingAmounts(data, own_resources(data))
         self.unit = gcd(*(offer.price for offer in offered)) or 1
         self.price = [offer.price // self.unit for offer in offered]
         alone = [((k,), offer.most) for k, offer in enumerate(offered) if offer.most is not None]
         joint = [(limit.types, limit.most) for limit in joint_limits(data, offered)]
         self.limits = tuple(PackingDecision("instances", of, (), False, most) for of, most in [*alone, *joint])
-        self.family = [families.index(k.family) for k in kinds]
-        self.count = [t.count for t in data.tasks]
-        self.demand = [[[steps(t.demand_on(f)[r]) for r in data.resources] for t in data.tasks] for f in families]
-        self.capacity = [[steps(k.capacity[r]) for r in data.resources] for k in kinds]
-        for own in own_resources(data):
-            for needs in self.demand:
-                for amounts, demand in zip(needs, own.demand, strict=True):
-                    amounts.append(demand)
-            for amounts, offer in zip(self.capacity, offered, strict=True):
-                amounts.append(own.capacity[offer.type])
+        self.family = [amounts.family[offer.type] for offer in offered]
+        self.count, self.demand = [t.count for t in data.tasks], amounts.demand
+        self.capacity = [list(amounts.capacity[offer.type]) for offer in offered]
         for r in range(len(self.capacity[0])):
             unit = gcd(*(d[r] for needs in self.demand for d in needs), *(q[r] for q in self.capacity)) or 1
             for needs in [*self.demand, self.capacity]:
-                for amounts in needs:
-                    amounts[r] //= unit
+                for of_one in needs:
+                    of_one[r] //= unit
 
     @cached_property
     def totals(self) -> Totals:
@@ -334,14 +326,10 @@ def how_proven(nodes: Sequence[WrittenNode]) -> str:
 def _leaves(packing: Packing, nodes: Sequence[WrittenNode]) -> list[int]:
     """Return the bounds of the leaves; check that each node is reached once from the root."""
     bounds: list[int] = []
-    left: list[tuple[int, tuple[PackingDecision, ...]]] = [(0, packing.limits)]
-    seen: set[int] = set()
-    while left:
-        place, decisions = left.pop()
-        if place >= len(nodes) or place in seen:
-            raise CheckFailed(f"nodes: {place} is not there, or in the tree twice")
-        seen.add(place)
-        node = nodes[place]
+
+    def visit(
+        place: int, node: WrittenNode, decisions: tuple[PackingDecision, ...]
+    ) -> list[tuple[int, tuple[PackingDecision, ...]]]:
         inner = node.branch is not None or node.children is not None
         if node.leaf is not None and node.totals is None and not inner:
             bounds.append(_bound(packing, place, node.leaf, decisions))
@@ -349,11 +337,12 @@ def _leaves(packing: Packing, nodes: Sequence[WrittenNode]) -> list[int]:
             bounds.append(_bound_by_totals(packing, place, node.totals, decisions))
         elif node.leaf is None and node.totals is None and node.branch is not None and node.children is not None:
             sides = packing.sides(node.branch)
-            left += [(child, (*decisions, side)) for child, side in zip(node.children, sides, strict=True)]
+            return [(child, (*decisions, side)) for child, side in zip(node.children, sides, strict=True)]
         else:
             raise CheckFailed(f"nodes[{place}]: must be a leaf, or have a branch and children")
-    if len(seen) != len(nodes):
-        raise CheckFailed("nodes: some are not in the tree")
+        return []
+
+    walk_tree(nodes, packing.limits, visit)
     return bounds
 
 
@@ -391,3 +380,49 @@ def _bound(packing: Packing, place: int, leaf: Leaf, decisions: Sequence[Packing
         if not found.complete:
             raise NoCertificate(f"nodes[{place}]: the search for the best pattern of type {k} is too long")
     return packing.bound(leaf.scale, value)
+
+
+MOST = 200_000  # remainders by the lowest price
+
+
+def least_sum(prices: Sequence[int], amount: int) -> int:
+    """Return the smallest sum of `prices`, each used any number of times, that is at least `amount`.
+
+    The smallest sum for each remainder modulo the lowest price is a shortest path. If there are more than `MOST`
+    remainders, the function returns the amount itself, which is a valid lower bound.
+    """
+    if amount <= 0:
+        return 0
+    if min(prices) > MOST:
+        return amount
+    return _paths(tuple(sorted(set(prices)))).at_least(amount)
+
+
+class _Paths:
+    """The smallest sum for each remainder modulo the lowest price, computed up to the largest amount requested."""
+
+    def __init__(self, prices: tuple[int, ...]) -> None:
+        self.prices, self.low = prices, prices[0]
+        self.reached = {0: 0}
+        self.heap = [0]
+
+    def at_least(self, amount: int) -> int:
+        low, reached = self.low, self.reached
+        while self.heap and self.heap[0] < amount:
+            total = heapq.heappop(self.heap)
+            if total > reached[total % low]:
+                continue
+            for price in self.prices:
+                more = total + price
+                if more < reached.get(more % low, more + 1):
+                    reached[more % low] = more
+                    heapq.heappush(self.heap, more)
+        return min(
+            total if total >= amount else total + -(-(amount - total) // low) * low for total in reached.values()
+        )
+
+
+@lru_cache(maxsize=8)
+def _paths(prices: tuple[int, ...]) -> _Paths:
+    """Return the cached paths of these prices, because a proof requests many amounts."""
+    return _Paths(prices)

@@ -1,4 +1,4 @@
-"""Build the program of a round of Eva over the patterns that a certificate needs, from the data alone.
+"""Build the program of a round of Eva over the patterns that a certificate needs, and verify the certificate.
 
 There are too many patterns to write all of them to a file. So the certificate states duals and an objective cutoff, the
 `reach`. No pattern may have a value over its dual payment; then the total payment U bounds the value of every round. A
@@ -12,6 +12,7 @@ its migration once, and avoids it only if each of these instances keeps all task
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,19 +20,20 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from instances.errors import CheckFailed
+from instances.errors import CheckFailed, InputError
 from instances.eva.checker import Book, exact
 from instances.eva.reconfiguration import EvaReconfiguration
-from instances.fields import steps
 from instances.options import Solution
-from instances.proofs.certificate import NoCertificate
-from instances.proofs.eva.content_search import ContentSearch, Held, SearchedType, rates, rounded_up
-from instances.proofs.vipr import Program, Row, box
+from instances.proofs.certificate import NoCertificate, Proven, see_instance
+from instances.proofs.derivation import proven_of
+from instances.proofs.eva.content_search import ContentSearch, Held, ValuedTask, rounded_up
+from instances.proofs.eva.packing_program import PackingAmounts, PatternProgram
+from instances.proofs.vipr import Program, read_vipr
 
 MOST = 20_000  # patterns that are written to a file
 STEPS = 30_000_000  # of the search: for each pattern, the classes times those that may come next
 WORTH = 64  # fractional bits of a value in USD
-ONE = Fraction(1)
+DIGITS = 40  # of a dual, as an integer multiple of 1 / scale
 
 Content = tuple[int, ...]
 """The number of tasks of each class on an instance."""
@@ -73,7 +75,7 @@ class ClassedRound:
     """
 
     def __init__(self, data: EvaReconfiguration) -> None:
-        self.data, self.book = data, Book(data)
+        self.data, self.book, self.amounts = data, Book(data), PackingAmounts(data)
         entries = {task.key: i for i, task in enumerate(data.tasks)}
         there = Counter[str]()
         for instance in data.existing:
@@ -91,18 +93,15 @@ class ClassedRound:
         self.paid = [self.horizon * exact(kind.usd_per_hour) for kind in data.instance_types]
         self.new = [usd + exact(k.start_usd) for usd, k in zip(self.paid, data.instance_types, strict=True)]
         self.cheapest = sorted(range(len(self.new)), key=lambda k: (self.new[k], k))
-        self.need = [
-            [[steps(data.tasks[some[0]].demand_on(kind.family)[r]) for r in data.resources] for some in self.members]
-            for kind in data.instance_types
-        ]
-        self.room = [[steps(kind.capacity[r]) for r in data.resources] for kind in data.instance_types]
+        self.room = self.amounts.capacity
+        self.need = [[self.amounts.need(k)[some[0]] for some in self.members] for k in range(len(self.room))]
         self.tnrp = cache(self._tnrp)
 
     def _classes(self, apart: set[str]) -> None:
-        data, families = self.data, self.data.families
+        data = self.data
         found: dict[Any, list[int]] = {}
         for i, task in enumerate(data.tasks):
-            demand = [steps(task.demand_on(f)[r]) for f in families for r in data.resources]
+            demand = (tuple(of_family[i]) for of_family in self.amounts.demand)
             own = task.job if task.job in apart else None
             found.setdefault((task.workload, *demand, self.book.job_price(task.key), own), []).append(i)
         self.members = [tuple(some) for some in found.values()]
@@ -136,19 +135,15 @@ class ClassedRound:
 
     def _tnrp(self, content: Content) -> Fraction:
         """Return the sum of the normalised reservation prices of a pattern in USD/h."""
-        on_it = {self.first[c]: n for c, n in enumerate(content) if n}
-        return sum((n * self.book.normalised_price(key, on_it) for key, n in on_it.items()), Fraction(0))
+        return self.book.worth({self.first[c]: n for c, n in enumerate(content) if n})
 
     def holds(self, kind: int, content: Content) -> bool:
         """Return whether `content` fits on an instance of a type."""
         used = (
-            sum(n * need[r] for n, need in zip(content, self.need[kind], strict=True) if n) for r in self._resources
+            sum(n * need[r] for n, need in zip(content, self.need[kind], strict=True) if n)
+            for r in range(len(self.data.resources))
         )
         return all(a <= b for a, b in zip(used, self.room[kind], strict=True))
-
-    @property
-    def _resources(self) -> range:
-        return range(len(self.data.resources))
 
     def kind_of_new(self, content: Content) -> int:
         """Return the cheapest type for a new instance with `content`."""
@@ -235,7 +230,7 @@ class RoundProgram:
         round_, duals = self.round, self.duals
         book, horizon = round_.book, round_.horizon
         stay: list[list[Fraction]] = [[] for _ in self._classes]
-        cost, least = round_.new[kind], -self.short
+        cost = round_.new[kind]
         if g is not None:
             own = round_.groups[g]
             stay = [list(usd) for usd in own.stay]
@@ -244,22 +239,24 @@ class RoundProgram:
                 if g == h:
                     for c, n in enumerate(held):
                         stay[c] += [usd / sum(held)] * n
-        alone = [horizon * book.price(key) - usd for key, usd in zip(round_.first, duals.tasks, strict=True)]
-        loss = [horizon * book.job_price(key) for key in round_.first]
-        fitting = [c for c in self._classes if round_.holds(kind, round_.alone(c))]
-        order = sorted(fitting, key=lambda c: (-alone[c] - max(stay[c], default=Fraction(0)), c))
-        searched = SearchedType(
-            classes=order,
-            fixed=[rounded_up(alone[c] - loss[c], WORTH) for c in order],
-            loss=[rounded_up(loss[c], WORTH) for c in order],
-            stay=[[rounded_up(usd, WORTH) for usd in sorted(stay[c], reverse=True)] for c in order],
-            count=[round_.count[c] for c in order],
-            need=[round_.need[kind][c] for c in order],
-            room=round_.room[kind],
-            pair=rates(book, [round_.data.tasks[round_.members[c][0]].workload for c in order]),
-            least=rounded_up(cost + least, WORTH) - 1,
+        tasks = (
+            ValuedTask(
+                index=c,
+                workload=round_.data.tasks[round_.members[c][0]].workload,
+                count=round_.count[c],
+                need=round_.need[kind][c],
+                alone=horizon * book.price(key) - usd,
+                loss=horizon * book.job_price(key),
+                stay=stay[c],
+            )
+            for c, (key, usd) in enumerate(zip(round_.first, duals.tasks, strict=True))
+            if round_.holds(kind, round_.alone(c))
         )
-        ContentSearch(searched, self._count_step, lambda held: self._see(kind, g, held)).grow()
+        least = rounded_up(cost - self.short, WORTH) - 1
+        search = ContentSearch(
+            tasks, round_.room[kind], least, WORTH, book, self._count_step, lambda held: self._see(kind, g, held)
+        )
+        search.grow()
 
     def _count_step(self, steps: int) -> None:
         """Count the search steps of a pattern."""
@@ -280,7 +277,8 @@ class RoundProgram:
         else:
             net = round_.net(g, content)
             paid += duals.groups[g]
-            paid -= sum((usd for i, usd in enumerate(duals.kept) if self._kept(i, g, content)), Fraction(0))
+            rows = enumerate(zip(duals.kept, round_.rows, strict=True))
+            paid -= sum((usd for i, (usd, row) in rows if row[1] == g and round_.keeps(i, content)), Fraction(0))
         if net > paid:
             raise CheckFailed("duals: a content is worth more than they pay for it")
         if paid - net >= self.short:
@@ -292,43 +290,32 @@ class RoundProgram:
         if len(self.own) + len(self.fresh) > MOST:
             raise NoCertificate(f"more than {MOST:,} contents that may matter")
 
-    def _kept(self, row: int, g: int, content: Content) -> bool:
-        return self.round.rows[row][1] == g and self.round.keeps(row, content)
-
     def program(self) -> Program:
         """Return the program in the form of a VIPR file."""
-        round_, own, fresh = self.round, list(self.own), list(self.fresh)
-        names, numbers = [], Counter[str]()
-        for of in (*(f"y_{g}" for g, _ in own), *(f"x_{k}" for k, _ in fresh)):
-            names.append(f"{of}_{numbers[of]}")
-            numbers[of] += 1
-        kinds = [*(round_.groups[g].kind if any(content) else None for g, content in own), *(k for k, _ in fresh)]
-        contents = [content for _, content in (*own, *fresh)]
-        moved, counted = len(names), len(names) + len(round_.jobs)
-        used = sorted({k for k in kinds if k is not None})
-        names += [f"z_{j}" for j in range(len(round_.jobs))] + [f"n_{k}" for k in used]
-        upper = [Fraction(len(round_.groups[g].members)) for g, _ in own]
-        upper += [
-            Fraction(min(n // a for n, a in zip(round_.count, content, strict=True) if a)) for _, content in fresh
-        ]
-        upper += [ONE] * len(round_.jobs) + [Fraction(sum(round_.count))] * len(used)
-        bounds, rows = box(names, upper), []
-        for c, n in enumerate(round_.count):
-            on = {i: Fraction(content[c]) for i, content in enumerate(contents) if content[c]}
-            rows.append(Row(f"tasks_{c}", "E", Fraction(n), on))
+        round_, program = self.round, PatternProgram(self.round.count)
+        own: dict[int, tuple[int, Content]] = {}  # group and pattern of each variable of existing instances
+        used: dict[int, list[int]] = {}  # patterns with tasks, by type
+        for (g, content), net in self.own.items():
+            group = round_.groups[g]
+            i = program.add_pattern(f"y_{g}", dict(enumerate(content)), net, len(group.members))
+            own[i] = g, content
+            if any(content):
+                used.setdefault(group.kind, []).append(i)
+        for (k, content), net in self.fresh.items():
+            i = program.add_pattern(f"x_{k}", dict(enumerate(content)), net)
+            used.setdefault(k, []).append(i)
+        moved = [program.add_variable(f"z_{j}", 1, -usd) for j, usd in enumerate(round_.jobs)]
+        kinds = {k: program.add_variable(f"n_{k}", sum(round_.count)) for k in sorted(used)}
+        self.numbers = frozenset(kinds.values())
+        program.add_task_rows("E")
         for g, group in enumerate(round_.groups):
-            there = {i: ONE for i, (h, _) in enumerate(own) if h == g}
-            rows.append(Row(f"group_{g}", "E", Fraction(len(group.members)), there))
-        for i, (j, g, _) in enumerate(round_.rows):
-            keep = {p: ONE for p, (h, content) in enumerate(own) if h == g and round_.keeps(i, content)}
-            rows.append(Row(f"stays_{i}", "G", ONE, keep | {moved + j: ONE}))
-        for place, k in enumerate(used, start=counted):
-            counts = {i: ONE for i, kind in enumerate(kinds) if kind == k}
-            rows.append(Row(f"type_{k}", "E", Fraction(0), counts | {place: -ONE}))
-        nets = [*self.own.values(), *self.fresh.values(), *(-usd for usd in round_.jobs)]
-        objective = {i: net for i, net in enumerate(nets) if net}
-        self.numbers = frozenset(range(counted, len(names)))
-        return Program(tuple(names), frozenset(range(len(names))), "max", objective, (*bounds, *rows), len(bounds))
+            program.add_row(f"group_{g}", "E", len(group.members), {i: 1 for i, (h, _) in own.items() if h == g})
+        for row, (j, g, _) in enumerate(round_.rows):
+            keep = {i: 1 for i, (h, content) in own.items() if h == g and round_.keeps(row, content)}
+            program.add_row(f"stays_{row}", "G", 1, keep | {moved[j]: 1})
+        for k, place in kinds.items():
+            program.add_type_row(k, used[k], [place])
+        return program.build("max")
 
     def point(self, solution: Solution) -> dict[int, Fraction] | None:
         """Return a round as a point of the program, `None` if the program omits one of its patterns.
@@ -370,3 +357,54 @@ class RoundProgram:
         for key, n in tasks.items():
             held[self.round.class_of[key]] += n
         return tuple(held[c] for c in self._classes)
+
+
+def prove_reconfiguration(data: EvaReconfiguration, text: str) -> Proven:
+    """Return the bound on a round that the VIPR file `text` proves.
+
+    Raises InputError, NoCertificate, or CheckFailed.
+    """
+    file, round_ = read_vipr(text), ClassedRound(data)
+    see_instance(data, file.header.get("problem"), file.header.get("instance"))  # before the enumeration, which is slow
+    reach, duals = read_duals(round_, file.header.get("reach", ""), text)
+    proven = proven_of(data, RoundProgram(round_, duals, reach).program(), file)
+    return Proven(max(proven.bound, reach), proven.how)
+
+
+def read_duals(round_: ClassedRound, reach: str, text: str) -> tuple[Fraction, RoundDuals]:
+    """Return `reach` and the duals from the comments of a file.
+
+    Raises InputError, and CheckFailed if the duals do not match the rows.
+    """
+    comments = re.findall(r"^% duals (.*)$", text, re.MULTILINE)
+    if len(comments) > 1:
+        raise InputError("duals: named twice in the comments")
+    duals = comments[0] if comments else ""
+    if not re.fullmatch(r"-?\d{1,100}(/[1-9]\d{0,99})?", reach, re.ASCII):
+        raise InputError(f"reach: must be a rational number, got {reach[:40]!r}")
+    whole = rf"-?\d{{1,{DIGITS}}}"
+    if not re.fullmatch(rf"[1-9]\d{{0,{DIGITS - 1}}}:{whole}(,{whole})*", duals, re.ASCII):
+        raise InputError(f"duals: must be a scale and whole numbers, got {duals[:40]!r}")
+    scale, _, each = duals.partition(":")
+    found = [Fraction(int(number), int(scale)) for number in each.split(",")]
+    tasks, groups = len(round_.members), len(round_.groups)
+    if len(found) != tasks + groups + len(round_.rows):
+        raise CheckFailed(f"duals: {len(found)} are stated, for {tasks + groups + len(round_.rows)} rows")
+    both = tasks + groups
+    return Fraction(reach), RoundDuals(tuple(found[:tasks]), tuple(found[tasks:both]), tuple(found[both:]))
+
+
+def with_duals(text: str, duals: RoundDuals, scale: int) -> str:
+    """Return a VIPR file with the duals in front of it. Raises NoCertificate, see `written_duals`."""
+    return f"% duals {written_duals(duals, scale)}\n{text}"
+
+
+def written_duals(duals: RoundDuals, scale: int) -> str:
+    """Return the duals in the format of the comments, as multiples of 1 / `scale`.
+
+    Raises NoCertificate if a multiple has more than `DIGITS` characters.
+    """
+    each = [str(int(usd * scale)) for usd in (*duals.tasks, *duals.groups, *duals.kept)]
+    if max(map(len, each)) > DIGITS:
+        raise NoCertificate(f"a dual of more than {DIGITS} digits")
+    return f"{scale}:" + ",".join(each)

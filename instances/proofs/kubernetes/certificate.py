@@ -28,8 +28,7 @@ from pydantic import Field
 from instances.errors import CheckFailed
 from instances.fields import Frozen
 from instances.kubernetes.placement import NodePlacement
-from instances.proofs.certificate import NoCertificate, Proven, content_of
-from instances.proofs.empty import NoSolution
+from instances.proofs.certificate import NoCertificate, NoSolution, Proven, content_of
 from instances.proofs.eva.best_pattern import STEPS, Best, Room, most_worth
 from instances.proofs.eva.certificate import Packing
 from instances.proofs.eva.totals import Totals

@@ -1,4 +1,4 @@
-"""Build the aggregated relaxation of `node-consolidation`, in integers and from the data alone.
+"""Build the aggregated relaxation of `node-consolidation`, in integers and from the data alone, and verify with it.
 
 The bounds of the problem are bounds of this program. Each pod is on a kept node, where it stays or to which it comes,
 or on a new node of some type. Pods that come, and pods on each type, are only counted by class. They satisfy the total
@@ -16,16 +16,16 @@ from types import MappingProxyType
 import numpy as np
 
 from instances.fields import STEPS
-from instances.kubernetes.consolidation_arrays import ClusterArrays, cluster_arrays
+from instances.kubernetes.arrays import ClusterArrays, cluster_arrays
 from instances.kubernetes.node_consolidation import NodeConsolidation
-from instances.proofs.certificate import NoCertificate
-from instances.proofs.vipr import Direction, Program, Row
+from instances.proofs.certificate import NoCertificate, Proven
+from instances.proofs.derivation import proven_of
+from instances.proofs.vipr import Direction, Program, ProgramBuilder, read_vipr
 
 MOST = 200_000  # variables of a program that is written to a file
-ONE = Fraction(1)
 
 
-class TotalsProgram:
+class TotalsProgram(ProgramBuilder):
     """The program of `data`, in price units.
 
     Minimise the price of all nodes, less the eviction cost of the pods that stay; `constant` is the cost of evicting
@@ -49,15 +49,11 @@ class TotalsProgram:
         most: int = MOST,
     ) -> None:
         """Build the program. Raises NoCertificate if it has more than `most` variables."""
+        super().__init__()
         self.arrays = a = cluster_arrays(data) if arrays is None else arrays
         self.whole_nodes, self.by_node = data.moves == "nodes", by_node
         self.room = a.free if self.whole_nodes else a.room
         self.usable = (a.need[:, None] <= self.room[None]).all(axis=2) & a.comes.T
-        self.place: dict[str, int] = {}
-        self.lower: list[int] = []
-        self.upper: list[int] = []
-        self.cost: dict[int, int] = {}
-        self.rows: list[Row] = []
         self.nodes, self.classes = range(len(a.held_price)), range(len(a.count))
         self.batches: list[tuple[str, int]] = []  # groups of new nodes with joint capacity: name and type
         for k in range(len(a.price)):
@@ -81,49 +77,36 @@ class TotalsProgram:
 
     def program(self) -> Program:
         """Return the program in the form of a VIPR file."""
-        names = tuple(self.place)
-        bounds = []
-        for i, name in enumerate(names):
-            bounds.append(Row(f"{name}_lower", "G", Fraction(self.lower[i]), {i: ONE}))
-            bounds.append(Row(f"{name}_upper", "L", Fraction(self.upper[i]), {i: ONE}))
-        objective = {i: Fraction(c) for i, c in self.cost.items() if c}
-        return Program(names, frozenset(range(len(names))), "min", objective, (*bounds, *self.rows), len(bounds))
+        return self.build("min")
 
     def usd_per_hour(self, value: Fraction) -> Fraction:
         """Convert an objective value of the program to the cost of the plan in USD/h."""
         return (value + self.constant) * self.arrays.unit / STEPS
 
-    def _variable(self, name: str, upper: int, cost: int = 0, lower: int = 0) -> None:
-        i = self.place[name] = len(self.place)
-        self.lower.append(lower)
-        self.upper.append(upper)
-        self.cost[i] = cost
-
     def _row(self, name: str, direction: Direction, right: int, terms: Mapping[str, int]) -> None:
-        entries = {self.place[key]: Fraction(a) for key, a in terms.items() if a}
-        if entries:
-            self.rows.append(Row(name, direction, Fraction(right), entries))
+        if any(terms.values()):
+            self.add_row(name, direction, right, {self.place[key]: a for key, a in terms.items()})
 
     def _variables(self) -> None:
         a = self.arrays
         for m in self.nodes:
             saved = a.eviction_price * int(a.on_node[m]) if self.whole_nodes else 0
-            self._variable(f"keep_{m}", 1, int(a.held_price[m]) - saved, int(not a.leaves[m]))
+            self.add_variable(f"keep_{m}", 1, int(a.held_price[m]) - saved, int(not a.leaves[m]))
         everybody = int(a.count.sum())
         for name, k in self.batches:
             most = 1 if "_" in name else int(a.most_new[k])
-            self._variable(f"rent_{name}", everybody if most < 0 else min(most, everybody), int(a.price[k]))
+            self.add_variable(f"rent_{name}", everybody if most < 0 else min(most, everybody), int(a.price[k]))
         if not self.whole_nodes:
             for m in self.nodes:
                 for c in np.flatnonzero(a.now[m]).tolist():
                     n = int(a.now[m, c])
-                    self._variable(f"stay_{m}_{c}", n, -a.eviction_price, n if a.pinned[c] else 0)
+                    self.add_variable(f"stay_{m}_{c}", n, -a.eviction_price, n if a.pinned[c] else 0)
         for c in self.classes:
             for name in self._come(c):
-                self._variable(name, int(a.count[c]))
+                self.add_variable(name, int(a.count[c]))
         for name, k in self.batches:
             for c in np.flatnonzero(a.fits_type[k]).tolist():
-                self._variable(f"new_{name}_{c}", int(a.count[c]))
+                self.add_variable(f"new_{name}_{c}", int(a.count[c]))
 
     def _stay(self, m: int, c: int) -> tuple[str, int]:
         """Return the variable and the coefficient that give how many pods of a class stay on a node."""
@@ -220,3 +203,16 @@ def _copies(room: np.ndarray, need: np.ndarray, most: int) -> list[int]:
     for r in np.flatnonzero(need).tolist():
         found = [min(n, int(q) // int(need[r])) for n, q in zip(found, room[:, r], strict=True)]
     return found
+
+
+def prove_consolidation(data: NodeConsolidation, text: str) -> Proven:
+    """Return the bound on the minimum cost that the VIPR file `text` proves.
+
+    Raises InputError, or CheckFailed if the derivation does not hold.
+    """
+    file = read_vipr(text)
+    totals = TotalsProgram(data)
+    if file.program.variables != tuple(totals.place):  # variable names show which program it is
+        totals = TotalsProgram(data, by_node=True)
+    proven = proven_of(data, totals.program(), file)
+    return Proven(totals.usd_per_hour(proven.bound), proven.how)

@@ -33,7 +33,7 @@ from pydantic import Field
 from instances.arrays import BoolArray, IntArray
 from instances.errors import CheckFailed
 from instances.fields import Frozen
-from instances.proofs.certificate import NoCertificate, Proven, content_of
+from instances.proofs.certificate import NoCertificate, Proven, content_of, walk_tree
 from instances.proofs.derivation import proven_of
 from instances.proofs.sia.start_program import StartProgram
 from instances.proofs.vipr import read_vipr
@@ -314,14 +314,11 @@ def _sum_excesses(charges: Charges, open_: BoolArray, stated: PriceProof) -> tup
 
 def _least(charges: Charges, proof: DelayProof, open_: BoolArray) -> int:
     """Return the minimum bound of the leaves, in steps; check that every node is reached once."""
-    least, reached = proof.reach, set[int]()
-    waiting = [(0, open_)]
-    while waiting:
-        place, left = waiting.pop()
-        if place >= len(proof.nodes) or place in reached:
-            raise CheckFailed(f"nodes: {place} is no node, or is reached twice")
-        reached.add(place)
-        node, bound, left = proof.nodes[place], None, left.copy()
+    least = proof.reach
+
+    def visit(place: int, node: NodeProof, open_: BoolArray) -> list[tuple[int, BoolArray]]:
+        nonlocal least
+        bound, left = None, open_.copy()
         if (node.branch is None) != (node.children is None) or (
             (node.branch or node.prices) and node.without is not None
         ):
@@ -333,13 +330,14 @@ def _least(charges: Charges, proof: DelayProof, open_: BoolArray) -> int:
             if node.branch.job >= len(charges.delays.gpus):
                 raise CheckFailed(f"nodes[{place}]: there is no job {node.branch.job}")
             mine, early = charges.job == node.branch.job, charges.delay <= node.branch.until
-            waiting += [(node.children[0], left & (~mine | early)), (node.children[1], left & ~(mine & early))]
-        elif bound is not None:
+            return [(node.children[0], left & (~mine | early)), (node.children[1], left & ~(mine & early))]
+        if bound is not None:
             least = min(least, -(-bound // SCALE))
-        else:
-            some = np.logical_or.reduceat(left, charges.delays.offset[:-1])
-            if some.all() or int(some.argmin()) != node.without:
-                raise CheckFailed(f"nodes[{place}]: job {node.without} is not the first without a start left")
-    if len(reached) != len(proof.nodes):
-        raise CheckFailed(f"nodes: {len(proof.nodes)} are written, {len(reached)} reached")
+            return []
+        some = np.logical_or.reduceat(left, charges.delays.offset[:-1])
+        if some.all() or int(some.argmin()) != node.without:
+            raise CheckFailed(f"nodes[{place}]: job {node.without} is not the first without a start left")
+        return []
+
+    walk_tree(proof.nodes, open_, visit)
     return least

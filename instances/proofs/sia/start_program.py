@@ -15,13 +15,12 @@ from math import gcd
 
 from instances.options import Solution
 from instances.proofs.certificate import NoCertificate
-from instances.proofs.vipr import Program, Row
+from instances.proofs.vipr import ONE, Program, ProgramBuilder, Rational
 from instances.sia.local_oracle import SERVER_GPUS, LocalJob, SiaLocalOracle
 from instances.sia.oracle import Job, SiaOracle
 
 MOST = 20_000  # variables of a program that is written to a file
 MOST_ENTRIES = 1_000_000  # an approximate limit on the nonzeros of its constraints
-ONE = Fraction(1)
 Terms = dict[int, Fraction]
 
 
@@ -88,63 +87,54 @@ class StartProgram:
 
     def program(self) -> Program:
         """Return the program in the form of a VIPR file."""
-        names = [f"z_{j}_{s}_{k}" if self.local else f"z_{j}_{k}" for j, s, k in self.place]
-        rows: list[Row] = []
-        objective: Terms = {}
+        program = ProgramBuilder()
+        for j, s, k in self.place:
+            name = f"{j}_{s}_{k}" if self.local else f"{j}_{k}"
+            program.add_variable(f"z_{name}", 1, self.window[j] if k == self.window[j] else -1)
+        names = list(program.place)
         for j in self.jobs:
             last = self.window[j]
-            rows.append(Row(f"one_{j}", "E", ONE, {self.place[j, s, last]: ONE for s in self.machines[j]}))
+            program.add_row(f"one_{j}", "E", 1, {self.place[j, s, last]: 1 for s in self.machines[j]})
             for s in self.machines[j]:
-                own = [self.place[j, s, k] for k in range(last + 1)]
-                objective |= dict.fromkeys(own[:-1], -ONE) | ({own[-1]: Fraction(last)} if last else {})
-                for i in range(last):
-                    rows.append(Row(f"by_{names[own[i]][2:]}", "L", Fraction(0), {own[i]: ONE, own[i + 1]: -ONE}))
+                for k in range(last):
+                    i = self.place[j, s, k]
+                    program.add_row(f"by_{names[i][2:]}", "L", 0, {i: 1, self.place[j, s, k + 1]: -1})
         for m, t in enumerate(self.moments[:-1]):
             for s in self.servers:
                 row, most = self._running(self.jobs, s, t)
                 if most > self.room:
-                    name = f"gpus_{s}_{m}" if self.local else f"gpus_{m}"
-                    rows.append(Row(name, "L", Fraction(self.room), row))
-        upper = [ONE] * len(names)
+                    program.add_row(f"gpus_{s}_{m}" if self.local else f"gpus_{m}", "L", self.room, row)
         if self.weight:
-            self._charge(names, upper, rows, objective)
-        bounds = []
-        for i, name in enumerate(names):
-            bounds.append(Row(f"{name}_lower", "G", Fraction(0), {i: ONE}))
-            bounds.append(Row(f"{name}_upper", "L", upper[i], {i: ONE}))
-        integers = frozenset(self.place.values())
-        return Program(tuple(names), integers, "min", objective, (*bounds, *rows), len(bounds))
+            self._charge(program)
+        return program.build("min")
 
-    def _running(self, jobs: Iterable[int], s: int, t: int) -> tuple[Terms, int]:
+    def _running(self, jobs: Iterable[int], s: int, t: int) -> tuple[dict[int, Rational], int]:
         """Return the GPUs in use by `jobs` at step t on server s, as terms, and an upper bound on them."""
-        row, most = dict[int, Fraction](), 0
+        row, most = dict[int, Rational](), 0
         for j in jobs:
             until, before = t - self.submit[j], t - self.submit[j] - self.duration[j]
             if s not in self.machines[j] or until < 0 or before >= self.window[j]:
                 continue
             most += self.gpus[j]
-            row[self.place[j, s, min(until, self.window[j])]] = Fraction(self.gpus[j])
+            row[self.place[j, s, min(until, self.window[j])]] = self.gpus[j]
             if before >= 0:
-                row[self.place[j, s, before]] = Fraction(-self.gpus[j])
+                row[self.place[j, s, before]] = -self.gpus[j]
         return row, most
 
-    def _charge(self, names: list[str], upper: list[Fraction], rows: list[Row], objective: Terms) -> None:
+    def _charge(self, program: ProgramBuilder) -> None:
         """Add the fairness charges: the largest share of a pool at each moment."""
         for m, t in enumerate(self.moments[:-1]):
-            place = len(names)
+            place = len(program.place)
             most = Fraction(0)
             for i, pool in enumerate(self.data.pools):
                 own = [j for j in self.jobs if self.data.jobs[j].pool == pool.name]
                 row, use = self._running(own, 0, t)
                 if use > self.free * pool.gpus:
-                    right = Fraction(self.free * pool.gpus)
-                    rows.append(Row(f"share_{i}_{m}", "L", right, row | {place: Fraction(-pool.gpus)}))
+                    program.add_row(f"share_{i}_{m}", "L", self.free * pool.gpus, row | {place: -pool.gpus})
                     most = max(most, Fraction(use, pool.gpus) - self.free)
             if most:
-                names.append(f"a_{m}")
-                upper.append(most)
-                self.charges[m] = place
-                objective[place] = self.weight * (self.moments[m + 1] - t)
+                cost = self.weight * (self.moments[m + 1] - t)
+                self.charges[m] = program.add_variable(f"a_{m}", most, cost, whole=False)
 
     def point(self, solution: Solution) -> Terms | None:
         """Return a schedule as a point, `None` if a start is not at a step. Call `program` first."""

@@ -12,8 +12,8 @@ from experiments.boa.reference import renting
 from experiments.simulator.simulation import Simulation
 from instances import InputError, Instance, load
 from instances.boa import newtrace, poisson_renting, trace_renting
-from instances.boa.bursts import TwoRates
 from instances.boa.traces import epochs_of
+from instances.boa.workloads import TwoRates
 from tests.boa_renting_cases import HOUR
 from tests.commands import call
 
