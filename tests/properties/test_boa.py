@@ -72,7 +72,7 @@ def test_the_literal_model_agrees(data: BoaAllocation) -> None:
     assert result.objective == pytest.approx(models.exact(data).objective, rel=5e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(sample(2, 4)))
 def test_the_bound_holds_in_rational_numbers(seed: int) -> None:
     """At a gap of 0 the bound is within rounding of the optimum, and still no larger than it is in exact arithmetic."""
     data = random_allocation(2, 3, 4, rescale=0.5, seed=seed).data
