@@ -16,9 +16,7 @@ from instances.aryl import (
     five_servers,
     loaned_servers,
     placement_moment,
-    spread_jobs,
     table_2,
-    table_4,
 )
 from instances.files import parse
 
@@ -287,20 +285,15 @@ def test_bad_input_is_one_clear_line(tmp_path: Path, problem: str, data: dict, l
 @pytest.mark.parametrize(
     "instance",
     [
-        table_2(),
-        table_4("jct-reduction"),
-        figure_5(),
         elastic_jobs(20, 3, scaling_loss=0.1),
-        elastic_jobs(5, 3, objective="mean-jct"),
-        loaned_servers(40, 0.5, 1, 10, flexible_servers=5),
         loaned_servers(40, 0.5, 1, 10, flexible_servers=5, elastic_share=0.4, objective="lost-gpu-hours"),
-        spread_jobs(20, 20, 1, 5),
         five_servers(),
         placement_moment(5, 4, 1),
     ],
     ids=lambda instance: instance.name,
 )
 def test_instances_survive_a_file(tmp_path: Path, instance):
+    """Those that `tests/attacks/test_names.py` does not keep in files under any name."""
     save(instance, tmp_path / "x.json")
     assert load(tmp_path / "x.json") == instance
 
