@@ -44,7 +44,7 @@ BLOCK = re.compile(r"^```(?:sh|console|bash|shell)\n(.*?)^```", re.DOTALL | re.M
 SYNOPSIS = re.compile(r"^gapwise (\w+) ", re.MULTILINE)
 
 RUN, OTHER = "run on small stand-ins", "not of this project"
-LONG = "run on small stand-ins by `pytest -m long`, and otherwise parsed"
+LONG = "run on small stand-ins by `pytest -m long`, for another that runs, or a test of its own, does all that it does"
 PARSE = "parsed: it runs long, needs a service, or is like another that runs"
 KINDS = {
     "gapwise data list": RUN,
@@ -91,11 +91,11 @@ KINDS = {
     "gapwise simulate days.json.gz": LONG,
     "gapwise simulate days.json.gz --policy sjf --policy sjf-loans --policy aryl": RUN,
     "gapwise simulate jobs.json.gz": PARSE,
-    "gapwise simulate my-cluster.json --policy safe-ssf --policy oracle --out results": RUN,
+    "gapwise simulate my-cluster.json --policy safe-ssf --policy oracle --out results": LONG,
     "gapwise simulate newtrace.json.gz": PARSE,
-    "gapwise simulate renting.json": LONG,
+    "gapwise simulate renting.json": RUN,
     "gapwise simulate renting.json --policy exact --policy acquiring-exact --policy pollux-as-sum-0.7 "
-    "--policy mine:make --out results": RUN,
+    "--policy mine:make --out results": LONG,
     "gapwise simulate --workload base --days 0.5 --seeds 1 --policy sia-vc --policy my_policy:make --out results": RUN,
     "gapwise gap_study": PARSE,
     "gapwise gap_study --quick --problem eva-packing --method full-reconfiguration "
