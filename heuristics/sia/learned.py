@@ -313,7 +313,7 @@ class LearnsFirst:
     ) -> None:
         self.days, self.unit = days, slot_minutes
         untrained = ArrivalModels(WINDOWS_MINUTES, (), 0, parameters)
-        self._learned = LearnedArrivals(untrained, durations, slot_minutes)
+        self.learned = LearnedArrivals(untrained, durations, slot_minutes)
         self._since: float | None = None
         self._seen: list[tuple[str, float, float]] = []
 
