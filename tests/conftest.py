@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import settings
 
-from experiments.canvas import SAME
+from experiments import canvas
 from experiments.harness.runner import compile_first, listed
 from instances import save
 from instances.eva import table_3
@@ -22,7 +22,8 @@ sys.dont_write_bytecode = False
 
 GC = 50_000, 20, 20
 """Thresholds of the garbage collector: with Python's own ones it takes a tenth of the time of the tests."""
-SAME["pdf.use14corefonts"] = True  # to cut out the used part of a font takes half the time of drawing a picture
+canvas.SAME["pdf.use14corefonts"] = True  # to cut out the used part of a font takes half the time of drawing a PDF
+canvas.KINDS = (".svg",)  # a PDF takes half the time of a command that draws; `both_kinds` of a picture are drawn once
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -52,6 +53,12 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(*GC)
     gc.enable()
+
+
+@pytest.fixture
+def both_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw pictures in both formats, as commands do."""
+    monkeypatch.setattr(canvas, "KINDS", (".svg", ".pdf"))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Test the layers, imports, roles and command start of the code as docs/adding.md describes them."""
+"""Test the layers, imports, roles, names and command start of the code as docs/adding.md describes them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 from experiments.harness.user_functions import files
 from experiments.papers import BUILDS_ON, ONLINE, PAPERS
-from tests.commands import python
+from tests.commands import ROOT, python
 
 LAYERS = {
     "instances": {"instances"},
@@ -48,9 +48,21 @@ CALENDARS = {  # what happens next in a schedule: the heaps that `instances` has
     *(f"instances.aryl.{name}" for name in ("checker", "schedule")),
     *(f"instances.sia.{name}" for name in ("checker", "local_oracle", "oracle", "reservations")),
 }
+CALLED_FROM_OUTSIDE = {  # by their names: Jupyter, the import system, pymoo, numba, OR-tools
+    "_repr_html_",
+    "find_spec",
+    "is_package",
+    "_do",
+    "on_start",
+    "on_end",
+    "on_solution_callback",
+}
+FOR_POLICIES = {"remaining_at", "stretches_table"}  # what the views and records of a world offer a policy of one's own
+PLAIN = {"property", "cached_property", "staticmethod", "classmethod"}  # decorators that hand nothing on
 LINES = 600  # one noun a file, as long as the noun needs
 
 TARGET = re.compile(r"\w+(\.\w+)+:\w+")  # module:function
+NAMED = re.compile(r"(?:\w+(?:\.\w+)+:)?([a-z]\w+_\w+|(?<=:)\w+)")  # module:name, or a function in a table
 
 FILES = files()
 RUN = {name for name, file in FILES.items() if "__main__" in file.read_text()}
@@ -211,3 +223,36 @@ def test_no_class_name_has_two_meanings():
 def test_no_file_is_long():
     lengths = {name: len(file.read_text().splitlines()) for name, file in FILES.items()}
     assert {name: lines for name, lines in lengths.items() if lines > LINES} == {}
+
+
+def defined(name: str) -> Iterator[str]:
+    """Functions, classes and methods, but for those that a decorator hands on, and the constants of a module."""
+    for node in nodes(name):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.decorator_list:
+            yield node.name
+        elif isinstance(node, ast.FunctionDef):
+            yield from [node.name] * all(ast.unparse(d) in PLAIN for d in node.decorator_list)
+        elif isinstance(node, ast.Module):
+            for one in node.body:
+                targets = one.targets if isinstance(one, ast.Assign) else [getattr(one, "target", None)]
+                yield from (target.id for target in targets if isinstance(target, ast.Name))
+
+
+def used(name: str) -> Iterator[str]:
+    """Names that are read, imported by another name, or named as what a command or a method loads."""
+    for node in nodes(name):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.alias) and node.asname is not None:
+            yield node.name
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from (found[1] for found in [NAMED.fullmatch(node.value)] if found)
+
+
+def test_no_name_is_there_for_its_tests_alone():
+    names = {name for module in FILES for name in defined(module) if not re.fullmatch("__.*__", name)}
+    pages = " ".join(page.read_text() for page in [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"])
+    known = {name for module in FILES for name in used(module)} | set(re.findall(r"\w+", pages))
+    assert sorted(names - known - CALLED_FROM_OUTSIDE - FOR_POLICIES) == []

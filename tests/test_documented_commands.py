@@ -44,7 +44,7 @@ BLOCK = re.compile(r"^```(?:sh|console|bash|shell)\n(.*?)^```", re.DOTALL | re.M
 SYNOPSIS = re.compile(r"^gapwise (\w+) ", re.MULTILINE)
 
 RUN, OTHER = "run on small stand-ins", "not of this project"
-LONG = "run on small stand-ins by `pytest -m long`, and otherwise parsed"
+LONG = "run on small stand-ins by `pytest -m long`, for another that runs, or a test of its own, does all that it does"
 PARSE = "parsed: it runs long, needs a service, or is like another that runs"
 KINDS = {
     "gapwise data list": RUN,
@@ -53,10 +53,10 @@ KINDS = {
     "gapwise cluster dump.json --types types.csv --max-evictions 10% --plan plan.csv": RUN,
     "gapwise solve cluster.json --format json --quiet": RUN,
     "gapwise solve cluster.json --method all --plot pictures --plan plan.csv --next-best": RUN,
-    "gapwise solve cluster.json --method all --time-limit 60": RUN,
-    "gapwise solve cluster.json --method exact --certificate proofs": RUN,
+    "gapwise solve cluster.json --method all --time-limit 60": LONG,
+    "gapwise solve cluster.json --method exact --certificate proofs": LONG,
     "gapwise solve cluster.json --method my_heuristics:first_fit --format json": RUN,
-    "gapwise solve moment.json --certificate proofs": RUN,
+    "gapwise solve moment.json --certificate proofs": LONG,
     "gapwise verify cluster.json proofs/cluster.exact.json proofs/cluster.exact.certificate.json": RUN,
     "gapwise verify moment.json proofs/moment.exact.json proofs/moment.exact.vipr": RUN,
     "gapwise pareto snapshot.json --certificate proofs": RUN,
@@ -66,7 +66,7 @@ KINDS = {
     "gapwise library accept 'mine/base-3d-1min-seed-10.*.json'": PARSE,
     "gapwise library accept mine/RESULT.json mine/CERTIFICATE.vipr": PARSE,
     "gapwise gap_study cluster.json --method my_module:my_heuristic": RUN,
-    "gapwise gap_study cluster.json --out my-results": RUN,
+    "gapwise gap_study cluster.json --out my-results": LONG,
     "gapwise draw aryl-loaning --trace philly.csv --days 15 --out days.json.gz": PARSE,
     "gapwise draw boa-renting --trace newtrace.csv --budget 112 --out renting.json": RUN,
     "gapwise draw boa-renting --trace newtrace.csv --out newtrace.json.gz": RUN,
@@ -79,23 +79,23 @@ KINDS = {
     "gapwise worst full-reconfiguration --size 5 --out worst": PARSE,
     "gapwise worst mine:pack --problem eva-packing --size 8": PARSE,
     "gapwise worst first-fit-decreasing --within cut-bins-2d --size 2": PARSE,
-    "gapwise solve cluster.json --plot pictures": RUN,
+    "gapwise solve cluster.json --plot pictures": LONG,
     "gapwise solve cluster.json --write-model model.lp": RUN,
-    "gapwise worst full-reconfiguration --size 2": RUN,
+    "gapwise worst full-reconfiguration --size 2": LONG,
     "gapwise library write --only 'table 3' --out library": PARSE,
     "gapwise draw kubernetes-dump --nodes 10 --pods 100 --out dump": RUN,
     "gapwise cluster dump/dump.json --types dump/types.csv": LONG,
-    "gapwise simulate cloud.json": RUN,
-    "gapwise simulate cloud.json --policy eva-with-exact": RUN,
+    "gapwise simulate cloud.json": LONG,
+    "gapwise simulate cloud.json --policy eva-with-exact": LONG,
     "gapwise simulate cloud.json --policy eva-with-exact --policy exact --policy mine:make": RUN,
-    "gapwise simulate days.json.gz": RUN,
+    "gapwise simulate days.json.gz": LONG,
     "gapwise simulate days.json.gz --policy sjf --policy sjf-loans --policy aryl": RUN,
     "gapwise simulate jobs.json.gz": PARSE,
-    "gapwise simulate my-cluster.json --policy safe-ssf --policy oracle --out results": RUN,
+    "gapwise simulate my-cluster.json --policy safe-ssf --policy oracle --out results": LONG,
     "gapwise simulate newtrace.json.gz": PARSE,
     "gapwise simulate renting.json": RUN,
     "gapwise simulate renting.json --policy exact --policy acquiring-exact --policy pollux-as-sum-0.7 "
-    "--policy mine:make --out results": RUN,
+    "--policy mine:make --out results": LONG,
     "gapwise simulate --workload base --days 0.5 --seeds 1 --policy sia-vc --policy my_policy:make --out results": RUN,
     "gapwise gap_study": PARSE,
     "gapwise gap_study --quick --problem eva-packing --method full-reconfiguration "

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import io
+import math
 import re
-import tokenize
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,14 +35,30 @@ MOST_NAMES = {"models": 31, "heuristics": 15, "instances": 120, "experiments": 3
 """Functions whose names begin with a participle, a preposition or an adverb. Lower these numbers, never raise them."""
 
 
-def find_prose(source: str) -> Iterator[str]:
-    """Yield the docstrings and comments of a module."""
-    for node in ast.walk(ast.parse(source)):
+@cache
+def read_modules(layer: str) -> list[tuple[str, list[ast.AST]]]:
+    """Return the text and all nodes of each module of a layer."""
+    sources = [file.read_text(encoding="utf-8") for file in sorted((ROOT / layer).rglob("*.py"))]
+    return [(source, list(ast.walk(ast.parse(source)))) for source in sources]
+
+
+def find_prose(source: str, nodes: list[ast.AST]) -> Iterator[str]:
+    """Yield the docstrings and comments of a module. A comment begins at the first # of a line outside its strings."""
+    texts = defaultdict[int, list[tuple[int, float]]](list)
+    for node in nodes:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield ast.get_docstring(node) or ""
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT and not re.match(r"#\s*(noqa|type:|!)", token.string):
-            yield token.string.lstrip("# ")
+        elif isinstance(node, ast.JoinedStr) or (
+            isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
+        ):
+            for k in range(node.lineno, (node.end_lineno or 0) + 1):
+                begin = node.col_offset if k == node.lineno else 0
+                texts[k].append((begin, (node.end_col_offset or 0) if k == node.end_lineno else math.inf))
+    for k, line in enumerate(source.encode().split(b"\n"), 1):
+        hashes = (found.start() for found in re.finditer(b"#", line))
+        begin = next((at for at in hashes if not any(first <= at < last for first, last in texts[k])), None)
+        if begin is not None and not re.match(rb"#\s*(noqa|type:|!)", line[begin:]):
+            yield line[begin:].decode().lstrip("# ")
 
 
 def split_sentences(text: str) -> Iterator[str]:
@@ -57,8 +73,7 @@ def read_sentences(part: str) -> list[str]:
     """Return the sentences of the pages, or of a layer."""
     if part == "pages":
         return [one for page in PAGES for one in split_sentences(page.read_text(encoding="utf-8"))]
-    files = sorted((ROOT / part).rglob("*.py"))
-    return [one for file in files for text in find_prose(file.read_text("utf-8")) for one in split_sentences(text)]
+    return [one for module in read_modules(part) for text in find_prose(*module) for one in split_sentences(text)]
 
 
 @pytest.mark.parametrize("part", ["pages", *LAYERS])
@@ -86,8 +101,8 @@ def test_the_patterns_find_what_they_should():
 def test_functions_are_named_by_verbs(layer: str):
     names = {
         node.name
-        for file in sorted((ROOT / layer).rglob("*.py"))
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        for _, nodes in read_modules(layer)
+        for node in nodes
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("__")
     }
     first = {name: name.strip("_").partition("_")[0] for name in names}

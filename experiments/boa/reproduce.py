@@ -233,7 +233,7 @@ def figure_5_claims(context: Context, curves: Curves) -> Iterator[Claim]:
     for objective, pollux in zip(OBJECTIVES, rest, strict=True):
         factor = ratio(pollux.at(gpus), boa.at(gpus))
         what = f"mean JCT of {autoscaling(objective)} over BOA's at {gpus:.4g} GPUs"
-        yield _sided("Figure 5", what, "> 1", _some(factor), "one trace; BOA follows bursts at once")
+        yield claim_side("Figure 5", what, "> 1", _some(factor), "one trace; BOA follows bursts at once")
 
 
 def _common_bill(curves: Sequence[PolicyCurve]) -> float:
@@ -361,7 +361,7 @@ def figure_9_claims(context: Context, curves: Curves) -> Iterator[Claim]:
         what = f"growth of that margin from C² {least:g} to {greatest:g}, {label}"
         if AVERAGED.label in label:
             note = f"Pollux aims at {AIMS_AT_120}; bursts every hour on average, between them 1/25 of the rate"
-            yield _sided("Figure 9", what, "grows", grown, note)
+            yield claim_side("Figure 9", what, "grows", grown, note)
         else:
             yield _ours("Figure 9", what, grown)
 
@@ -392,9 +392,9 @@ def figure_11_claims(context: Context, curves: Curves) -> Iterator[Claim]:
             boa, pollux = (curves[seconds, name, AVERAGED, whose] for whose in ("boa", objective))
             slower += [max(found)] if (found := factors(pollux, boa)) else []
         what = f"usage over effective usage of BOA, over the same of {who}, mean of all runs"
-        yield _sided("Figure 11, Appendix D", what, "< 1", usage, above=False)
+        yield claim_side("Figure 11, Appendix D", what, "< 1", usage, above=False)
         what = f"mean JCT of {who} over BOA's at equal usage, at most"
-        yield _sided("Figure 11, Appendix D", what, "> 1", slower)
+        yield claim_side("Figure 11, Appendix D", what, "> 1", slower)
 
 
 COLD: dict[str, Any] = {"rescale_seconds": 20.0, "cold_rescale_seconds": 120.0}
@@ -457,7 +457,7 @@ def _not_comparable(claim: Claim, why: str) -> Claim:
     return replace(claim, verdict="not comparable", note="; ".join(part for part in (claim.note, why) if part))
 
 
-def _sided(where: str, what: str, paper: str, ratios: Sequence[float], note: str = "", above: bool = True) -> Claim:
+def claim_side(where: str, what: str, paper: str, ratios: Sequence[float], note: str = "", above: bool = True) -> Claim:
     """Return the claim that ratios are above one, or below; it has a verdict if the interval is on one side."""
     if not ratios:
         return Claim(where, what, paper, None, "not run", "no runs of both rent as much")

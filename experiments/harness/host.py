@@ -197,7 +197,7 @@ class Host:
         left, used = PATIENCE, 0.0
         while not self._orders.poll(max(0.0, min(LOOK_S, until - time.monotonic()))):
             if time.monotonic() >= until and limit is not None and at_limit is not None:
-                before, used = used, _used_by_group_s(self._running)
+                before, used = used, measure_group_cpu_s(self._running)
                 left -= 1
                 if left and used - before >= WORKING * limit:  # it compiles, or waits for a core
                     until += limit
@@ -233,7 +233,7 @@ def cpu_and_threads(process: int) -> tuple[float, int] | None:
     return None
 
 
-def _used_by_group_s(group: int | None) -> float:
+def measure_group_cpu_s(group: int | None) -> float:
     """Return the CPU seconds that a process group has used so far; 0 if the system does not report them."""
     ticks = 0
     for file in Path("/proc").glob("[0-9]*/stat"):
@@ -269,7 +269,7 @@ def _new_host(*about: Any) -> tuple[Any, Connection]:
     """Start a host in a new interpreter."""
     ours, theirs = multiprocessing.Pipe()
     with theirs:
-        return started(start_method().Process(target=_serve, args=(theirs, *about))), ours
+        return started(start_method().Process(target=serve, args=(theirs, *about))), ours
 
 
 _spares: list[tuple[Any, Connection]] = []
@@ -301,7 +301,7 @@ def _wait_as_spare(ours: Connection, orders: Connection) -> None:
         os.chdir(folder)
         _ready_tracker()  # which unblocks the interrupt
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        _serve(orders, *about)
+        serve(orders, *about)
 
 
 def _adopt_spare(*about: Any) -> tuple[Any, Connection] | None:
@@ -313,7 +313,7 @@ def _adopt_spare(*about: Any) -> tuple[Any, Connection] | None:
     return None
 
 
-def _serve(orders: Connection, work: Work, modules: Sequence[str], folder: str, place: str | None) -> None:
+def serve(orders: Connection, work: Work, modules: Sequence[str], folder: str, place: str | None) -> None:
     """Serve orders until the command ends the host, or has ended itself."""
     if hasattr(os, "setsid"):
         os.setsid()  # an interrupt at the terminal is for the command alone

@@ -79,7 +79,7 @@ def as_finished(
     try:
         for i, task in enumerate(tasks):
             futures.append(pool.schedule(i, task))
-            futures[i].add_done_callback(partial(_finish, done, i))
+            futures[i].add_done_callback(partial(note_finished, done, i))
         for _ in tasks:
             i = wait_for_next(done)
             yield i, settle(i)
@@ -106,7 +106,7 @@ def modules_of(tasks: Sequence[HarnessTask[Any]]) -> list[str]:
     return sorted({module for task in tasks for module in (type(task).__module__, *task.modules)})
 
 
-def _finish(done: queue.SimpleQueue[int], i: int, future: Any) -> None:
+def note_finished(done: queue.SimpleQueue[int], i: int, future: Any) -> None:
     done.put(i)
 
 

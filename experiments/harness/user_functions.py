@@ -243,7 +243,7 @@ def _positional(function: Callable[..., Any]) -> int | None:
     return sum(p.kind in places for p in parameters)
 
 
-_theirs: dict[str, ModuleType] = {}
+their_modules: dict[str, ModuleType] = {}
 _inside = False
 
 
@@ -251,7 +251,7 @@ _inside = False
 def users_first() -> Iterator[None]:
     """Open a block in which names that both the user and this project have are the user's."""
     global _inside
-    folders = {} if _inside else _folders()
+    folders = {} if _inside else find_shadowing_folders()
     if not folders:
         yield
         return
@@ -260,7 +260,7 @@ def users_first() -> Iterator[None]:
     for name in ours:
         if _has(folders, name):
             del sys.modules[name]
-    sys.modules.update(_theirs)
+    sys.modules.update(their_modules)
     sys.meta_path.insert(0, finder)
     _inside = True
     try:
@@ -270,12 +270,12 @@ def users_first() -> Iterator[None]:
         sys.meta_path.remove(finder)
         for name, module in _shared(folders).items():
             if ours.get(name) is not module:
-                _theirs[name] = module
+                their_modules[name] = module
             del sys.modules[name]
         sys.modules.update(ours)
 
 
-def _folders() -> dict[str, Path]:
+def find_shadowing_folders() -> dict[str, Path]:
     """Return the user's modules with a name of this project, from the current folder or from PYTHONPATH."""
     found: dict[str, Path] = {}
     for place in (os.getcwd(), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))):

@@ -55,7 +55,7 @@ def serve(handle: int) -> None:
             given = [calls.arguments(content) for content in about["contents"]]
         except Exception as error:
             return judge.send_bytes(_said(error).encode())
-        _folders()  # which the copies need not search again
+        find_folders()  # which the copies need not search again
         gc.collect()
         gc.freeze()
         judge.send_bytes(b"")
@@ -164,7 +164,7 @@ def _run(order: dict[str, Any], calls: Calls, given: Sequence[Any], answers: int
         die_with_parent()
         try:
             cpu_s = CPU_LAST_RESORT[0] * order["seconds"] * len(order["order"]) + CPU_LAST_RESORT[1]
-            confine(*_folders(), order["memory_mb"], math.ceil(min(cpu_s, threading.TIMEOUT_MAX)))
+            confine(*find_folders(), order["memory_mb"], math.ceil(min(cpu_s, threading.TIMEOUT_MAX)))
         except OSError as error:
             os.write(answers, NOT_CONFINED + str(error).encode()[:SAID])
             return
@@ -182,7 +182,7 @@ def _run(order: dict[str, Any], calls: Calls, given: Sequence[Any], answers: int
 
 
 @cache
-def _folders() -> tuple[list[str], list[str]]:
+def find_folders() -> tuple[list[str], list[str]]:
     """Return the folders of Python that a program sees, and the hidden folders in them.
 
     From this project, a program sees only the data types. Every copy of the project is hidden that is on the module

@@ -66,7 +66,7 @@ PARTS = (
     MethodPart("pricing in dives", constants={f"{PATTERNS}:DIVE_ROUNDS": 0}, entered=(f"{NODE_PATTERNS}.dive",)),
     MethodPart("smoothing of duals", constants={f"{PATTERNS}:SMOOTHING": 0.0}, entered=(f"{NODE_PATTERNS}.generate",)),
     MethodPart("denominators of duals", (f"{PATTERNS}:_find_denominator",)),
-    MethodPart("mixes of resources", (f"{PATTERNS}:_make_mixes",), _equal_mix),
+    MethodPart("mixes of resources", (f"{PATTERNS}:make_mixes",), _equal_mix),
     MethodPart("programs over some nodes", (f"{PLACEMENT}._solve_partial_programs",)),
     MethodPart("program over all nodes", (f"{PLACEMENT}._solve_program",), say_no),
     MethodPart("packing of all pods anew", (f"{SEARCH}._bound_by_repacking",)),

@@ -88,7 +88,7 @@ class Calendar:
 
     def __init__(self) -> None:
         self.now: Time = 0
-        self._heap: list[tuple[Time, int, int, Event]] = []
+        self.heap: list[tuple[Time, int, int, Event]] = []
         self._count = 0
         self._cancelled = 0
 
@@ -97,18 +97,18 @@ class Calendar:
         if not time >= self.now:
             raise RuleBroken(f"an event at {time} is scheduled at {self.now}")
         event = Event(self, happen)
-        heappush(self._heap, (time, rank, self._count, event))
+        heappush(self.heap, (time, rank, self._count, event))
         self._count += 1
         return event
 
     def __len__(self) -> int:
         """Return the number of scheduled events."""
-        return len(self._heap) - self._cancelled
+        return len(self.heap) - self._cancelled
 
     @property
     def next_moment(self) -> Time | None:
         """Return the time of the next event, `None` if there is none."""
-        heap = self._heap
+        heap = self.heap
         while heap and heap[0][3].cancelled:
             heappop(heap)
             self._cancelled -= 1
@@ -124,10 +124,10 @@ class Calendar:
         self.now = moment
         last = self.now + TIE * min(abs(self.now), MOST_TIED)
         happened = 0
-        while self._heap and self._heap[0][0] <= last:
-            due = [heappop(self._heap)]
-            while self._heap and self._heap[0][0] <= last:
-                due.append(heappop(self._heap))
+        while self.heap and self.heap[0][0] <= last:
+            due = [heappop(self.heap)]
+            while self.heap and self.heap[0][0] <= last:
+                due.append(heappop(self.heap))
             if len(due) > 1:
                 due.sort(key=_in_rank)
             for k, (_, _, _, event) in enumerate(due):
@@ -137,20 +137,20 @@ class Calendar:
                 event.calendar = None
                 event.happen()
                 happened += 1
-                if self._heap and self._heap[0][0] <= last:  # the event has scheduled another one for this time
+                if self.heap and self.heap[0][0] <= last:  # the event has scheduled another one for this time
                     for entry in due[k + 1 :]:
-                        heappush(self._heap, entry)
+                        heappush(self.heap, entry)
                     break
         return happened
 
     def _note_cancelled(self) -> None:
         """Count a cancelled event, and keep the heap at most about twice as large as the number of scheduled events."""
         self._cancelled += 1
-        if self._cancelled > 64 and 2 * self._cancelled > len(self._heap):
-            kept = [entry for entry in self._heap if not entry[3].cancelled]
-            self._cancelled -= len(self._heap) - len(kept)  # events that are due now are not in the heap
-            self._heap = kept
-            heapify(self._heap)
+        if self._cancelled > 64 and 2 * self._cancelled > len(self.heap):
+            kept = [entry for entry in self.heap if not entry[3].cancelled]
+            self._cancelled -= len(self.heap) - len(kept)  # events that are due now are not in the heap
+            self.heap = kept
+            heapify(self.heap)
 
 
 def _in_rank(entry: tuple[Time, int, int, Event]) -> tuple[int, Time, int]:

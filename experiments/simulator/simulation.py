@@ -98,7 +98,7 @@ class Simulation(WholeTask[Simulated]):
         world = online.world(data)
         solving: list[Replan] = []
         with Stopwatch() as clock:
-            policy = self._policy(online, data, solving)
+            policy = self.make_policy(online, data, solving)
             simulate(world, policy)
         decisions = [asdict(entry) for replan in solving for entry in replan.log]
         found = {
@@ -119,7 +119,7 @@ class Simulation(WholeTask[Simulated]):
             "source": digests.source(self.policy, self.code) if self.by_user else None,
         }
 
-    def _policy(self, online: Online, data: ProblemData, solving: list[Replan] | None = None) -> Policy[Any, Any]:
+    def make_policy(self, online: Online, data: ProblemData, solving: list[Replan] | None = None) -> Policy[Any, Any]:
         """Build the policy, and add its re-planning parts to `solving`."""
         solving = [] if solving is None else solving
         if self.by_user:

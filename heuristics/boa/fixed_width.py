@@ -34,7 +34,7 @@ def equal_share(data: BoaAllocation) -> Answer:
     """
     p = build_epoch_arrays(data)
     time, cost = _class_totals(p)
-    shares = _equal_shares(cost.min(1), planned(data.budget) * (1 - HAIR))
+    shares = share_budget(cost.min(1), planned(data.budget) * (1 - HAIR))
     affordable = cost <= np.maximum(shares, cost.min(1))[:, None]
     return _answer(p, np.where(affordable, time, np.inf).argmin(1) + 1)
 
@@ -99,7 +99,7 @@ def _take_steps(at: IntArray, steps: Segments, cost: FloatArray, budget: float) 
         order = order[taken:]
 
 
-def _equal_shares(min_cost: FloatArray, budget: float) -> FloatArray:
+def share_budget(min_cost: FloatArray, budget: float) -> FloatArray:
     """Return shares (classes,) of the budget: equal, except for classes whose minimum cost is higher."""
     shares, open_ = min_cost.copy(), np.ones(len(min_cost), dtype=bool)
     while open_.any():

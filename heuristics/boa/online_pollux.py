@@ -70,7 +70,7 @@ class Pollux:
         self.parameters, self.search = parameters, search
         self._widest = {name: min(most, parameters.widest) for name, most in max_widths(data).items()}
         self._per_node = data.gpus_per_node
-        self._nodes = count_nodes(data) if parameters.efficiency is None else 0
+        self.nodes = count_nodes(data) if parameters.efficiency is None else 0
         self._direction = 0  # 1 or -1: the cluster grew or shrank since the last event of a job
         self._next = 0.0
         self._seen: deque[float] = deque(maxlen=parameters.window)  # efficiencies since the last change of size
@@ -93,7 +93,7 @@ class Pollux:
             quantum = self.parameters.quantum_seconds
             self._next = (view.now // quantum + 1) * quantum
             self._plan(view)
-        return Widths(widths=self._widths, nodes=self._nodes, wake_at=self._next)
+        return Widths(widths=self._widths, nodes=self.nodes, wake_at=self._next)
 
     def _profile(self, view: RentingView) -> None:
         """Record how wide each job has run; a job that is being rescaled does not run yet."""
@@ -107,18 +107,18 @@ class Pollux:
         jobs = list(view.jobs.values())
         if not jobs:
             self._widths = {}
-            self._nodes = 0 if self.parameters.efficiency is not None else self._nodes
+            self.nodes = 0 if self.parameters.efficiency is not None else self.nodes
             return
         speed = self._speed[[self._row[job.job_class, job.epoch] for job in jobs]]
         gains = self._gains(jobs, speed, view.now)
         if self.parameters.efficiency is None:
-            gpus = self._nodes * self._per_node
+            gpus = self.nodes * self._per_node
             width = self._split(jobs, gains, gpus)
         else:
-            before = self._nodes
+            before = self.nodes
             width = self._autoscale(jobs, gains, speed)
-            if self._nodes != before:
-                self._direction = 1 if self._nodes > before else -1
+            if self.nodes != before:
+                self._direction = 1 if self.nodes > before else -1
         self._widths = {job.id: int(k) for job, k in zip(jobs, width, strict=True)}
 
     def _split(
@@ -139,22 +139,22 @@ class Pollux:
         assert self.parameters.efficiency is not None
         per_node, aim = self._per_node, self.parameters.efficiency
         if self.parameters.window and self._keeps_size(jobs, speed):
-            return self._split(jobs, gains, self._nodes * per_node)
+            return self._split(jobs, gains, self.nodes * per_node)
         all_gpus = -(-int(self._max_widths(jobs).sum()) // per_node) * per_node
         within = self.parameters.first
         while True:
             max_gpus = min(all_gpus, -(-max_useful_gpus(speed, aim - within) // per_node) * per_node)
-            max_gpus = max(max_gpus, min(all_gpus, (self._nodes + 1) * per_node), self._nodes * per_node)
+            max_gpus = max(max_gpus, min(all_gpus, (self.nodes + 1) * per_node), self.nodes * per_node)
             choice = splits(gains, max_gpus)
             efficiency = efficiencies(choice, speed, per_node)
-            nodes = self._choose_size(efficiency)
+            nodes = self.choose_size(efficiency)
             if not self._may_grow(efficiency) or abs(efficiency[nodes] - aim) <= within or max_gpus >= all_gpus:
                 break  # larger clusters are all farther from the target
             within = min(2 * abs(efficiency[nodes] - aim), aim)
-        self._nodes = nodes
+        self.nodes = nodes
         return self._split(jobs, gains, nodes * per_node, choice)
 
-    def _choose_size(self, efficiency: FloatArray) -> int:
+    def choose_size(self, efficiency: FloatArray) -> int:
         """Return the number of nodes: unchanged within the band, otherwise the one closest to the target.
 
         - `efficiency` (sizes,): efficiency of the best split for each number of nodes.
@@ -165,7 +165,7 @@ class Pollux:
         depend on the current widths, so a closer size alone does not suffice: the direction may reverse only after an
         event of a job. With a `window`, the closest of all sizes is chosen, because the wait prevents such oscillation.
         """
-        aim, now = self.parameters.efficiency, self._nodes
+        aim, now = self.parameters.efficiency, self.nodes
         assert aim is not None
         distance = np.abs(efficiency - aim)
         if self.parameters.window:
@@ -180,9 +180,9 @@ class Pollux:
     def _may_grow(self, efficiency: FloatArray) -> bool:
         """Return whether larger sizes are candidates: there are no nodes, or the efficiency is above the band."""
         aim = self.parameters.efficiency
-        if self._nodes == 0 or self.parameters.window:
+        if self.nodes == 0 or self.parameters.window:
             return True
-        return aim is not None and self._direction >= 0 and bool(efficiency[self._nodes] > aim + self._half_band())
+        return aim is not None and self._direction >= 0 and bool(efficiency[self.nodes] > aim + self._half_band())
 
     def _keeps_size(self, jobs: list[RentingJobView], speed: FloatArray) -> bool:
         """Return whether the size stays unchanged: the window is not full, or its mean is within the band.
@@ -191,9 +191,9 @@ class Pollux:
         """
         aim = self.parameters.efficiency
         assert aim is not None
-        if self._nodes:
+        if self.nodes:
             held = sum(float(speed[i, job.width]) for i, job in enumerate(jobs))
-            self._seen.append(held / (self._nodes * self._per_node))
+            self._seen.append(held / (self.nodes * self._per_node))
             self._waited += 1
             if self._waited <= self.parameters.window or abs(fmean(self._seen) - aim) <= self._half_band():
                 return True
@@ -231,7 +231,7 @@ class Pollux:
             gains = speed * p.kept
             gains[place, width] = speed[place, width]
             return np.where(speed > 0, gains, np.where(np.arange(speed.shape[1]) == 0, 0.0, -np.inf))
-        fair = max(1, -(-self._nodes * self._per_node // len(jobs)))
+        fair = max(1, -(-self.nodes * self._per_node // len(jobs)))
         base = speed[:, : fair + 1].max(axis=1, keepdims=True)
         age = now - np.array([job.arrival_seconds for job in jobs])
         restarts = np.maximum(0, np.array([job.rescalings for job in jobs]) - 1)

@@ -120,7 +120,7 @@ def _calculate_widths(
     drawn = _draw_configurations(p, candidates, parameters.configurations, np.random.default_rng(seed))  # lines 1 to 8
     best, best_time, min_cost = None, np.inf, np.inf  # lines 9 and 10
     for glue in dict.fromkeys(drawn):  # line 11, each configuration once
-        width, cost = _fit_budget(p, glued, _super_epoch_starts(p, glue), parameters)  # lines 12 to 21
+        width, cost = _fit_budget(p, glued, find_super_epoch_starts(p, glue), parameters)  # lines 12 to 21
         if width is None:
             min_cost = min(min_cost, cost)
             continue
@@ -143,7 +143,7 @@ def _draw_configurations(
         yield tuple(s[int(random.integers(len(s)))] for s in choices)
 
 
-def _super_epoch_starts(p: EpochArrays, glue: tuple[int, ...]) -> IntArray:
+def find_super_epoch_starts(p: EpochArrays, glue: tuple[int, ...]) -> IntArray:
     """Return the first epochs of the super-epochs: every g_i-th epoch of class i (line 12)."""
     starts: list[int] = []
     offset = 0
@@ -253,7 +253,7 @@ class _Glued:
             if self.tables:
                 hours = np.array([hull for hull, _ in hulls])
             if self.parameters.rounding == "corner":
-                round_widths = _round_to_corners(np.array([touches for _, touches in hulls]), self.parameters.halves)
+                round_widths = round_to_corners(np.array([touches for _, touches in hulls]), self.parameters.halves)
         return ConvexRelaxation(hours, self.grid, self.p.value[starts], self.p.price[starts]), round_widths
 
     def _nearest(self, width: FloatArray) -> IntArray:
@@ -267,7 +267,7 @@ class _Glued:
         return self.rows[start, length]
 
 
-def _round_to_corners(touches: BoolArray, halves: Literal["wider", "narrower"]) -> Rounding:
+def round_to_corners(touches: BoolArray, halves: Literal["wider", "narrower"]) -> Rounding:
     """Return the rounding to the nearest width at which `touches` (n, K) is true."""
     counts = touches.sum(1)
     corners = np.full((len(touches), counts.max()), np.iinfo(np.int64).max // 2)

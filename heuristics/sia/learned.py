@@ -312,12 +312,12 @@ class LearnsFirst:
     ) -> None:
         self.days, self.unit = days, slot_minutes
         untrained = ArrivalModels(WINDOWS_MINUTES, (), 0, parameters)
-        self._learned = LearnedArrivals(untrained, durations, slot_minutes)
+        self.learned = LearnedArrivals(untrained, durations, slot_minutes)
         self._since: float | None = None
         self._seen: list[tuple[str, float, float]] = []
 
     def observe(self, view: PoolsView) -> None:
-        self._learned.observe(view)
+        self.learned.observe(view)
         today = view.now * self.unit / 1440.0
         self._since = today if self._since is None else self._since
         if self.is_trained:
@@ -325,7 +325,7 @@ class LearnsFirst:
         if today - self._since >= self.days:
             jobs = pd.DataFrame(self._seen, columns=["pool", "submit_s", "duration_s"])
             days = self._since, self._since + self.days
-            self._learned.models = train(jobs, days, WINDOWS_MINUTES, self._learned.models.parameters)
+            self.learned.models = train(jobs, days, WINDOWS_MINUTES, self.learned.models.parameters)
             self._seen.clear()
             return
         minute = 60.0 * self.unit
@@ -334,10 +334,10 @@ class LearnsFirst:
     @property
     def is_trained(self) -> bool:
         """Return whether the models are trained."""
-        return bool(self._learned.models.boosters)
+        return bool(self.learned.models.boosters)
 
     def will_arrive(self, pool: str, now: float, window: float) -> bool:
-        return not self.is_trained or self._learned.will_arrive(pool, now, window)
+        return not self.is_trained or self.learned.will_arrive(pool, now, window)
 
 
 class Persistence:

@@ -44,7 +44,7 @@ class Shared:
         self._cells: dict[str, Cell] = {}
         self._jobs_in: dict[int, int] = {}  # number of jobs by server, for servers that are bound or on loan
         self._bound: dict[str, dict[int, int]] = {name: {} for name in self.owned}  # virtual server -> server
-        self._loans: set[str] = set()
+        self.loans: set[str] = set()
 
     def count_unused(self, pool: str) -> int:
         """Return the number of virtual servers that are not bound to a server of the cluster."""
@@ -101,7 +101,7 @@ class Shared:
         if cell is None:
             return False
         self._jobs_in[cell.server] += 1
-        self._loans.add(job.id)
+        self.loans.add(job.id)
         self._start(job, cell)
         return True
 
@@ -114,9 +114,9 @@ class Shared:
             self.cluster.give_back(cell)
             return
         self._jobs_in[cell.server] -= 1
-        loan = job.id in self._loans
+        loan = job.id in self.loans
         if loan:
-            self._loans.remove(job.id)
+            self.loans.remove(job.id)
             self.lent.give_back(cell)
         if self._jobs_in[cell.server] == 0:
             del self._jobs_in[cell.server]

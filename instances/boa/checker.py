@@ -104,11 +104,11 @@ class _Book:
             return math.exp(curve.power * math.log(width))
         assert curve.table is not None
         if self.data.widths == "integer" and self.data.speedup_reading == "measured":
-            return _read([(float(k), s) for k, s in zip(curve.table.gpus, curve.table.speedup, strict=True)], width)
+            return read_hull([(float(k), s) for k, s in zip(curve.table.gpus, curve.table.speedup, strict=True)], width)
         hulls, last = curve.table.checked_hulls, self.data.max_width
         if last not in hulls:
-            hulls[last] = _hull(curve.table.gpus, curve.table.speedup, last)
-        return _read(hulls[last], width)
+            hulls[last] = find_hull(curve.table.gpus, curve.table.speedup, last)
+        return read_hull(hulls[last], width)
 
     def verdict(self) -> Verdict:
         """Return the mean completion time in hours and the violated constraints, the budget last."""
@@ -206,7 +206,7 @@ def _sum(values: Sequence[float]) -> float:
         return math.inf
 
 
-def _hull(gpus: Sequence[int], speedup: Sequence[float], max_width: int | None) -> list[Point]:
+def find_hull(gpus: Sequence[int], speedup: Sequence[float], max_width: int | None) -> list[Point]:
     """Return the corners of the non-decreasing concave hull of the points, cut at `max_width`."""
     points = [(float(k), s) for k, s in zip(gpus, speedup, strict=True)]
     if max_width is not None and max_width < gpus[-1]:
@@ -226,7 +226,7 @@ def _hull(gpus: Sequence[int], speedup: Sequence[float], max_width: int | None) 
     return corners
 
 
-def _read(corners: Sequence[Point], width: float) -> float:
+def read_hull(corners: Sequence[Point], width: float) -> float:
     """Return the value at a width of the function with `corners`: linear between them, constant past the last."""
     at = bisect_right(corners, (width, math.inf))
     if at == len(corners):

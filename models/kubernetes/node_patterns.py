@@ -45,7 +45,7 @@ class NodePatterns:
         self.arrays, self.clock, self.now = arrays, clock, arrays.now
         (m, n), count = self.now.shape, arrays.count
         self.in_place = float(self.now.sum())
-        self.mixes = _make_mixes(arrays.need.shape[1])
+        self.mixes = make_mixes(arrays.need.shape[1])
         self.node, self.pattern = np.zeros(0, dtype=np.int64), np.zeros((0, n), dtype=np.int64)
         self.bound, self.duals = -math.inf, np.zeros(n)
         self.until_covered = False
@@ -190,7 +190,7 @@ def _find_denominator(duals: FloatArray) -> int | None:
     return next((k for k in multiples if np.abs(duals * k - np.round(duals * k)).max() < INTEGRALITY), None)
 
 
-def _make_mixes(resources: int) -> FloatArray:
+def make_mixes(resources: int) -> FloatArray:
     """Make weight vectors (X, R) of the resources that sum to 1: all multiples of 1 / MIX_PARTS if there are few."""
     if resources > MIX_PARTS:
         return np.vstack([np.eye(resources), np.full((1, resources), 1 / resources)])

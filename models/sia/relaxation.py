@@ -58,7 +58,7 @@ class StartRelaxation:
         self._reduced_cost: IntArray = np.zeros(len(columns.job), dtype=np.int64)
         self._solution: tuple[IntArray, FloatArray] = self.chosen, np.zeros(0)  # columns and their values
         self._duals, self._activity = np.zeros(0), np.zeros(0)
-        self._ascent: tuple[list[IntervalRow], FloatArray] = [], np.zeros(0)  # rows and multipliers of the ascent
+        self.ascent: tuple[list[IntervalRow], FloatArray] = [], np.zeros(0)  # rows and multipliers of the ascent
         self._feasible = columns.find_columns(starts)
         self._add_columns(np.union1d(self._feasible, columns.offset[:-1]))
 
@@ -97,7 +97,7 @@ class StartRelaxation:
     def start_ascent(self, multipliers: Multipliers) -> None:
         """Set the rows and the initial multipliers of the volume algorithm."""
         values = np.array([value for _, value in multipliers], dtype=float) / SCALE
-        self._ascent = [row for row, _ in multipliers], values
+        self.ascent = [row for row, _ in multipliers], values
 
     def ascend(self, delay: int, target: int, clock: Stopwatch) -> bool:
         """Raise the bound by the volume algorithm with the current rows; return False if `clock` has expired before.
@@ -108,7 +108,7 @@ class StartRelaxation:
         """
         if clock.expired:
             return False
-        p, columns, (rows, values) = self.parameters, self.columns, self._ascent
+        p, columns, (rows, values) = self.parameters, self.columns, self.ascent
         table = Rows(columns, rows)
         problem = StartSubproblem(table)
         values = problem.ascend(values, target, delay, clock, p)
@@ -118,17 +118,17 @@ class StartRelaxation:
         self.bound, self.value = max(self.bound, round_up(bound)), bound / SCALE
         chosen, x = problem.read_average(p.min_average_share)
         self._solution = chosen, x / np.bincount(columns.job[chosen], x, self.jobs)[columns.job[chosen]]
-        self._ascent = [row for row, value in zip(rows, values, strict=True) if value > 0], values[values > 0]
+        self.ascent = [row for row, value in zip(rows, values, strict=True) if value > 0], values[values > 0]
         return True
 
     def extend_ascent(self) -> int:
         """Add rows and cuts that the average solution of the volume algorithm violates, and return their number."""
-        rows, values = self._ascent
+        rows, values = self.ascent
         known, excess = {row.key for row in rows}, self.parameters.min_average_excess
         cuts = separate(self.columns, *self._solution, replace(self.parameters, min_violation=excess))
         new = self._find_violated_rows(excess) + cuts
         new = list({row.key: row for row in new if row.key not in known}.values())
-        self._ascent = rows + new, np.concatenate([values, np.zeros(len(new))])
+        self.ascent = rows + new, np.concatenate([values, np.zeros(len(new))])
         return len(new)
 
     def forget_closed(self) -> None:

@@ -94,11 +94,11 @@ class StartSubproblem:
         limits = rows.limits - np.bincount(row[constant], weight[constant], len(rows))
         variable = (low < high) & ~constant
         row, job, low, high, weight = row[variable], job[variable], low[variable], high[variable], weight[variable]
-        self._norm = np.maximum(np.sqrt(np.bincount(row, weight**2, len(rows))), 1.0)
-        self._constant = -limits / self._norm
+        self.norm = np.maximum(np.sqrt(np.bincount(row, weight**2, len(rows))), 1.0)
+        self._constant = -limits / self.norm
         delay = np.zeros(int(first[-1]))
         delay[places] = columns.delay[self.columns]
-        self.entries = CountedStarts(first, delay, row, job, low, high, weight / self._norm[row])
+        self.entries = CountedStarts(first, delay, row, job, low, high, weight / self.norm[row])
         self.chosen: IntArray = np.zeros(len(first) - 1, dtype=np.int64)
         # The average is `_scale` times `_share`, so that an update changes one entry per job instead of all entries.
         self._share, self._places, self._scale = np.zeros(len(delay)), places, 1.0
@@ -119,7 +119,7 @@ class StartSubproblem:
             is_late = count % CLOCK_INTERVAL == 0 and clock.expired
             return count >= parameters.node_ascent_rounds or bound >= cutoff or is_late
 
-        return ascend(self, multipliers * self._norm, float(max(delay, target)), parameters, should_stop) / self._norm
+        return ascend(self, multipliers * self.norm, float(max(delay, target)), parameters, should_stop) / self.norm
 
     def read_average(self, min_share: float) -> tuple[IntArray, FloatArray]:
         """Return the columns whose share in the average is at least `min_share`, and these shares, (N,) each."""

@@ -17,62 +17,13 @@ from tests.attacks.small import CONVEX, NET_SAVING, READINGS, examples
 
 Path = tuple[Any, ...]
 DEEP = "@deep@"  # replaced in the text, for Python's own writer does not nest that far
-NUMBERS = (
-    0,
-    1,
-    -1,
-    2,
-    3,
-    1e-9,
-    0.5e-9,
-    1.5e-9,
-    1e9,
-    1e9 + 1,
-    999_999_999.999999,
-    1e-300,
-    1e308,
-    5e-324,
-    2**31,
-    2**53 + 1,
-)
-NUMBERS += (2**63, 10**400, -(10**400), math.nan, math.inf, -math.inf, -0.0, 0.1, 1.0, 1e-6, 1e6, 100_000, 1_000_000)
+NUMBERS = (0, 1, -1, 2, 3, 1e-9, 0.5e-9, 1.5e-9, 1e9, 1e9 + 1, 999_999_999.999999, 1e-300, 1e308, 5e-324, 2**31)
+NUMBERS += (2**53 + 1, 2**63, 10**400, -(10**400), math.nan, math.inf, -math.inf, -0.0, 0.1, 1.0, 1e-6, 1e6)
+NUMBERS += (100_000, 1_000_000)
 OTHERS = (None, True, False, "", "x", "1", "NaN", [], {}, [1], [[]], {"": 0}, [None], "ghost", "default", 1.0, DEEP)
-NAMES = (
-    "ghost",
-    "default",
-    "all",
-    "Ghost",
-    " ",
-    "\u00a0",
-    "\u200b",
-    "é",
-    "é",
-    "a@b",
-    "$x^$",
-    '"',
-    "'",
-    "\n",
-    "\\",
-    "0",
-    "1",
-)
-NAMES += (
-    "None",
-    "nan",
-    "x" * 200,
-    "x" * 201,
-    "end",
-    "st",
-    "free",
-    "obj",
-    "[red]",
-    "<b>",
-    "=1+1",
-    "-",
-    "\ud800",
-    "\x00",
-    "🐙",
-)
+NAMES = ("ghost", "default", "all", "Ghost", " ", "\u00a0", "\u200b", "é", "é", "a@b", "$x^$", '"', "'", "\n", "\\")
+NAMES += ("0", "1", "None", "nan", "x" * 200, "x" * 201, "end", "st", "free", "obj", "[red]", "<b>", "=1+1", "-")
+NAMES += ("\ud800", "\x00", "🐙")
 FACTORS = (10, 0.1, 1e3, 1e-3, 1e6, 1e-6, 1e9, 1e-9, -1, 2, 0.5, 1 + 1e-9, 1 - 1e-9, 1 + 1e-12, 1e12)
 
 

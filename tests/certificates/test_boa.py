@@ -14,7 +14,7 @@ from instances import CheckFailed, InputError, Options
 from instances.boa import BoaAllocation, Curve, figure_1, random_allocation
 from instances.proofs.boa import prove_allocation
 from instances.proofs.boa.rational import corners, least_length, power_at_most, root_at_most, times
-from instances.proofs.boa.unit_network import _affordable
+from instances.proofs.boa.unit_network import find_widest_affordable
 from models.boa import exact
 from models.boa.certificate import certificate
 from tests.boa_cases import allocations
@@ -40,7 +40,7 @@ def made(data: BoaAllocation):
     ],
 )
 def test_the_widest_run_that_a_budget_affords(curve: Curve, pause: Fraction, hours: Fraction, widest: int):
-    assert _affordable(curve, Fraction(1), Fraction(pause), Fraction(hours)) == widest
+    assert find_widest_affordable(curve, Fraction(1), Fraction(pause), Fraction(hours)) == widest
 
 
 @settings(max_examples=sample(10, 20), deadline=None)

@@ -95,8 +95,8 @@ def test_the_linear_program_over_tasks_is_the_whole_proof(number: int, items: in
 @pytest.mark.parametrize(
     "data",
     [
-        *(table_7(200, seed).data for seed in range(4)),
-        *(random_packing(seed).data for seed in range(4)),
+        *few((table_7(200, seed).data for seed in range(4)), 1),
+        *few((random_packing(seed).data for seed in range(4)), 2),
         *(caprara_toth(number, 24, 0, types="three").data for number in (1, 6)),
     ],
 )

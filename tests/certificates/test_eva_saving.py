@@ -84,7 +84,7 @@ def test_a_tampered_proof_is_refused(seed: int, proof):
 
 @pytest.mark.parametrize("fields", [FIELDS, *((field,) for field in FIELDS)], ids="-".join)
 def test_every_net_saving_with_constraints_is_proved_and_is_that_of_enumeration(fields: tuple[str, ...]):
-    for seed in range(25):
+    for seed in range(sample(12, 25)):
         data = random_constrained(seed, fields, "net-saving")
         best = best_by_enumeration(data)
         if best is None:

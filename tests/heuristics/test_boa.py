@@ -14,13 +14,13 @@ from heuristics.boa import (
     width_calculator_whole_job,
 )
 from heuristics.boa.epoch_arrays import build_epoch_arrays, compute_hull_hours
-from heuristics.boa.fixed_width import _equal_shares
+from heuristics.boa.fixed_width import share_budget
 from heuristics.boa.width_calculator import (
     ConvexRelaxation,
-    _round_to_corners,
-    _super_epoch_starts,
+    find_super_epoch_starts,
     powers,
     powers_and_whole_job,
+    round_to_corners,
     up_to_a_tenth,
 )
 from instances import Options, check
@@ -48,7 +48,7 @@ def test_candidates_of_line_4(epochs: int, paper: list[int], with_whole: list[in
 
 def test_super_epochs_start_every_g_epochs_of_their_class():
     p = build_epoch_arrays(random_allocation(3, 5, 4).data)
-    assert _super_epoch_starts(p, (2, 5, 4)).tolist() == [0, 2, 4, 5, 10, 14]
+    assert find_super_epoch_starts(p, (2, 5, 4)).tolist() == [0, 2, 4, 5, 10, 14]
 
 
 def test_the_same_seed_gives_the_same_widths():
@@ -151,8 +151,8 @@ def test_one_width_keeps_one_width():
 
 
 def test_equal_shares_give_what_is_needed_first():
-    assert _equal_shares(np.array([1.0, 1.0]), 10.0).tolist() == [5, 5]
-    assert _equal_shares(np.array([7.0, 1.0, 1.0]), 12.0).tolist() == [7, 2.5, 2.5]
+    assert share_budget(np.array([1.0, 1.0]), 10.0).tolist() == [5, 5]
+    assert share_budget(np.array([7.0, 1.0, 1.0]), 12.0).tolist() == [7, 2.5, 2.5]
 
 
 @pytest.mark.parametrize("rescale", [0.1, 3.0])
@@ -202,7 +202,7 @@ def test_the_released_width_calculator_is_a_linear_program_whose_budget_is_cut_b
 def test_the_released_width_calculator_draws_up_to_a_tenth_and_rounds_halves_down():
     assert [up_to_a_tenth(epochs) for epochs in (1, 10, 11, 80)] == [[1], [1], [1, 2], list(range(1, 9))]
     touches = np.array([[True, False, True]])
-    assert [_round_to_corners(touches, way)(np.array([2.0])).tolist() for way in ("wider", "narrower")] == [[3], [1]]
+    assert [round_to_corners(touches, way)(np.array([2.0])).tolist() for way in ("wider", "narrower")] == [[3], [1]]
     data = random_allocation(2, 40, 64, rescale=0.1, seed=1).data
     found = width_calculator_artifact(data).solution["widths"]
     assert any(len(set(widths)) > 1 for widths in found.values())

@@ -88,31 +88,29 @@ def test_the_lower_the_efficiency_aimed_at_the_more_is_rented_and_the_sooner_job
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_size_is_the_closest_of_all_sizes_though_not_all_are_looked_at(seed: int):
+    """With `first` at 1 every size is looked at, whatever its efficiency."""
     rng = np.random.default_rng(seed)
-    aim, names = rng.choice([0.5, 0.7, 0.9]), [c.name for c in DRAWN.data.classes]
-    pollux = Pollux(DRAWN.data, PolluxParameters(efficiency=aim))
-    pollux._store_speedups(DRAWN.data.believed)
+    data, aim, names = DRAWN.data, rng.choice([0.5, 0.7, 0.9]), [c.name for c in DRAWN.data.classes]
     jobs = [RentingJobView(f"j{i}", str(rng.choice(names)), 0.0, 0, 1.0) for i in range(int(rng.integers(1, 9)))]
-    speed = pollux._speed[[pollux._row[job.job_class, 0] for job in jobs]]
-    every = 64 * len(jobs)
+    view = RentingView(600.0, 4, {job.id: job for job in jobs}, {}, data.believed)
     for nodes in (0, 1, 3, 20):
-        pollux._nodes = nodes
-        gains = pollux._gains(jobs, speed, 600.0)
-        wanted = pollux._choose_size(efficiencies(splits(gains, max(every, 4 * nodes)), speed, 4))
-        width = pollux._autoscale(jobs, gains, speed)
-        assert pollux._nodes == wanted
-        assert width.sum() <= 4 * wanted
+        some, every = (Pollux(data, PolluxParameters(efficiency=aim, first=first)) for first in (0.02, 1.0))
+        some.nodes = every.nodes = nodes
+        said = some.decide(view)
+        assert said == every.decide(view)
+        assert sum(said.widths.values()) <= 4 * said.nodes
+    speed = np.cumsum(rng.random((4, 9)), axis=1) * (np.arange(9) > 0)
     for least in (0.3, 0.9):
         gpus = max_useful_gpus(speed, least)
-        assert (efficiencies(splits(speed, every), speed, 1)[gpus + 1 :] <= least + 1e-9).all()
+        assert (efficiencies(splits(speed, 40), speed, 1)[gpus + 1 :] <= least + 1e-9).all()
 
 
 def test_a_size_inside_the_band_is_left_alone_and_outside_it_is_the_closest():
     pollux = Pollux(DRAWN.data, PolluxParameters(efficiency=0.5))
     falling = np.array([0.0, 1.0, 0.9, 0.7, 0.62, 0.51, 0.4, 0.3])
     for nodes, wanted in ((0, 5), (1, 5), (3, 5), (4, 4), (5, 5), (6, 6), (7, 5)):
-        pollux._nodes = nodes
-        assert pollux._choose_size(falling) == wanted
+        pollux.nodes = nodes
+        assert pollux.choose_size(falling) == wanted
 
 
 def minutes(pollux, data, arrivals, last):

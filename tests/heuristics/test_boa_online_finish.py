@@ -117,10 +117,10 @@ def test_a_size_stays_where_no_other_is_closer_to_the_aim():
     pollux = Pollux(CASES["nodes of 4 at once"], PolluxParameters(efficiency=0.9))
     for found, end in (((0.0, 0.95, 0.80, 0.76), 1), ((0.0, 1.0, 0.86, 0.76), 2)):
         for begin in (0, 1, 2, 3):
-            pollux._nodes = begin
+            pollux.nodes = begin
             for _ in range(2):
-                pollux._nodes = pollux._choose_size(np.array(found))
-            assert pollux._nodes == end
+                pollux.nodes = pollux.choose_size(np.array(found))
+            assert pollux.nodes == end
 
 
 def test_a_search_that_finds_no_better_split_rescales_nobody():

@@ -173,7 +173,7 @@ def test_sia_learns_from_the_first_days_of_a_workload_and_from_nothing_after(job
     replay(cut, sia(cut, Decomposed(again, SlidingMaximum(), SlidingMaximum())))
     rows = np.zeros((1, 14))
     for quantum in WINDOWS_MINUTES:
-        whole, past = (one._learned.models.probability(quantum, rows) for one in (first, again))
+        whole, past = (one.learned.models.probability(quantum, rows) for one in (first, again))
         assert whole.tolist() == past.tolist()
 
 

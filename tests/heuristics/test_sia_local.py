@@ -103,7 +103,7 @@ def test_opportunistic_jobs_are_never_on_a_server_with_a_dedicated_job(data):
     class Spy(LocalSia):
         def decide(self, shared, view):
             found = super().decide(shared, view)
-            loans.update(shared._loans)
+            loans.update(shared.loans)
             return found
 
     placed = replay_local(data, Spy(Perfect(data.jobs), (3, 12)))

@@ -16,9 +16,7 @@ from instances.aryl import (
     five_servers,
     loaned_servers,
     placement_moment,
-    spread_jobs,
     table_2,
-    table_4,
 )
 from instances.files import parse
 
@@ -200,104 +198,82 @@ def placed(**changes: object) -> dict:
     return {"servers": [server], "jobs": [job | changes]}
 
 
-BAD = [
-    (
-        "aryl-placement",
-        placed(elastic=False),
-        "data.jobs[0].flexible_workers: must be 0 for a job that is not elastic, got 1",
-    ),
-    (
-        "aryl-placement",
-        placed(base_workers=0, flexible_workers=0),
-        "data.jobs[0].base_workers: must be >= 1 where there are no flexible workers, got 0",
-    ),
-    (
-        "aryl-placement",
-        placed(heterogeneous=True),
-        "data.jobs[0].kinds: must be both kinds for a heterogeneous job, got ['training']",
-    ),
-    (
-        "aryl-placement",
-        placed() | {"servers": [{"id": "s", "kind": "training", "gpus": 8, "free_gpus": 9}]},
-        "data.servers[0].free_gpus: must be <= gpus, 8, got 9",
-    ),
-    (
-        "aryl-placement",
-        placed() | {"servers": [{"id": "s", "kind": "loaned", "gpus": 8, "free_gpus": 8, "group": "base"}]},
-        'data.servers[0].group: must not be given but for a loaned server in use, got "base"',
-    ),
-    ("aryl-elastic", elastic(min_workers=7), "data.jobs[0].max_workers: must be >= min_workers, 7, got 6"),
-    ("aryl-elastic", elastic(min_running_time=0), "data.jobs[0].min_running_time: must be > 0, got 0"),
-    ("aryl-elastic", elastic(min_running_time=-3), "data.jobs[0].min_running_time: must be > 0, got -3"),
-    ("aryl-elastic", elastic(min_workers=0), "data.jobs[0].min_workers: must be >= 1, got 0"),
-    (
-        "aryl-elastic",
-        elastic(gpus_per_worker=5),
-        "data.jobs[0].min_workers: base demand of 10 GPUs must be at most capacity_gpus, got 8.0",
-    ),
-    (
-        "aryl-elastic",
-        elastic() | {"objective": "jct-reduction", "jobs": [elastic()["jobs"][0] | {"id": i} for i in "abcde"]},
-        "data.capacity_gpus: must be at least 10, the base demand of all jobs, got 8.0",
-    ),
-    ("aryl-elastic", elastic() | {"jobs": elastic()["jobs"] * 2}, 'data.jobs: must be unique, occurs 2 times, got "a"'),
-    (
-        "aryl-reclaim",
-        {"servers": ["s"], "reclaim": 2, "jobs": []},
-        "data.reclaim: must be <= 1, the number of servers, got 2",
-    ),
-    (
-        "aryl-reclaim",
-        {"servers": ["s"], "reclaim": 1, "jobs": [{"id": "a", "servers": ["t"]}]},
-        'data.jobs[0].servers[0]: unknown server, got "t"',
-    ),
-    (
-        "aryl-reclaim",
-        {"servers": ["s"], "reclaim": 1, "jobs": [{"id": "a", "servers": ["s"], "gpus": [1, 2]}]},
-        "data.jobs[0].gpus: must have one entry for each of 1 servers, got 2",
-    ),
-    (
-        "aryl-reclaim",
-        {"servers": ["s", "t"], "reclaim": 1, "jobs": [{"id": "a", "servers": ["s"], "flexible_servers": ["t", "s"]}]},
-        'data.jobs[0].flexible_servers[1]: must not be a server of its base workers, got "s"',
-    ),
-    (
-        "aryl-reclaim",
-        needing(min_workers=None),
-        "data.jobs[0].min_workers: must be given, for workers and min_workers go together",
-    ),
-    (
-        "aryl-reclaim",
-        needing(workers=None),
-        "data.jobs[0].workers: must be given, for workers and min_workers go together",
-    ),
-    (
-        "aryl-reclaim",
-        needing(workers={"s": 4}),
-        "data.jobs[0].workers: must name the 2 servers that the job is on, and no other, got ['s']",
-    ),
-    (
-        "aryl-reclaim",
-        needing(min_workers=5),
-        "data.jobs[0].min_workers: must be <= 4, the workers on all servers, got 5",
-    ),
-    ("aryl-reclaim", needing(workers={"s": 0, "t": 3}), "data.jobs[0].workers.s: must be >= 1, got 0"),
-    (
-        "aryl-reclaim",
-        needing(gpu_hours=None) | {"objective": "lost-gpu-hours"},
-        "data.jobs[0].gpu_hours: must be given where the objective is lost-gpu-hours",
-    ),
-    ("aryl-reclaim", needing(gpu_hours=-1), "data.jobs[0].gpu_hours: must be >= 0, got -1"),
-    (
-        "aryl-elastic",
-        elastic() | {"capacity_gpus": 1e-9},
-        "data.jobs[0].min_workers: base demand of 2 GPUs must be at most capacity_gpus, got 1e-09",
-    ),
-    ("aryl-reclaim", {"servers": ["s"], "reclaim": -1, "jobs": []}, "data.reclaim: must be >= 0, got -1"),
-]
+BAD: dict[str, list[tuple[dict, str]]] = {
+    "aryl-placement": [
+        (placed(elastic=False), "data.jobs[0].flexible_workers: must be 0 for a job that is not elastic, got 1"),
+        (
+            placed(base_workers=0, flexible_workers=0),
+            "data.jobs[0].base_workers: must be >= 1 where there are no flexible workers, got 0",
+        ),
+        (
+            placed(heterogeneous=True),
+            "data.jobs[0].kinds: must be both kinds for a heterogeneous job, got ['training']",
+        ),
+        (
+            placed() | {"servers": [{"id": "s", "kind": "training", "gpus": 8, "free_gpus": 9}]},
+            "data.servers[0].free_gpus: must be <= gpus, 8, got 9",
+        ),
+        (
+            placed() | {"servers": [{"id": "s", "kind": "loaned", "gpus": 8, "free_gpus": 8, "group": "base"}]},
+            'data.servers[0].group: must not be given but for a loaned server in use, got "base"',
+        ),
+    ],
+    "aryl-elastic": [
+        (elastic(min_workers=7), "data.jobs[0].max_workers: must be >= min_workers, 7, got 6"),
+        (elastic(min_running_time=0), "data.jobs[0].min_running_time: must be > 0, got 0"),
+        (elastic(min_running_time=-3), "data.jobs[0].min_running_time: must be > 0, got -3"),
+        (elastic(min_workers=0), "data.jobs[0].min_workers: must be >= 1, got 0"),
+        (
+            elastic(gpus_per_worker=5),
+            "data.jobs[0].min_workers: base demand of 10 GPUs must be at most capacity_gpus, got 8.0",
+        ),
+        (
+            elastic() | {"objective": "jct-reduction", "jobs": [elastic()["jobs"][0] | {"id": i} for i in "abcde"]},
+            "data.capacity_gpus: must be at least 10, the base demand of all jobs, got 8.0",
+        ),
+        (elastic() | {"jobs": elastic()["jobs"] * 2}, 'data.jobs: must be unique, occurs 2 times, got "a"'),
+        (
+            elastic() | {"capacity_gpus": 1e-9},
+            "data.jobs[0].min_workers: base demand of 2 GPUs must be at most capacity_gpus, got 1e-09",
+        ),
+    ],
+    "aryl-reclaim": [
+        ({"servers": ["s"], "reclaim": 2, "jobs": []}, "data.reclaim: must be <= 1, the number of servers, got 2"),
+        (
+            {"servers": ["s"], "reclaim": 1, "jobs": [{"id": "a", "servers": ["t"]}]},
+            'data.jobs[0].servers[0]: unknown server, got "t"',
+        ),
+        (
+            {"servers": ["s"], "reclaim": 1, "jobs": [{"id": "a", "servers": ["s"], "gpus": [1, 2]}]},
+            "data.jobs[0].gpus: must have one entry for each of 1 servers, got 2",
+        ),
+        (
+            {
+                "servers": ["s", "t"],
+                "reclaim": 1,
+                "jobs": [{"id": "a", "servers": ["s"], "flexible_servers": ["t", "s"]}],
+            },
+            'data.jobs[0].flexible_servers[1]: must not be a server of its base workers, got "s"',
+        ),
+        (needing(min_workers=None), "data.jobs[0].min_workers: must be given, for workers and min_workers go together"),
+        (needing(workers=None), "data.jobs[0].workers: must be given, for workers and min_workers go together"),
+        (
+            needing(workers={"s": 4}),
+            "data.jobs[0].workers: must name the 2 servers that the job is on, and no other, got ['s']",
+        ),
+        (needing(min_workers=5), "data.jobs[0].min_workers: must be <= 4, the workers on all servers, got 5"),
+        (needing(workers={"s": 0, "t": 3}), "data.jobs[0].workers.s: must be >= 1, got 0"),
+        (
+            needing(gpu_hours=None) | {"objective": "lost-gpu-hours"},
+            "data.jobs[0].gpu_hours: must be given where the objective is lost-gpu-hours",
+        ),
+        (needing(gpu_hours=-1), "data.jobs[0].gpu_hours: must be >= 0, got -1"),
+        ({"servers": ["s"], "reclaim": -1, "jobs": []}, "data.reclaim: must be >= 0, got -1"),
+    ],
+}
 
 
-@pytest.mark.parametrize(("problem", "data", "line"), BAD)
+@pytest.mark.parametrize(("problem", "data", "line"), [(name, *row) for name, rows in BAD.items() for row in rows])
 def test_bad_input_is_one_clear_line(tmp_path: Path, problem: str, data: dict, line: str):
     path = tmp_path / "bad.json"
     path.write_text(json.dumps({"gapwise": 1, "problem": problem, "name": "bad", "data": data}))
@@ -309,20 +285,15 @@ def test_bad_input_is_one_clear_line(tmp_path: Path, problem: str, data: dict, l
 @pytest.mark.parametrize(
     "instance",
     [
-        table_2(),
-        table_4("jct-reduction"),
-        figure_5(),
         elastic_jobs(20, 3, scaling_loss=0.1),
-        elastic_jobs(5, 3, objective="mean-jct"),
-        loaned_servers(40, 0.5, 1, 10, flexible_servers=5),
         loaned_servers(40, 0.5, 1, 10, flexible_servers=5, elastic_share=0.4, objective="lost-gpu-hours"),
-        spread_jobs(20, 20, 1, 5),
         five_servers(),
         placement_moment(5, 4, 1),
     ],
     ids=lambda instance: instance.name,
 )
 def test_instances_survive_a_file(tmp_path: Path, instance):
+    """Those that `tests/attacks/test_names.py` does not keep in files under any name."""
     save(instance, tmp_path / "x.json")
     assert load(tmp_path / "x.json") == instance
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from instances import InputError, MalformedSolution, check, load, parse, save
+from instances import InputError, MalformedSolution, check, parse
 from instances.sia import VARIANTS, Job, Pool, SiaOracle, gavel, philly, synthetic, trace_instance
 from instances.sia.examples import five_jobs
 from tests.sampling import few
@@ -105,12 +105,6 @@ def test_fairness_by_hand(fair_share, expected):
         fair_share=fair_share,
     )
     assert check(data, {"starts": {"x": 0, "y": 0}}).objective == expected
-
-
-def test_round_trip(tmp_path):
-    instance = synthetic("base", 1, days=0.5)
-    save(instance, tmp_path / "i.json.gz")
-    assert load(tmp_path / "i.json.gz") == instance
 
 
 @pytest.mark.parametrize("name", ["base", "more-skewed", "less-skewed"])

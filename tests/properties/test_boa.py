@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from heuristics import boa as heuristics
 from instances import Instance, Options, check, parse
 from instances.boa import BoaAllocation, concave_hull, least_budget, random_allocation, width_arrays
-from instances.boa.checker import _hull, _read
+from instances.boa.checker import find_hull, read_hull
 from instances.files import dump
 from models import boa as models
 from models.boa.cone_program import literal_cone
@@ -72,7 +72,7 @@ def test_the_literal_model_agrees(data: BoaAllocation) -> None:
     assert result.objective == pytest.approx(models.exact(data).objective, rel=5e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(sample(2, 4)))
 def test_the_bound_holds_in_rational_numbers(seed: int) -> None:
     """At a gap of 0 the bound is within rounding of the optimum, and still no larger than it is in exact arithmetic."""
     data = random_allocation(2, 3, 4, rescale=0.5, seed=seed).data
@@ -165,8 +165,8 @@ def test_cone_linear_program_and_multiplier_agree_on_types(data: BoaAllocation) 
 def test_two_hulls_agree(raw: list[float]) -> None:
     """The library's and the checker's: both concave, non-decreasing, above the points and touching some."""
     hull = concave_hull(np.array([raw]))[0]
-    corners = _hull(range(1, len(raw) + 1), raw, None)
-    assert hull == pytest.approx([_read(corners, k) for k in range(1, len(raw) + 1)], rel=1e-12)
+    corners = find_hull(range(1, len(raw) + 1), raw, None)
+    assert hull == pytest.approx([read_hull(corners, k) for k in range(1, len(raw) + 1)], rel=1e-12)
     assert (hull >= np.array(raw) * (1 - 1e-12)).all()
     assert (np.diff(hull) >= 0).all()
     assert (np.diff(hull, n=2) <= 1e-12 * max(raw)).all()

@@ -128,7 +128,7 @@ def widest(data: BoaAllocation) -> int:
                 end = last_width(curve, data.max_width)
                 if curve.table is None and (end is None or end > WIDEST):
                     hours = (spare / exact(c.arrivals_per_hour) + _least(data, c)) / exact(t.price)
-                    end = _affordable(curve, exact(epoch.size_hours), exact(c.rescale_hours), hours)
+                    end = find_widest_affordable(curve, exact(epoch.size_hours), exact(c.rescale_hours), hours)
                 found = max(found, end or 1)
     return found
 
@@ -146,7 +146,7 @@ def _least(data: BoaAllocation, job_class: JobClass) -> Fraction:
     return total
 
 
-def _affordable(curve: Curve, size: Fraction, pause: Fraction, hours: Fraction) -> int:
+def find_widest_affordable(curve: Curve, size: Fraction, pause: Fraction, hours: Fraction) -> int:
     """Return the maximum width of a run of a formula that costs at most `hours` of a GPU, the change included."""
 
     def fits(k: int) -> bool:

@@ -197,7 +197,7 @@ def test_no_order_preempts_less_than_the_fewest_on_the_reclaims_of_a_run():
 
 
 def test_the_tables_of_reclaims_and_of_what_is_unavoidable_have_a_row_for_each_kind(tmp_path: Path):
-    flags = ["--servers", "12", "--days", "0.5", "--seeds", "1", "--load", "4"]
+    flags = ["--servers", "12", "--days", "0.3", "--seeds", "1", "--load", "4"]
     done = call("study", "aryl-snapshots", *flags, "--servers", "16", "--period", "3600", "--quiet")
     assert done.returncode == 0, done.stderr
     assert [row.split(" | ")[:3] for row in done.stdout.splitlines()[2:]] == [

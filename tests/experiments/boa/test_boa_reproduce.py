@@ -28,8 +28,8 @@ from experiments.boa.reproduce import (
     READINGS,
     TWO,
     WORKLOADS,
-    _sided,
     bursts_of,
+    claim_side,
     of_readings,
 )
 from experiments.harness.evidence import claimed
@@ -134,7 +134,7 @@ def test_bursts_are_those_that_the_rate_of_the_jobs_can_have(tmp_path, an_hour: 
 
 def test_a_claim_of_a_side_is_for_it_or_against_it_by_the_interval_and_against_it_on_ten_seeds_alone():
     def verdict(ratios: list[float], above: bool = True) -> str:
-        return _sided("Figure 9", "growth", "grows", ratios, above=above).verdict
+        return claim_side("Figure 9", "growth", "grows", ratios, above=above).verdict
 
     up, down = [1.1, 1.2, 1.15] * 4, [0.8, 0.9, 0.85] * 4
     assert (verdict(up), verdict(down)) == ("reproduced", "differs")

@@ -174,9 +174,16 @@ SCHEDULER = "--host", "127.0.0.1", "--port", "0", "--no-dashboard"
 WORKER = "--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1"
 
 
-def test_a_scheduler_that_is_lost_is_told_with_what_is_kept(apart: Any, tmp_path: Path):
+def test_a_worker_without_the_package_is_named_and_a_lost_scheduler_with_what_is_kept(apart: Any, tmp_path: Path):
+    (tmp_path / "without.py").write_text(WITHOUT)
     scheduler = apart("scheduler", *SCHEDULER)
     address = _address(tmp_path)
+    without = apart("worker", *WORKER, "--preload", "without.py")
+    _wait_for_a_worker(address)
+    with pytest.raises(InputError, match=r"tcp://127\.0\.0\.1:\d+ cannot run Gapwise.*No module named 'experiments'"):
+        list(as_finished_on(address, plan([table_3()], ["no-packing"], Options())))
+    without.terminate()
+    without.wait()
     apart("worker", *WORKER)
     _wait_for_a_worker(address)
     runs = plan([table_3()], ["no-packing", "tests.user_heuristics:sleeps"], Options())
@@ -190,16 +197,6 @@ def test_a_scheduler_that_is_lost_is_told_with_what_is_kept(apart: Any, tmp_path
         session.outcomes(runs, store, told)
     kept = f"1 of 2 runs are kept in {tmp_path / 'out'}; go on with --resume"
     assert str(lost.value) == f"the scheduler at {address} was lost; {kept}"
-
-
-def test_a_worker_without_the_package_is_named(apart: Any, tmp_path: Path):
-    (tmp_path / "without.py").write_text(WITHOUT)
-    apart("scheduler", *SCHEDULER)
-    address = _address(tmp_path)
-    apart("worker", *WORKER, "--preload", "without.py")
-    _wait_for_a_worker(address)
-    with pytest.raises(InputError, match=r"tcp://127\.0\.0\.1:\d+ cannot run Gapwise.*No module named 'experiments'"):
-        list(as_finished_on(address, plan([table_3()], ["no-packing"], Options())))
 
 
 def _wait_for_a_worker(address: str) -> None:

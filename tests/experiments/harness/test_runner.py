@@ -139,7 +139,7 @@ def _alive(process: int) -> bool:
 
 def test_where_processes_cannot_be_copied_each_run_has_a_new_one(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(host, "CAN_COPY", False)
-    monkeypatch.setattr(host, "_serve", _serve_without_copies)
+    monkeypatch.setattr(host, "serve", _serve_without_copies)
     names = ["leaks", "ends_well", "dies", "sleeps", "raises"]
     runs = plan([table_3()], [f"tests.user_heuristics:{name}" for name in names], Options(time_limit=0.5))
     runs += plan([table_7(4, 0)], ["tests.user_heuristics:leaks"], Options())
@@ -160,7 +160,7 @@ def _serve_without_copies(*about: Any) -> None:
     SERVE(*about)
 
 
-SERVE = host._serve
+SERVE = host.serve
 
 
 def test_a_host_that_is_killed_is_replaced():
@@ -238,7 +238,7 @@ def test_what_is_finished_when_an_interrupt_comes_is_kept(monkeypatch: pytest.Mo
         ended.append(i)
         done.put(i)
 
-    monkeypatch.setattr(runner, "_finish", note)
+    monkeypatch.setattr(runner, "note_finished", note)
     found = as_finished(runs, 1, lambda run, result: kept.append(result.instance))
     next(found)
     while len(ended) < 2:  # the second ends meanwhile, and nobody has asked for it
@@ -274,13 +274,13 @@ def test_a_run_that_works_is_left_to_its_limit_of_cpu_seconds(work: host.Work, a
 
 
 ADOPTED = """
-import json, os, pathlib, sys
+import json, multiprocessing, os, pathlib, sys
 from experiments.harness import host
 def work(order):
     found = os.getppid(), os.environ.get("SAID"), os.getcwd(), sys.path[-1]
     pathlib.Path(order.decode()).write_text(json.dumps(found))
 host.keep_spare()
-spare = host._spares[0][0].pid
+(spare,) = (process.pid for process in multiprocessing.active_children())
 os.environ["SAID"] = "later"
 os.chdir(sys.argv[1])
 sys.path.append("later")
@@ -301,7 +301,10 @@ def test_the_first_host_is_a_copy_of_the_command_and_takes_on_its_environment_fo
 @pytest.mark.parametrize(("end", "status"), [("pass", 0), ("os._exit(3)", 3), ("os.kill(os.getpid(), 9)", -9)])
 def test_a_spare_process_that_is_not_needed_ends_with_its_command(end: str, status: int):
     """The spare process holds the standard output of the command open while it lives."""
-    spare = "import os\nfrom experiments.harness import host\nhost.keep_spare()\nprint(len(host._spares), flush=True)\n"
+    spare = (
+        "import os\nfrom multiprocessing import active_children\nfrom experiments.harness import host\n"
+        "host.keep_spare()\nprint(len(active_children()), flush=True)\n"
+    )
     done = python("-c", spare + end)
     assert (done.stdout, done.returncode) == ("1\n", status)
 
@@ -309,7 +312,8 @@ def test_a_spare_process_that_is_not_needed_ends_with_its_command(end: str, stat
 @pytest.mark.skipif(not host.CAN_COPY, reason="processes cannot be copied")
 @pytest.mark.parametrize(("closed", "spares"), [("", 1), (">&-", 0), ("2>&-", 0), ("<&-", 0)])
 def test_no_pipe_of_a_spare_process_takes_the_number_of_a_closed_stream(closed: str, spares: int):
-    count = "from experiments.harness import host; host.keep_spare(); raise SystemExit(len(host._spares))"
+    count = "from multiprocessing import active_children\nfrom experiments.harness import host\n"
+    count += "host.keep_spare()\nraise SystemExit(len(active_children()))"
     command = f"exec {shlex.join([sys.executable, '-c', count])} {closed}"
     assert subprocess.run(["sh", "-c", command], cwd=ROOT, stdout=subprocess.DEVNULL).returncode == spares
 
@@ -322,7 +326,7 @@ def test_a_process_name_that_is_no_text_hides_no_time():
     with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        used_s = host._used_by_group_s(process.pid)
+        used_s = host.measure_group_cpu_s(process.pid)
         process.kill()
     assert used_s > 0.1  # it has used 0.2, which the system counts in ticks
 
@@ -510,7 +514,9 @@ def test_a_full_disk_is_told_once_and_ends_nothing(tmp_path: Path, capsys: pytes
     (run,) = plan([table_3()], ["no-packing"], Options())
     result = apply(run.entry, run.instance, run.options)
     with Store(tmp_path / "s.sqlite", resume=False) as store:
-        store._database.execute("PRAGMA query_only = 1")  # takes no more, as a full disk does
+        with sqlite3.connect(store.path) as other:  # takes no more from here on, as with a full disk
+            other.execute("DROP TABLE runs")
+        other.close()
         store.keep(run, result)
         store.keep(run, result)
         assert exit_status([result], store) == 1

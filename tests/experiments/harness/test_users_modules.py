@@ -38,7 +38,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(user_modules, "_theirs", {})
+    monkeypatch.setattr(user_modules, "their_modules", {})
     yield tmp_path
     sys.modules.pop("mine", None)
 
@@ -75,4 +75,4 @@ def test_a_folder_of_data_that_is_called_so_is_no_module(tmp_path: Path, monkeyp
     (tmp_path / "instances" / "three.json").write_text("{}")
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("PYTHONPATH", raising=False)
-    assert user_modules._folders() == {}
+    assert user_modules.find_shadowing_folders() == {}

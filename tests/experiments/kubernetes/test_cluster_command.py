@@ -45,7 +45,7 @@ def answered(*arguments: object, status: int = 0) -> Json:
     return found
 
 
-def test_two_nodes_of_which_a_smaller_one_is_enough(tmp_path: Path):
+def test_two_nodes_of_which_a_smaller_one_is_enough(tmp_path: Path, both_kinds: None):
     found = answered(*write(tmp_path, two_nodes()), "--rules", "karpenter-1.14", "--out", tmp_path / "out")
     assert set(found) >= KEYS
     assert found["bill_usd_per_hour"] == 0.8

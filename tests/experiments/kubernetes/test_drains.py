@@ -179,7 +179,7 @@ def test_pods_that_wait_are_rented_for_though_that_is_dearer_than_what_runs():
 def test_a_plan_is_never_below_the_bound_and_succeeds_in_orders_that_no_search_has_seen(seed: int):
     data = shrunk_cluster(60, seed).data
     arrays = cluster_arrays(data)
-    best = exact_consolidation(data, Options(time_limit=2, seed=0))
+    best = exact_consolidation(data, Options(time_limit=0.7, seed=0))
     plan = reachable(arrays, [state_of(arrays, best.solution)], seed=0, work=3 * 10**7)
     assert best.bound is not None
     assert best.bound - 1e-9 <= arrays.usd(plan.bill(arrays)) < arrays.usd(int(arrays.held_price.sum()))

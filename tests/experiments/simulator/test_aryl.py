@@ -256,7 +256,7 @@ def test_the_calendar_does_not_grow_with_completions_that_are_called_off():
     class Counted:
         def decide(self, view: LoaningView) -> Any:
             nonlocal most
-            most = max(most, len(world.calendar._heap))
+            most = max(most, len(world.calendar.heap))
             return policy.decide(view)
 
     simulate(world, Counted())

@@ -62,7 +62,7 @@ def test_cancelled_events_do_not_fill_the_heap():
     for rate in range(1, 5_000):
         work.set_rate(rate)
     assert len(calendar) == 1
-    assert len(calendar._heap) < 200
+    assert len(calendar.heap) < 200
 
 
 @given(st.lists(st.tuples(st.integers(1, 20), st.integers(0, 5)), min_size=1, max_size=12), st.integers(1, 60))

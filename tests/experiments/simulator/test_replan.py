@@ -107,7 +107,7 @@ def test_where_a_world_has_several_problems_a_name_stands_for_a_method_of_each(m
         ("two-phase", ["two-phase", "exact"]),
         ("reclaim-scf", ["exact", "reclaim-scf"]),
     ):
-        policy = Simulation(workload, name)._policy(like, workload.data)
+        policy = Simulation(workload, name).make_policy(like, workload.data)
         assert [policy.solve(moment.data).method for moment in (table_4("jct-reduction"), figure_5())] == ran
 
 

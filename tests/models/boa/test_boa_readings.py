@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from heuristics.boa import one_width, width_calculator, width_calculator_nearest
-from heuristics.boa.width_calculator import _round_to_corners
+from heuristics.boa.width_calculator import round_to_corners
 from instances import InputError, Options, check, parse
 from instances.boa import BoaAllocation, Curve, least_budget, newtrace, width_arrays
 from instances.proofs.boa.rational import times
@@ -106,7 +106,7 @@ def test_shares_of_jobs_are_on_widths_that_were_measured():
 
 
 def test_line_17_goes_to_where_the_hull_touches_or_to_any_whole_width():
-    rounded = _round_to_corners(
+    rounded = round_to_corners(
         np.array([[True, False, True, False, False, True], [True, True, True, True, True, True]]), "wider"
     )
     assert rounded(np.array([1.9, 1.5])).tolist() == [1, 2]

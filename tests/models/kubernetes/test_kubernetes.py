@@ -13,7 +13,7 @@ from instances import Options, check
 from instances.errors import InputError, MalformedSolution
 from instances.kubernetes import NodePlacement, random_cluster
 from models.kubernetes import exact, literal
-from models.kubernetes.node_patterns import _make_mixes, find_best_patterns
+from models.kubernetes.node_patterns import find_best_patterns, make_mixes
 from tests.kubernetes_cases import fewest, tiny
 from tests.sampling import sample
 
@@ -70,7 +70,7 @@ def test_no_content_is_worth_more_than_the_search_says(seed: int):
     count = now.sum(axis=0) + draw.integers(0, 2, n)
     margin = 1e-3
     content, most = find_best_patterns(
-        price, now, room, need, count, _make_mixes(resources), np.zeros(m), margin, 10_000
+        price, now, room, need, count, make_mixes(resources), np.zeros(m), margin, 10_000
     )
     for k in range(m):
 

@@ -70,12 +70,12 @@ def test_prices_are_charged_as_in_integers():
         relaxation = StartRelaxation(StartColumns(arrays), arrays.cutoff, ALWAYS)
         relaxation.ascend(arrays.most, arrays.most, Stopwatch())
         relaxation.extend_ascent()
-        rows = Rows(relaxation.columns, relaxation._ascent[0])
+        rows = Rows(relaxation.columns, relaxation.ascent[0])
         if not len(rows):
             continue
         relaxation.columns.open &= rng.random(len(relaxation.columns.open)) < 0.8
         relaxation.columns.open[relaxation.columns.find_columns(arrays.cutoff)] = True
         prices = rng.integers(0, SCALE, len(rows))
         problem = StartSubproblem(rows)
-        found, _ = problem.minimise(prices / SCALE * problem._norm)
+        found, _ = problem.minimise(prices / SCALE * problem.norm)
         assert abs(found - rows.evaluate_lagrangian(prices)[0] / SCALE) < 1e-6

@@ -8,6 +8,7 @@ from instances import Options, check
 from instances.eva import EvaPacking, InstanceType, Task, packing_arrays
 from models.eva.columns import solve_columns
 from models.eva.parameters import ColumnGenerationParameters
+from tests.sampling import few
 
 
 def packing(low: float, high: float, families: str) -> EvaPacking:
@@ -23,8 +24,10 @@ def packing(low: float, high: float, families: str) -> EvaPacking:
     )
 
 
-@pytest.mark.parametrize("families", ["fff", "abc", "aba"])
-@pytest.mark.parametrize(("low", "high"), [(1e-9, 1e8), (1.0, 1e8), (0.333333333, 1e6)])
+PRICES = [(1e-9, 1e8), (1.0, 1e8), (0.333333333, 1e6)]
+
+
+@pytest.mark.parametrize(("families", "low", "high"), few([(f, *p) for p in PRICES for f in ("fff", "abc", "aba")], 5))
 def test_an_answer_is_checked_and_its_bound_holds(families, low, high):
     data = packing(low, high, families)
     answer = solve_columns(packing_arrays(data), Options(gap=0.0, effort=100))
