@@ -215,6 +215,8 @@ class ClusterModel:
             for draft, own in zip(drafts, effects, strict=True)
         ]
         self.rows = len(self._rows)
+        for topology in sorted(self._topologies):
+            self.domains(topology, np.arange(len(nodes)))
 
     # answers
 
@@ -388,6 +390,12 @@ class ClusterModel:
         return found
 
     # topologies
+
+    @property
+    def _topologies(self) -> set[str]:
+        """Return the topologies that a rule of a pod uses."""
+        terms = [term for kind in self.kinds for term in (*kind.terms, *(wish for _, wish in kind.wished_terms))]
+        return {term.topology for term in terms} | {rule.topology for kind in self.kinds for rule in kind.spreads}
 
     def domains(self, topology: str, columns: IntArray) -> IntArray:
         """Return the domain of each node: 0 if it has no such label, and at least 1 otherwise.
