@@ -14,12 +14,12 @@ import numpy as np
 
 from experiments.kubernetes.drains import Director, DrainPlan, plan_of
 from experiments.kubernetes.reach import DEAR
-from experiments.kubernetes.replay import ORDERS, Replay, Replayed, Run
+from experiments.kubernetes.replay import ORDERS, PlanRun, Replay, Replayed
 from instances.kubernetes.consolidation_arrays import ClusterArrays
 
 SIDE_BY_SIDE = 4  # orders in which a plan is repaired at first
 ROUNDS = 8  # repairs of a plan; each considers an order in which the last one failed
-WORK = 60_000  # pods to place until no further plan is replayed
+WORK = 40_000  # pods to place until no further plan is replayed
 SHORT = 4  # for all numbers of evictions but the last one, the work and the orders are divided by this number
 FEWER_NODES = 6  # new nodes without which a repaired plan is tried
 
@@ -128,7 +128,7 @@ class _Repair:
                 for run in runs:
                     run.rent()
                 continue
-            then: list[Run] = []
+            then: list[PlanRun] = []
             for run, lost in zip(runs, before, strict=True):
                 other = run.copy()
                 other.drain(step)

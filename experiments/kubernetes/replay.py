@@ -27,14 +27,14 @@ from instances.kubernetes.readings import DumpReading
 from instances.kubernetes.requirements import NODE_NAME, Taint
 
 ORDERS, FEWEST_ORDERS = 40, 10  # of a replay; a plan with many evictions is replayed in fewer orders
-PLACED = 30_000  # pods to place in all orders of one plan
+PLACED = 20_000  # pods to place in all orders of one plan
 UNKNOWN = "ephemeral-storage"
 PLENTY = 2**60
 OF_SYSTEM = 2**31 - 1  # priority of the pods of DaemonSets on new nodes: no other pod takes their place
 MOST_LAYOUTS = 16  # layouts that are kept
 
 
-class Reading:
+class ReplayReading:
     """A dump in one reading, with the plan's types as further nodes. `pods`: those that use or wait for resources.
 
     `fixed`: pods that no drain evicts. `counted`: pods that must have a place at the end.
@@ -154,10 +154,10 @@ def _kind_of(daemon: DumpedDaemon) -> PodKind:
     )
 
 
-class Run:
+class PlanRun:
     """A plan that is being carried out in one order and one reading. `queue`: the pods without a place."""
 
-    def __init__(self, reading: Reading, plan: DrainPlan, seed: int, order: int) -> None:
+    def __init__(self, reading: ReplayReading, plan: DrainPlan, seed: int, order: int) -> None:
         self.reading, self.plan, self.placed = reading, plan, 0
         self.draw = random.Random(f"{seed} {order}")
         self.one_by_one, self.at_once = order % 2 == 0, order // 2 % 2 == 0
@@ -173,9 +173,9 @@ class Run:
         else:
             self.state.open[list(plan.order)] = False
 
-    def copy(self) -> Run:
+    def copy(self) -> PlanRun:
         """Return a copy that goes on by itself."""
-        other = object.__new__(Run)
+        other = object.__new__(PlanRun)
         other.__dict__.update(self.__dict__)
         other.draw = random.Random()
         other.draw.setstate(self.draw.getstate())
@@ -312,15 +312,15 @@ class Replay:
     """
 
     def __init__(self, facts: Facts, prices: Prices, plan: DumpReading, seed: int) -> None:
-        self.readings = [Reading(facts, prices, plan, lenient=False)]
-        lenient = Reading(facts, prices, plan, lenient=True)
+        self.readings = [ReplayReading(facts, prices, plan, lenient=False)]
+        lenient = ReplayReading(facts, prices, plan, lenient=True)
         if self.readings[0].model.has_unknown or self._differ(lenient):
             self.readings.append(lenient)
         self.seed, self.work, self.orders = seed, 0, ORDERS
         self.turn = [(order, r) for order in range(ORDERS) for r in range(len(self.readings))]
         self._known: dict[tuple[object, ...], Replayed] = {}
 
-    def _differ(self, lenient: Reading) -> bool:
+    def _differ(self, lenient: ReplayReading) -> bool:
         strict, other = self.readings[0].model, lenient.model
         taints = [[node.taints for node in model.nodes] for model in (strict, other)]
         return strict.kinds != other.kinds or taints[0] != taints[1] or bool((strict.room != other.room).any())
@@ -331,9 +331,9 @@ class Replay:
         most = PLACED // max(1, evicted * len(self.readings))
         return min(self.orders, max(FEWEST_ORDERS, most))
 
-    def run(self, plan: DrainPlan, order: int, r: int) -> Run:
+    def run(self, plan: DrainPlan, order: int, r: int) -> PlanRun:
         """Return a run of a plan that has not begun."""
-        return Run(self.readings[r], plan, self.seed, order)
+        return PlanRun(self.readings[r], plan, self.seed, order)
 
     def find_failing(self, plan: DrainPlan) -> tuple[int, int] | None:
         """Return an order and a reading in which a plan fails; `None` if it fails in none."""

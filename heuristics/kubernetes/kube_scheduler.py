@@ -408,14 +408,9 @@ SCORES: Mapping[str, tuple[int, Score]] = {
 
 def find_feasible(state: ClusterState, kind: PreparedKind) -> BoolArray:
     """Return the nodes that pass all filters."""
-    found = state.present & filter_unschedulable(state, kind) & kind.tolerates & kind.selects & kind.mounts
-    found &= filter_resources(state, kind)
-    if kind.conflicts:
-        found &= filter_ports(state, kind)
-    if kind.spread:
-        found &= filter_spread(state, kind)
-    if kind.against or kind.away or kind.near is not None:
-        found &= filter_pods(state, kind)
+    found = state.present.copy()
+    for find_passing in FILTERS.values():
+        found &= find_passing(state, kind)
     return found
 
 

@@ -146,7 +146,7 @@ def pod_of(item: JsonPart) -> DumpedPod:
         wishes=sum(1 for _ in _wishes(spec)),
         scored=demand_of(spec, status, NO_REQUEST),
         spreads=tuple(spreads),
-        preferred=tuple(_preferred(spec.at("affinity", "nodeAffinity"))),
+        preferred=tuple(_list_preferences(spec.at("affinity", "nodeAffinity"))),
         wished_terms=tuple(_terms(spec.at("affinity"), namespace, PREFERRED)),
         images=tuple(c.at("image").word() for c in _containers(spec)),
         priority=spec.at("priority").number(),
@@ -220,7 +220,7 @@ def _terms(affinity: JsonPart, namespace: str, when: str) -> Iterator[tuple[int,
             )
 
 
-def _preferred(affinity: JsonPart) -> Iterator[tuple[int, Term]]:
+def _list_preferences(affinity: JsonPart) -> Iterator[tuple[int, Term]]:
     for part in affinity.at(PREFERRED).entries():
         yield part.at("weight").number(), _term(part.at("preference"))
 
