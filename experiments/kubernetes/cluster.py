@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import floor
 from pathlib import Path
-from shlex import join
 from typing import Any
 
 import numpy as np
@@ -20,12 +19,16 @@ import numpy as np
 from experiments.entry import FAILED, UNSOLVED
 from experiments.harness.entry import Entry
 from experiments.harness.run import Run
-from experiments.kubernetes.drains import ORDERS, WAITING, CarriedOut, DrainPlan, carry_out
+from experiments.kubernetes.commands import join_kubectl, list_commands
+from experiments.kubernetes.drains import WAITING, DrainPlan
 from experiments.kubernetes.reach import RentalLimits, reachable, state_of
+from experiments.kubernetes.repair import find_repeatable
+from experiments.kubernetes.replay import Replay, Replayed
 from experiments.output.folder import files_first
 from experiments.output.table import Kind, show_table
 from experiments.output.terminal import line, out, percent, print_line, print_rich, text_of
 from experiments.session import Session
+from heuristics.kubernetes.kube_scheduler import VERSION
 from instances import InputError, Instance, Options, Result, save
 from instances.files import write_whole
 from instances.gaps import agree
@@ -44,7 +47,7 @@ SEARCHED = 4.0  # times the time limit, for a plan that can be carried out: larg
 A_TENTH = 0.1
 COUNT = re.compile(r"(?P<number>[0-9]{1,9})(?P<share>%?)")
 FEW = 12  # names of a line
-SIMULATED = "simulated: resource scores and the pods' own constraints, without the default topology spread"
+REPLAYED = f"replayed with kube-scheduler's default profile, {VERSION}"
 COUNTED = {
     "evictions": "evictions",
     "pending_again": "pending for a while",
@@ -134,6 +137,7 @@ def solved(asked: ClusterQuestion, session: Session, methods: Methods) -> Cluste
         places=reader.aliases,
         waited=Counter(None if waited is None else waited.fits for waited in reader.facts.waited.values()),
         same_problem={rule for rule, reading in by_rule.items() if reading.data == plan.data},
+        replay=Replay(reader.facts, reader.prices, plan, session.options.seed),
     )
     found.carry_out(session.options)
     return found
@@ -152,8 +156,9 @@ class ClusterAnswer:
     - `waited`: how many pending pods of other schedulers have room on a node today (true), could have the whole of a
       node (false), or fit on none (null).
     - `same_problem`: the rules that leave alone what the plan leaves alone, so that where they end is a plan, too.
-    - `plans`: for each number of evictions the plan that kube-scheduler can carry out, `plan_made` the last of them,
-      and `went`: how it went. `possible`: those of which at least one order gave all pods a place.
+    - `plans`: for each number of evictions the plan that kube-scheduler carries out, `plan_made` the last of them,
+      and `went`: how it went. `possible`: those of which no order leaves a pod without a place.
+    - `refused`: the cheapest plan of the search and how it went, if it failed in an order.
     """
 
     bound: DumpReading
@@ -163,11 +168,13 @@ class ClusterAnswer:
     rules: Mapping[str, Result]
     arrays: ClusterArrays
     places: Aliases
+    replay: Replay
     waited: Mapping[bool | None, int] = field(default_factory=dict)
     same_problem: Collection[str] = ()
     plans: dict[int | None, DrainPlan] = field(default_factory=dict)
     plan_made: DrainPlan | None = field(default=None)
-    went: CarriedOut | None = field(default=None)
+    went: Replayed | None = field(default=None)
+    refused: tuple[DrainPlan, Replayed] | None = field(default=None)
     possible: set[int | None] = field(default_factory=set)
 
     def carry_out(self, options: Options) -> None:
@@ -176,23 +183,30 @@ class ClusterAnswer:
         A plan with fewer evictions is one of those with more, so more evictions never give a worse plan.
         """
         ends = [result for result in self.rules.values() if result.solved]
+        searched, trail = list[DrainPlan](), list[DrainPlan]()
         for k in self.points:
             if (own := self.results["plan", k]).solved:
                 ends.append(own)
             if not any(self.results["plan", p].solved for p in self.points[: self.points.index(k) + 1]):
                 continue
-            self.plans[k] = reachable(
-                arrays := replace(self.arrays, data=self.arrays.data.with_(max_evictions=k)),
-                [state_of(arrays, result.solution) for result in ends],
-                options.seed,
-                bound=self._bound_of(k),
-                limits=self.limits,
-                known=self.plans.values(),
-                time_limit=None if options.time_limit is None else SEARCHED * options.time_limit,
+            arrays = replace(self.arrays, data=self.arrays.data.with_(max_evictions=k))
+            searched.append(
+                reachable(
+                    arrays,
+                    [state_of(arrays, result.solution) for result in ends],
+                    options.seed,
+                    bound=self._bound_of(k),
+                    limits=self.limits,
+                    known=searched,
+                    time_limit=None if options.time_limit is None else SEARCHED * options.time_limit,
+                    trail=trail,
+                )
             )
-            self.plan_made = self.plans[k]
-            self.went = carry_out(arrays, self.plan_made, options.seed)
-            if self.went.orders < ORDERS:
+            known, last = list(self.plans.values()), k == self.points[-1]
+            found = find_repeatable(arrays, self.replay, [*searched, *trail], known, last)
+            self.plans[k] = self.plan_made = found.plan
+            self.went, self.refused = found.went, found.refused
+            if not found.went.failed:
                 self.possible.add(k)
 
     # figures
@@ -389,8 +403,9 @@ class ClusterAnswer:
             "kept_nodes": [{"reason": reason, "nodes": n} for reason, n in self.plan.kept.items()],
             "not_rented": list(self.plan.not_rented),
             "evictions": self.evicted,
-            "orders_with_pending_pods": None if self.went is None else self.went.orders,
-            "orders": ORDERS,
+            "orders_with_pending_pods": None if self.went is None else self.went.failed,
+            "orders": None if self.went is None else self.went.orders,
+            "scheduler": VERSION,
             "nodes": counts | {"unpriced": unpriced},
             "steps": self.steps(),
             "frontier": self.frontier(),
@@ -429,7 +444,7 @@ class ClusterAnswer:
             note = "" if end["usd_per_hour"] is not None else f"no answer: {end['reason'] or end['status']}"
             yield self._bill_row(end["rule"], end["usd_per_hour"], note, [end[key] for key in COUNTED])
         if self.plan_made is not None and self.went is not None:
-            note = f"in {self.went.orders} of {ORDERS} random orders a pod finds no place ({SIMULATED})"
+            note = f"in {self.went.failed} of {self.went.orders} random orders a pod finds no place ({REPLAYED})"
             yield self._bill_row("this plan", self.reached, note, [self.evicted])
         yield self._bill_row("best bill known", self.least, self._proof())
         unknown = "nothing was proven within the time limit"
@@ -494,7 +509,8 @@ class ClusterAnswer:
             yield f"no plan: {self.own.reason or self.own.status}"
         elif not plan.order and not plan.new:
             yield "no plan that kube-scheduler can carry out saves anything"
-        elif plan.new:
+        yield from self._refused()
+        if plan is not None and plan.new:
             new = Counter(self.plan.data.instance_types[k].name for k in plan.new)
             yield "rent " + ", ".join(f"{n} x {name}" for name, n in new.items())
         if plan is not None and plan.order:
@@ -504,6 +520,16 @@ class ClusterAnswer:
             turns = "cordon all nodes, and drain, with those alone uncordoned in turn"
             what = turns if plan.open else "cordon and then drain"
             yield f"{what}, in this order, {', '.join(names[:FEW])}{more}"
+
+    def _refused(self) -> Iterator[str]:
+        """Say how the cheapest plan of the search went if kube-scheduler does not carry it out in every order."""
+        if self.refused is not None:
+            plan, went = self.refused
+            usd = self.arrays.usd(plan.bill(self.arrays))
+            yield (
+                f"a plan that ends at {usd:.4f} USD/h fails in {went.failed} of {went.orders} orders; this is the "
+                "cheapest found that does not"
+            )
 
     def _tenth(self) -> Iterator[str]:
         """Say which share of the maximum saving evicting a tenth of the pods gives."""
@@ -527,9 +553,9 @@ class ClusterAnswer:
                 "bill_usd_per_hour": self.bill,
                 "reachable_usd_per_hour": self.reached,
                 "evictions": self.evicted,
-                "first": _kubectl("cordon", *first) if first else None,
-                "steps": [s | _commands(s, new if s["rent"] and directed else []) for s in steps],
-                "last": _kubectl("uncordon", *last) if directed else None,
+                "first": join_kubectl("cordon", *first) if first else None,
+                "steps": [s | list_commands(s, new if s["rent"] and directed else []) for s in steps],
+                "last": join_kubectl("uncordon", *last) if directed else None,
             }
             return json.dumps(kept, indent=1) + "\n"
         table = io.StringIO()
@@ -562,24 +588,3 @@ class ClusterAnswer:
 
 def _number(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
-
-
-def _kubectl(*words: str) -> str:
-    """Return a command for a shell; names of new nodes have blanks and are quoted."""
-    return join(["kubectl", *words])
-
-
-def _commands(step: Mapping[str, Any], new: Sequence[str]) -> dict[str, Any]:
-    """Return the kubectl commands of a step; each waits until every evicted pod has started."""
-    onto, then = list(step["onto"] or ()), list[str]()
-    if new:
-        then.append(_kubectl("cordon", *new))
-    if onto:
-        then += [_kubectl("uncordon", place) for place in onto]
-    command = None
-    if step["drain"] is not None:
-        command = _kubectl("drain", step["drain"], "--ignore-daemonsets", "--delete-emptydir-data")
-        then.insert(min(1, len(onto)), command)
-    if onto:
-        then.append(_kubectl("cordon", *onto))
-    return {"command": command, "commands": then}

@@ -70,6 +70,7 @@ def reachable(
     limits: RentalLimits | None = None,
     known: Iterable[DrainPlan] = (),
     time_limit: float | None = None,
+    trail: list[DrainPlan] | None = None,
 ) -> DrainPlan:
     """Return the cheapest plan found, of these that with fewest evictions, that succeeds in all orders of a seed.
 
@@ -77,9 +78,10 @@ def reachable(
     be cheaper than all others. If no plan is cheaper than today's cluster, the plan has no steps. `bound`: lower
     bound on every bill, which ends the search; `work`: maximum number of pairs of a pod and a node to look at, without
     those of plans that direct pods. `limits`: of the new nodes together. `known`: plans of which the best is taken if
-    the search finds no better one. `time_limit`: CPU seconds.
+    the search finds no better one. `time_limit`: CPU seconds. `trail`: gets each plan that was the best one.
     """
     search, states = _PlanSearch(arrays, seed, bound, limits, work, time_limit), list(states)
+    search.trail = [] if trail is None else trail
     plans = [plan_to(arrays, *state) for state in states]
     for plan in (*known, *plans):
         search.take(plan)
@@ -111,6 +113,7 @@ class _PlanSearch:
         self.draw, self.bound = np.random.default_rng(seed), bound
         self.best = plan_of(a, np.ones_like(a.leaves), ())
         self.least = (DEAR if self.orders.fails(self.best) else self.best.bill(a), 0)  # bill and evictions of the best
+        self.trail: list[DrainPlan] = []
         self.seen: set[bytes] = set()
         self.hopeful: dict[DrainPlan, float] = {}
         self.nodes, self.need = np.flatnonzero(a.leaves), a.count @ a.need
@@ -153,6 +156,7 @@ class _PlanSearch:
         if self.orders.fails(plan):
             return False
         self.best, self.least = plan, cost
+        self.trail.append(plan)
         return True
 
     def _is_within_limits(self, plan: DrainPlan) -> bool:

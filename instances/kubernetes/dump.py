@@ -70,6 +70,7 @@ class DumpedNode:
     - `size`: its capacity, which counts towards the limits of NodePools.
     - `ready`: whether it is ready, not cordoned and not being deleted.
     - `no_scale_down`: an annotation forbids the cluster autoscaler to remove it.
+    - `images`: the sizes of the images on it by name, in bytes.
     """
 
     name: str
@@ -80,6 +81,7 @@ class DumpedNode:
     ready: bool
     never_moved: bool
     no_scale_down: bool
+    images: Mapping[str, int]
 
     @property
     def type(self) -> str | None:
@@ -168,6 +170,8 @@ class Dump:
     daemons: dict[tuple[str, str], DumpedDaemon] | None = None
     budgets: dict[tuple[str, str], Budget] | None = None
     node_pools: dict[str, DumpedNodePool] = field(default_factory=dict)
+    namespaces: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    services: dict[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
     claims: dict[tuple[str, str], str] = field(default_factory=dict)
     volumes: dict[str, Volume] = field(default_factory=dict)
     attachable: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -189,6 +193,10 @@ class Dump:
                 _keep(self.budgets, key, _budget(item), item)
             case "NodePool" if item.at("apiVersion").text().startswith("karpenter.sh/"):
                 _keep(self.node_pools, name, _node_pool(item), item)
+            case "Namespace":
+                _keep(self.namespaces, name, item.at("metadata", "labels").texts(), item)
+            case "Service":
+                _keep(self.services, key, item.at("spec", "selector").texts(), item)
             case "PersistentVolumeClaim":
                 _keep(self.claims, key, item.at("spec", "volumeName").text(), item)
             case "PersistentVolume":
@@ -267,6 +275,11 @@ def _node(item: JsonPart) -> DumpedNode:
         ready=not leaving and conditions.get("Ready", "True") == "True",
         never_moved=meta.at("annotations").at(NEVER_MOVED_NODE).text() not in ("", "false"),
         no_scale_down=meta.at("annotations").at(NO_SCALE_DOWN).text() == "true",
+        images={
+            name.word(): image.at("sizeBytes").number()
+            for image in status.at("images").entries()
+            for name in image.at("names").entries()
+        },
     )
 
 

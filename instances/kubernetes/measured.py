@@ -93,15 +93,15 @@ class MeasuredDump:
 
     def _new_room(self, kind: Offering) -> dict[str, float]:
         """Return the room of a new node for pods, less the DaemonSets that would run on it."""
-        taken = added(daemon.demand for daemon in self._daemons_on(kind))
+        taken = added(daemon.demand for daemon in self.find_daemons(kind))
         return {
             r: self._count_volumes(kind, r)
             if r.startswith(ATTACHED)
-            else _convert(max(0, self._allocatable(kind, r) - taken.get(r, 0)), r)
+            else _convert(max(0, self.count_allocatable(kind, r) - taken.get(r, 0)), r)
             for r in self.resources
         }
 
-    def _allocatable(self, kind: Offering, r: str) -> int:
+    def count_allocatable(self, kind: Offering, r: str) -> int:
         """Return the capacity of a new node: from its price row, else from nodes of its type, else it is unknown.
 
         For a plan, a pool provides devices only if its nodes have such devices.
@@ -131,7 +131,7 @@ class MeasuredDump:
             return float(min(known) if self.sure else max(known))
         return float(min(of[driver] for of in limits.values() if driver in of) if self.sure else UNLIMITED)
 
-    def _daemons_on(self, kind: Offering) -> list[DumpedDaemon]:
+    def find_daemons(self, kind: Offering) -> list[DumpedDaemon]:
         """Return the DaemonSets on a new node: for a plan those that may run there, for a bound those that must.
 
         For a bound a new node may have the taints of any node, because the bound ignores the taints of new nodes.

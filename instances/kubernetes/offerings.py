@@ -184,6 +184,13 @@ def offerings(
     return found
 
 
+def label_new_node(kind: Offering, nodes: Sequence[DumpedNode], keys: Iterable[str]) -> Labels:
+    """Return the labels `keys` of a new node, `None` for unknown ones; without zones, it has no zone either."""
+    alike = [node for node in nodes if node.type == kind.offer.type]
+    wanted = [key for key in keys if kind.zone is not None or key not in ZONES]
+    return _labels(kind.offer, kind.zone, kind.pool, nodes, alike, wanted)
+
+
 def _size(offer: PricedOffer, alike: Sequence[DumpedNode]) -> Amounts:
     """Return the capacity of a new node: that of nodes of its type, else what the row says with whole CPUs."""
     shown = next((node.size for node in alike if node.size), {})

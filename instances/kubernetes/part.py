@@ -57,6 +57,10 @@ class JsonPart:
             self.refuse(f"a text of at most {LONGEST} characters", found)
         return default if found is None else str(found)
 
+    def word(self) -> str:
+        """Return a text of any length, empty if the value is not a text."""
+        return self.value if isinstance(self.value, str) else ""
+
     def texts(self) -> dict[str, str]:
         """Return an object whose members are texts, such as labels."""
         return {name: value.text() for name, value in self.members()}

@@ -21,7 +21,7 @@ from typing import Any
 
 from instances.errors import InputError
 from instances.kubernetes.part import JsonPart
-from instances.kubernetes.requirements import Placement, PodTerm, Requirement, Term, TermKind, Toleration
+from instances.kubernetes.requirements import Placement, PodTerm, Requirement, SpreadRule, Term, TermKind, Toleration
 from instances.text import brief
 
 Amounts = Mapping[str, int]
@@ -36,6 +36,9 @@ NEVER_MOVED = {  # annotations that forbid moves, with the value that does; None
     "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
 }
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+NO_REQUEST = {"cpu": 100, "memory": 200 * 2**20}  # what scores assume for a container without a request
 OF_A_POD = ("cpu", "memory")  # resources of a request at pod level, in addition to hugepages of each size
 VOLUMES_OF_PODS = {"configMap", "downwardAPI", "emptyDir", "ephemeral", "hostPath", "image", "projected", "secret"}
 """Volumes that exist on the node of their pod."""
@@ -65,7 +68,15 @@ class DumpedPod:
     - `terms`: its requirements on other pods.
     - `claims`: the volume claims that it mounts.
     - `unclear`: the features that this reader does not support.
-    - `wishes`: the number of preferences and soft spreads, which are ignored.
+    - `wishes`: the number of preferences and soft spreads, which the readings ignore.
+
+    The fields after these are for kube-scheduler alone:
+
+    - `scored`: the demand that scores count, with an assumed request for each container without one.
+    - `spreads`: all spread constraints, hard and soft.
+    - `preferred`: the preferred node affinity, as pairs of weight and term.
+    - `wished_terms`: the preferred affinity to pods, as pairs of weight and term; anti-affinity has a negative weight.
+    - `preempts`: whether it may take the place of pods of lower `priority`.
     """
 
     namespace: str
@@ -88,6 +99,13 @@ class DumpedPod:
     eviction_cost: float
     unclear: tuple[str, ...]
     wishes: int
+    scored: Amounts
+    spreads: tuple[SpreadRule, ...]
+    preferred: tuple[tuple[int, Term], ...]
+    wished_terms: tuple[tuple[int, PodTerm], ...]
+    images: tuple[str, ...]
+    priority: int
+    preempts: bool
 
     @property
     def of_daemon(self) -> bool:
@@ -111,10 +129,9 @@ def pod_of(item: JsonPart) -> DumpedPod:
     owner = next((o for o in meta.at("ownerReferences").entries() if o.at("controller").flag()), None)
     named = None if owner is None else (owner.at("kind").text(), owner.at("name").text())
     volumes = [v.at("persistentVolumeClaim") for v in spec.at("volumes").entries()]
-    terms = list(_terms(spec.at("affinity"), namespace))
-    for spread in spec.at("topologySpreadConstraints").entries():
-        if spread.at("whenUnsatisfiable").text() != "ScheduleAnyway":
-            terms.append(_spread(spread, namespace, labels))
+    terms = [term for _, term in _terms(spec.at("affinity"), namespace, REQUIRED)]
+    spreads = [_spread(spread, labels) for spread in spec.at("topologySpreadConstraints").entries()]
+    terms += [rule.term(namespace) for rule in spreads if rule.hard]
     return DumpedPod(
         namespace=namespace,
         name=meta.at("name").text(),
@@ -136,12 +153,19 @@ def pod_of(item: JsonPart) -> DumpedPod:
         eviction_cost=_eviction_cost(annotations.at(DELETION_COST), spec.at("priority").number()),
         unclear=tuple(_unclear(spec)),
         wishes=sum(1 for _ in _wishes(spec)),
+        scored=demand_of(spec, status, NO_REQUEST),
+        spreads=tuple(spreads),
+        preferred=tuple(_list_preferences(spec.at("affinity", "nodeAffinity"))),
+        wished_terms=tuple(_terms(spec.at("affinity"), namespace, PREFERRED)),
+        images=tuple(c.at("image").word() for c in _containers(spec)),
+        priority=spec.at("priority").number(),
+        preempts=spec.at("preemptionPolicy").text() != "Never",
     )
 
 
 def placement_of(spec: JsonPart) -> Placement:
     """Return the node constraints of a pod with this spec."""
-    required = spec.at("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+    required = spec.at("affinity", "nodeAffinity", REQUIRED)
     return Placement(
         selector=tuple(Requirement(key, "In", (value,)) for key, value in spec.at("nodeSelector").texts().items()),
         terms=(node_terms(required),) if required else (),
@@ -154,12 +178,12 @@ def placement_of(spec: JsonPart) -> Placement:
 
 def node_terms(selector: JsonPart) -> tuple[Term, ...]:
     """Return the alternatives of a node selector."""
-    return tuple(
-        (
-            *requirements(t.at("matchExpressions")),
-            *(replace(field, key=f"field {field.key}") for field in requirements(t.at("matchFields"))),
-        )
-        for t in selector.at("nodeSelectorTerms").entries()
+    return tuple(_term(term) for term in selector.at("nodeSelectorTerms").entries())
+
+
+def _term(term: JsonPart) -> Term:
+    return *requirements(term.at("matchExpressions")), *(
+        replace(f, key=f"field {f.key}") for f in requirements(term.at("matchFields"))
     )
 
 
@@ -179,26 +203,50 @@ def label_selector(part: JsonPart) -> Term | None:
     return (*plain, *requirements(part.at("matchExpressions")))
 
 
-def _terms(affinity: JsonPart, namespace: str) -> Iterator[PodTerm]:
-    kinds: tuple[tuple[str, TermKind], ...] = (("podAffinity", "affinity"), ("podAntiAffinity", "anti-affinity"))
-    for field, kind in kinds:
-        for term in affinity.at(field, "requiredDuringSchedulingIgnoredDuringExecution").entries():
+def _terms(affinity: JsonPart, namespace: str, when: str) -> Iterator[tuple[int, PodTerm]]:
+    """Yield the weights and terms of the affinity to pods; required terms have the weight 0."""
+    kinds: tuple[tuple[str, TermKind, int], ...] = (
+        ("podAffinity", "affinity", 1),
+        ("podAntiAffinity", "anti-affinity", -1),
+    )
+    for field, kind, sign in kinds:
+        for part in affinity.at(field, when).entries():
+            term = part.at("podAffinityTerm") if when == PREFERRED else part
             chosen, listed = term.at("namespaceSelector"), [n.text() for n in term.at("namespaces").entries()]
             known = frozenset(listed) if listed or chosen else frozenset([namespace])
-            yield PodTerm(
-                kind, term.at("topologyKey").text(), label_selector(term.at("labelSelector")), None if chosen else known
+            yield (
+                sign * part.at("weight").number(),
+                PodTerm(
+                    kind,
+                    term.at("topologyKey").text(),
+                    label_selector(term.at("labelSelector")),
+                    None if chosen else known,
+                    listed=known,
+                    chosen=label_selector(chosen),
+                ),
             )
 
 
-def _spread(spread: JsonPart, namespace: str, labels: Mapping[str, str]) -> PodTerm:
+def _list_preferences(affinity: JsonPart) -> Iterator[tuple[int, Term]]:
+    for part in affinity.at(PREFERRED).entries():
+        yield part.at("weight").number(), _term(part.at("preference"))
+
+
+def _spread(spread: JsonPart, labels: Mapping[str, str]) -> SpreadRule:
     """Return a spread constraint; with `matchLabelKeys` it counts only pods of the same revision."""
     selector = label_selector(spread.at("labelSelector"))
     keys = [key.text() for key in spread.at("matchLabelKeys").entries()]
     if selector is not None:
         selector = (*selector, *(Requirement(key, "In", (labels[key],)) for key in keys if key in labels))
-    skew = spread.at("maxSkew").number(1)
-    own = frozenset([namespace])
-    return PodTerm("spread", spread.at("topologyKey").text(), selector, own, skew, spread.at("minDomains").number(1))
+    return SpreadRule(
+        topology=spread.at("topologyKey").text(),
+        selector=selector,
+        skew=spread.at("maxSkew").number(1),
+        hard=spread.at("whenUnsatisfiable").text() != "ScheduleAnyway",
+        min_domains=spread.at("minDomains").number(1),
+        honours_affinity=spread.at("nodeAffinityPolicy").text() != "Ignore",
+        honours_taints=spread.at("nodeTaintsPolicy").text() == "Honor",
+    )
 
 
 def host_ports(spec: JsonPart) -> tuple[HostPort, ...]:
@@ -216,6 +264,10 @@ def _ports(spec: JsonPart) -> Iterator[HostPort]:
                 yield HostPort(port.at("protocol").text("TCP"), number, "" if address in ("0.0.0.0", "::") else address)
 
 
+def _containers(spec: JsonPart) -> list[JsonPart]:
+    return [*spec.at("initContainers").entries(), *spec.at("containers").entries()]
+
+
 def _sidecars(spec: JsonPart) -> list[JsonPart]:
     return [c for c in spec.at("initContainers").entries() if c.at("restartPolicy").text() == "Always"]
 
@@ -231,7 +283,7 @@ def _unclear(spec: JsonPart) -> Iterator[str]:
 
 def _wishes(spec: JsonPart) -> Iterator[JsonPart]:
     for kind in ("nodeAffinity", "podAffinity", "podAntiAffinity"):
-        yield from spec.at("affinity", kind, "preferredDuringSchedulingIgnoredDuringExecution").entries()
+        yield from spec.at("affinity", kind, PREFERRED).entries()
     for spread in spec.at("topologySpreadConstraints").entries():
         if spread.at("whenUnsatisfiable").text() == "ScheduleAnyway":
             yield spread
@@ -274,13 +326,14 @@ def most(*parts: Amounts) -> Amounts:
     return {name: max(part.get(name, 0) for part in parts) for name in dict.fromkeys(n for p in parts for n in p)}
 
 
-def demand_of(spec: JsonPart, status: JsonPart) -> Amounts:
-    """Return the demand of a pod, as kube-scheduler counts it.
+def demand_of(spec: JsonPart, status: JsonPart, assumed: Amounts | None = None) -> Amounts:
+    """Return the demand of a pod, as kube-scheduler counts it. `assumed`: requests of containers without a request.
 
     It is the maximum of the sum of all containers and of each init container plus the sidecars before it. Requests at
     pod level replace it, and the overhead is added. A container that is being resized counts with the maximum of its
     present and its requested amounts. If the node can never provide the request, only the present amounts count.
     """
+    known = dict(assumed or {})
     running, first, beside = [], [], []  # demands of containers, of init containers, of sidecars so far
     statuses = {
         s.at("name").text(): s
@@ -291,15 +344,15 @@ def demand_of(spec: JsonPart, status: JsonPart) -> Amounts:
         for c in status.at("conditions").entries()
     )
     for container in spec.at("containers").entries():
-        running.append(_request_of(container, statuses, infeasible))
+        running.append(known | _request_of(container, statuses, infeasible))
     for container in spec.at("initContainers").entries():
         if container.at("restartPolicy").text() == "Always":
-            own = _request_of(container, statuses, infeasible)
+            own = known | _request_of(container, statuses, infeasible)
             running.append(own)
             beside.append(own)
             first.append(added(beside))
         else:
-            first.append(added([_requests(container.at("resources")), *beside]))
+            first.append(added([known | _requests(container.at("resources")), *beside]))
     total = dict(most(added(running), *first))
     for name, amount in _requests(spec.at("resources")).items():
         if name in OF_A_POD or name.startswith("hugepages-"):
@@ -307,14 +360,14 @@ def demand_of(spec: JsonPart, status: JsonPart) -> Amounts:
     return added([total, amounts(spec.at("overhead")), {"pods": 1}])
 
 
-def _request_of(container: JsonPart, statuses: Mapping[str, Any], infeasible: bool) -> Amounts:
+def _request_of(container: JsonPart, statuses: Mapping[str, Any], infeasible: bool) -> dict[str, int]:
     asked, status = _requests(container.at("resources")), statuses.get(container.at("name").text())
     if status is None:
         return asked
     has = most(amounts(status.at("allocatedResources")), amounts(status.at("resources", "requests")))
     if not has:
         return asked
-    return has if infeasible else most(asked, has)
+    return dict(has if infeasible else most(asked, has))
 
 
 def _requests(resources: JsonPart) -> dict[str, int]:

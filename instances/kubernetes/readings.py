@@ -339,7 +339,7 @@ class OneReading(MeasuredDump):
         to = self._keep_first_pools(pod, to)
         if pod.ports and pod not in self.facts.waited:
             on = frozenset(node for node in on if not _meet(pod, self.facts.fixtures[node.name]))
-            to = frozenset(kind for kind in to if not _meet(pod, self._daemons_on(kind)))
+            to = frozenset(kind for kind in to if not _meet(pod, self.find_daemons(kind)))
         return on, to
 
     def _keep_first_pools(self, pod: DumpedPod, to: frozenset[Offering]) -> frozenset[Offering]:

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 Answer3: TypeAlias = bool | None
 Labels: TypeAlias = Mapping[str, str | None]
 """Labels of a node or a pod; `None`: it is unknown whether the label exists and which value it has."""
+NAMESPACE = "kubernetes.io/metadata.name"  # a label that each namespace has
 NODE_NAME = "field metadata.name"  # a field in affinity terms, stored among the labels
 WHOLE = re.compile("[+-]?[0-9]{1,18}")
 HARD = ("NoSchedule", "NoExecute")  # effects of taints that exclude pods; PreferNoSchedule is a preference
@@ -124,13 +125,15 @@ class Placement:
 
     def admits(self, labels: Labels, taints: Iterable[Taint]) -> Answer3:
         """Return whether a node with these labels and taints may hold the pod."""
-        return every((self._selects(labels), *(self._tolerates(taint) for taint in taints)))
+        return every((self.selects(labels), *(self.tolerates(taint) for taint in taints)))
 
-    def _selects(self, labels: Labels) -> Answer3:
+    def selects(self, labels: Labels) -> Answer3:
+        """Return whether selector and affinity select a node with these labels."""
         selected = every(requirement.holds(labels) for requirement in self.selector)
         return every((selected, *(some(_holds(term, labels) for term in terms) for terms in self.terms)))
 
-    def _tolerates(self, taint: Taint) -> Answer3:
+    def tolerates(self, taint: Taint) -> Answer3:
+        """Return whether the pod tolerates a taint that excludes pods."""
         return taint.effect not in HARD or some(t.tolerates(taint) for t in self.tolerations)
 
     @property
@@ -164,6 +167,7 @@ class PodTerm:
     - `namespaces`: of the selected pods; `None` if labels of namespaces select them, which a dump does not contain.
     - `selector`: the labels of the selected pods; `None` selects no pod.
     - `min_domains`: if there are fewer domains, the minimum count of a spread is 0.
+    - `listed`, `chosen`: the namespaces by name, and the requirements on the labels of further ones.
     """
 
     kind: TermKind
@@ -172,6 +176,8 @@ class PodTerm:
     namespaces: frozenset[str] | None
     skew: int = 0
     min_domains: int = 1
+    listed: frozenset[str] = frozenset()
+    chosen: Term | None = None
 
     def means(self, namespace: str, labels: Labels) -> Answer3:
         """Return whether the term selects a pod."""
@@ -179,3 +185,38 @@ class PodTerm:
             return False
         known = None if self.namespaces is None else namespace in self.namespaces
         return every((known, *(requirement.holds(labels) for requirement in self.selector)))
+
+    def selects(self, namespace: str, labels: Labels, of_namespace: Labels | None) -> Answer3:
+        """Return whether the term selects a pod. `of_namespace`: its labels, `None` if only its name is known."""
+        if self.selector is None:
+            return False
+        own = every(requirement.holds(labels) for requirement in self.selector)
+        if namespace in self.listed or own is False:
+            return own
+        if self.chosen is None:
+            return False
+        unknown: Labels = {requirement.key: None for requirement in self.chosen}
+        known = {**(unknown if of_namespace is None else of_namespace), NAMESPACE: namespace}
+        return every((own, *(requirement.holds(known) for requirement in self.chosen)))
+
+
+@dataclass(frozen=True)
+class SpreadRule:
+    """A topology spread constraint: at most `skew` more pods in a domain than in any other, a preference if not `hard`.
+
+    - `min_domains`: if there are fewer domains, the minimum count is 0.
+    - `honours_affinity`, `honours_taints`: whether nodes that the pod does not select or tolerate do not count.
+    """
+
+    topology: str
+    selector: Term | None
+    skew: int
+    hard: bool
+    min_domains: int = 1
+    honours_affinity: bool = True
+    honours_taints: bool = False
+
+    def term(self, namespace: str) -> PodTerm:
+        """Return the constraint of a pod in a namespace as a requirement on other pods."""
+        own = frozenset([namespace])
+        return PodTerm("spread", self.topology, self.selector, own, self.skew, self.min_domains, own)
