@@ -47,10 +47,8 @@ def find_repeatable(
     """
     replay.orders = ORDERS if last else ORDERS // SHORT
     search = _Repair(arrays, replay, WORK if last else WORK // SHORT)
-    for plan in sorted(known, key=search.cost):
-        if replay.find_failing(plan) is None:
-            search.take(plan)
-            break
+    for plan in known:
+        search.take(plan)
     refused = None
     coming = sorted(dict.fromkeys(plans), key=search.cost)
     step, turn = 1, 0
@@ -64,6 +62,9 @@ def find_repeatable(
             break
         search.repair(coming[turn], failing)
         turn, step = turn + step, step + 1  # plans that cost nearly the same fail alike
+    if any(plan is search.best for plan in known) and replay.find_failing(search.best) is not None:
+        others = [plan for plan in known if plan is not search.best]  # it failed in none of fewer orders
+        return find_repeatable(arrays, replay, coming, others, last)
     went = replay.replay(search.best)
     return Repeatable(search.best, went, None if refused is None else (refused, replay.replay(refused)))
 
@@ -155,7 +156,9 @@ class _Repair:
         price = self.arrays.price
         for _ in range(FEWER_NODES):
             rented = sorted({step for step in plan.steps if step < 0}, key=lambda step: -int(price[~step]))
-            for step in rented if not self.is_over else ():
+            for step in rented:
+                if self.is_over:
+                    return
                 steps = list(plan.steps)
                 steps.remove(step)
                 fewer = replace(plan, steps=tuple(steps))
