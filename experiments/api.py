@@ -69,9 +69,10 @@ def solve(instance: Source, method: Method = "exact", **options: Any) -> Result:
 
 def cluster(
     dump: str | Path | Sequence[str | Path],
-    types: str | Path,
+    types: str | Path | None = None,
     rules: Sequence[str] = ("karpenter-1.14",),
     *,
+    prices: str | None = None,
     max_evictions: str | None = None,
     anonymous: bool = False,
     time_limit: float | None = 5.0,
@@ -80,13 +81,14 @@ def cluster(
 ) -> Any:
     """Return the cost of a Kubernetes cluster, a bound on the savings, and a plan, like `gapwise cluster`.
 
-    `dump`: the files of a dump. `types`: a table of what can be rented. `rules`: heuristics of `node-consolidation` to
-    compare with. `max_evictions`: a number of pods, or a share such as `10%`. `anonymous`: with numbers for names.
-    `options`: the others of `instances.Options`. The answer is printed as on the command line, and has `content()`, all
-    of it as plain data. Raises InputError.
+    `dump`: the files of a dump. `types`: a table of what can be rented. `prices`: cloud and region of the catalogue,
+    such as `aws/us-east-1`. `rules`: heuristics of `node-consolidation` to compare with. `max_evictions`: a number of
+    pods, or a share such as `10%`. `anonymous`: with numbers for names. `options`: the others of `instances.Options`.
+    The answer is printed as on the command line, and has `content()`, all of it as plain data. Raises InputError.
     """
     dumps = [Path(dump)] if isinstance(dump, str | Path) else [Path(path) for path in dump]
-    asked = resolve(f"{CLUSTER}:ClusterQuestion")(dumps, Path(types), tuple(rules), max_evictions, None, anonymous)
+    table = None if types is None else Path(types)
+    asked = resolve(f"{CLUSTER}:ClusterQuestion")(dumps, table, tuple(rules), max_evictions, None, anonymous, prices)
     session = Session(Options(time_limit=time_limit, **options), jobs)
     return resolve(f"{CLUSTER}:solved")(asked, session, methods_for)
 

@@ -19,25 +19,33 @@ from instances import InputError
 PLAN_FILES = (".json", ".csv")
 
 
-@flags.common(time_limit=5.0, jobs=2)
+@flags.common(markdown=True, time_limit=5.0, jobs=2)
 def cluster(
+    session: Session,
     dump: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
             metavar="DUMP",
             help="Output of kubectl get nodes,pods,daemonsets,pdb,pvc,pv,csinodes -A -o json, in one file or several.",
             show_default=False,
         ),
-    ],
+    ] = None,
     types: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             metavar="FILE.csv",
-            help="Price table with name, family, usd_per_hour, and the cpu, ram_gb, pods, gpu that pods may use.",
+            help="Price table with name, usd_per_hour, and the cpu and ram_gb that pods may use.",
             show_default=False,
         ),
-    ],
-    session: Session,
+    ] = None,
+    prices: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CLOUD/REGION",
+            help="Prices of the small catalogue for aws, gcp or azure, such as aws/us-east-1.",
+            show_default=False,
+        ),
+    ] = None,
     rules: Annotated[
         list[str] | None,
         typer.Option(
@@ -53,17 +61,41 @@ def cluster(
     plan_file: Annotated[
         Path | None, typer.Option("--plan", help="Also write the steps of the plan to FILE.json or FILE.csv.")
     ] = None,
+    fail_above: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE", help="End with status 4 if the plan saves more, such as 10%.", show_default=False
+        ),
+    ] = None,
+    since: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.json",
+            help="An earlier answer of --format json: also print what has changed.",
+            show_default=False,
+        ),
+    ] = None,
+    collect: Annotated[
+        bool, typer.Option("--collect", help="Print the kubectl command that makes a complete dump, and stop.")
+    ] = False,
     anonymous: Annotated[
         bool, typer.Option("--anonymous", help="Call nodes, workloads, zones and pools by a number.")
     ] = False,
 ) -> None:
     """Compute the cost of a Kubernetes cluster, a proven limit of the saving, and a plan that saves."""
     asked, answer = resolve(f"{CLUSTER}:ClusterQuestion"), resolve(f"{CLUSTER}:answer")
+    if collect:
+        asked.print_collect()
+        return
+    if not dump:
+        raise InputError("give DUMP, the file of a dump; gapwise cluster --collect prints the command that makes one")
     if plan_file is not None:
         if plan_file.suffix not in PLAN_FILES:
             raise InputError(f"--plan: {plan_file}: a plan is written as {' or '.join(PLAN_FILES)}")
         ready_folder(plan_file.parent)
-    said = asked(dump, types, rules or ("karpenter-1.14",), max_evictions, plan_file, anonymous)
+    said = asked(
+        dump, types, rules or ("karpenter-1.14",), max_evictions, plan_file, anonymous, prices, since, fail_above
+    )
     raise typer.Exit(answer(said, session, methods_for))
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 USAGE_ERROR: Any = typer.BadParameter.__mro__[2]  # click's ClickException, which newer releases of typer carry along
 LONGEST_LINE = 800  # characters of an error: a path may be of any length
-FAILED, REFUSED, UNSOLVED, INTERRUPTED, ENDED, UNREAD = 1, 2, 3, 130, 143, 141
+FAILED, REFUSED, UNSOLVED, SAVING, INTERRUPTED, ENDED, UNREAD = 1, 2, 3, 4, 130, 143, 141
 
 
 def run(command: Callable[..., None]) -> None:
@@ -65,7 +65,7 @@ def run_app(app: typer.Typer, arguments: list[str], name: str = "gapwise") -> No
     """Run the commands of `app` with `arguments`, and end the process.
 
     Exit status: 0 done, 1 a method failed or output could not be written, 2 bad input, 3 ended without a solution,
-    130 interrupted, 141 standard output was closed by its reader.
+    4 a plan saves more than was asked about, 130 interrupted, 141 standard output was closed by its reader.
     """
     _ready_streams()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(ENDED))  # so that processes are ended on the way out

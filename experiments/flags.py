@@ -78,11 +78,16 @@ OPTIONS = ("time_limit", "gap", "threads", "seed", "effort")
 """Those of them that are options of a run."""
 
 
-def common(**defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+MARKDOWN = Literal["table", "csv", "json", "markdown"], *COMMON["format"][1:]
+"""The flag `--format` of a command that also writes Markdown."""
+
+
+def common(markdown: bool = False, **defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Replace the parameter `session` of a command by the common flags; return the decorator.
 
-    `defaults`: other defaults of this command.
+    `markdown`: whether `--format` may also be `markdown`. `defaults`: other defaults of this command.
     """
+    flags = COMMON | {"format": MARKDOWN} if markdown else COMMON
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(command, eval_str=True).parameters.values()
@@ -90,7 +95,7 @@ def common(**defaults: Any) -> Callable[[Callable[..., None]], Callable[..., Non
             inspect.Parameter(
                 name, KEYWORD_ONLY, default=defaults.get(name, default), annotation=Annotated[kind, option]
             )
-            for name, (kind, default, option) in COMMON.items()
+            for name, (kind, default, option) in flags.items()
         ]
 
         def call(**given: Any) -> None:

@@ -62,7 +62,7 @@ class Session:
 
     options: Options = Options()
     jobs: int = 1
-    format: Literal["table", "csv", "json"] = "table"
+    format: Literal["table", "csv", "json", "markdown"] = "table"
     folder: Path | None = None
     resume: bool = False
     quiet: bool = True

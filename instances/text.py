@@ -30,6 +30,11 @@ def meant(known: Iterable[str], given: str) -> str:
     return f", did you mean {near[0]!r}?" if near else ""
 
 
+def count_noun(n: int, noun: str) -> str:
+    """Return a number with its noun, such as `1 pod` and `2 pods`."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
 def brief(text: str, most: int) -> str:
     """Shorten `text` to at most `most` characters: its beginning and its end."""
     if len(text) <= most:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,56 +13,44 @@ from typing import Any
 
 import numpy as np
 
-from experiments.entry import FAILED, UNSOLVED
+from experiments.entry import FAILED, SAVING, UNSOLVED
 from experiments.harness.entry import Entry
 from experiments.harness.run import Run
-from experiments.kubernetes.commands import join_kubectl, list_commands
-from experiments.kubernetes.drains import WAITING, DrainPlan
+from experiments.kubernetes.drains import WAITING, DrainPlan, count_evictions
+from experiments.kubernetes.plan_file import PlanFile
+from experiments.kubernetes.pool_table import show_pools, sum_up_pools
+from experiments.kubernetes.question import ClusterQuestion, evictions_of, share_of, tool_of
 from experiments.kubernetes.reach import RentalLimits, reachable, state_of
 from experiments.kubernetes.repair import find_repeatable
 from experiments.kubernetes.replay import Replay, Replayed
+from experiments.kubernetes.since import compare, difference_lines, read_answer
+from experiments.kubernetes.steps import Runbook, RunbookStep
+from experiments.kubernetes.ticket import Ticket
 from experiments.output.folder import files_first
 from experiments.output.table import Kind, show_table
 from experiments.output.terminal import line, out, percent, print_line, print_rich, text_of
 from experiments.session import Session
 from heuristics.kubernetes.kube_scheduler import VERSION
-from instances import InputError, Instance, Options, Result, save
+from instances import Instance, Options, Result, save
 from instances.files import write_whole
 from instances.gaps import agree
 from instances.kubernetes.arrays import ClusterArrays, cluster_arrays
+from instances.kubernetes.catalogue import find_prices
 from instances.kubernetes.dump import read_dump
 from instances.kubernetes.facts import WAITED_FOR, Facts
-from instances.kubernetes.node_consolidation import NodeConsolidation
-from instances.kubernetes.prices import read_prices
-from instances.kubernetes.readings import Aliases, DumpReading, Reader, Tool
-from instances.text import shown
+from instances.kubernetes.prices import Prices
+from instances.kubernetes.readings import Aliases, DumpReading, Reader
+from instances.text import count_noun, shown
 
 HOURS = 730  # of a month, as clouds bill it
 SHARES = (0.1, 0.25, 0.5)  # of the pods: the points of the frontier; another point has no limit
 FREED = 0.4  # of the time limit, for the plan without a reason
 SEARCHED = 4.0  # times the time limit, for a plan that can be carried out: large clusters need more than the bound
 A_TENTH = 0.1
-COUNT = re.compile(r"(?P<number>[0-9]{1,9})(?P<share>%?)")
 FEW = 12  # names of a line
 REPLAYED = f"replayed with kube-scheduler's default profile, {VERSION}"
-COUNTED = {
-    "evictions": "evictions",
-    "pending_again": "pending for a while",
-    "pending_in_the_end": "pending at the end",
-}
+COUNTED = {"evictions": "evictions", "pending_again": "pending for a while", "pending_in_the_end": "pending at the end"}
 Methods = Callable[[Instance[Any], Sequence[str]], list[Entry]]
-
-
-@dataclass(frozen=True)
-class ClusterQuestion:
-    """The flags of the command other than the common ones. `rules`: heuristics of `node-consolidation` by name."""
-
-    dumps: Sequence[Path]
-    types: Path
-    rules: Sequence[str] = ()
-    max_evictions: str | None = None
-    plan: Path | None = None
-    anonymous: bool = False
 
 
 def answer(asked: ClusterQuestion, session: Session, methods: Methods) -> int:
@@ -83,24 +68,13 @@ def answer(asked: ClusterQuestion, session: Session, methods: Methods) -> int:
     return found.exit_status
 
 
-def evictions_of(said: str | None, pods: int) -> int | None:
-    """How many pods may be evicted: a number, or a share of those in place, rounded down. Raises InputError."""
-    if said is None:
-        return None
-    found = COUNT.fullmatch(said)
-    if found is None or (found["share"] and int(found["number"]) > 100):
-        raise InputError(f"--max-evictions: must be a number of pods, or a share of them such as 10%, got {said!r}")
-    return pods * int(found["number"]) // 100 if found["share"] else min(pods, int(found["number"]))
-
-
-def tool_of(rule: str) -> Tool:
-    """Return the program whose pins apply to a rule."""
-    return "karpenter" if rule.startswith("karpenter") else "ca" if rule.startswith("ca-") else "drain"
-
-
 def solved(asked: ClusterQuestion, session: Session, methods: Methods) -> ClusterAnswer:
     """All runs that the answer takes, and the answer. Raises InputError."""
-    reader = Reader(Facts(read_dump(asked.dumps)), read_prices(asked.types), Aliases(asked.anonymous))
+    fail_above = None if asked.fail_above is None else share_of(asked.fail_above)
+    earlier = None if asked.since is None else (asked.since, read_answer(asked.since))
+    dump = read_dump(asked.dumps)
+    prices = find_prices(asked.types, asked.prices, dump.nodes.values())
+    reader = Reader(Facts(dump), prices, Aliases(asked.anonymous))
     bound, plan = reader.read("bound"), reader.read("plan")
     in_place = sum(n for node in plan.data.nodes for n in node.pods.values())
     most = evictions_of(asked.max_evictions, in_place)
@@ -135,18 +109,16 @@ def solved(asked: ClusterQuestion, session: Session, methods: Methods) -> Cluste
         rules=dict(zip(asked.rules, results[len(problems) :], strict=True)),
         arrays=cluster_arrays(problems["plan", most].data),
         places=reader.aliases,
+        facts=reader.facts,
+        prices=prices,
+        earlier=earlier,
+        fail_above=fail_above,
         waited=Counter(None if waited is None else waited.fits for waited in reader.facts.waited.values()),
         same_problem={rule for rule, reading in by_rule.items() if reading.data == plan.data},
         replay=Replay(reader.facts, reader.prices, plan, session.options.seed),
     )
     found.carry_out(session.options)
     return found
-
-
-def evictions_in(data: NodeConsolidation, solution: Mapping[str, Any]) -> int:
-    """How many pods lose their node."""
-    kept = solution["nodes"]
-    return sum(max(0, n - kept.get(node.name, {}).get(name, 0)) for node in data.nodes for name, n in node.pods.items())
 
 
 @dataclass
@@ -159,6 +131,7 @@ class ClusterAnswer:
     - `plans`: for each number of evictions the plan that kube-scheduler carries out, `plan_made` the last of them,
       and `went`: how it went. `possible`: those of which no order leaves a pod without a place.
     - `refused`: the cheapest plan of the search and how it went, if it failed in an order.
+    - `earlier`: the file with an earlier answer, and that answer; `fail_above`: the saving that ends with a status.
     """
 
     bound: DumpReading
@@ -169,6 +142,8 @@ class ClusterAnswer:
     arrays: ClusterArrays
     places: Aliases
     replay: Replay
+    facts: Facts
+    prices: Prices
     waited: Mapping[bool | None, int] = field(default_factory=dict)
     same_problem: Collection[str] = ()
     plans: dict[int | None, DrainPlan] = field(default_factory=dict)
@@ -176,6 +151,8 @@ class ClusterAnswer:
     went: Replayed | None = field(default=None)
     refused: tuple[DrainPlan, Replayed] | None = field(default=None)
     possible: set[int | None] = field(default_factory=set)
+    earlier: tuple[Path, Mapping[str, Any]] | None = None
+    fail_above: float | None = None
 
     def carry_out(self, options: Options) -> None:
         """Find plans that can be carried out: from the best plans, and from where the rules end.
@@ -213,10 +190,10 @@ class ClusterAnswer:
 
     @cached_property
     def limits(self) -> RentalLimits:
-        """Return the remaining limits of NodePools and the share that a new node of each type takes."""
+        """Return the remaining limits of pools and rows, and the share that a new node of each type takes."""
         kinds = [self.plan.offerings[kind.name] for kind in self.plan.data.instance_types]
-        left = {(kind.pool, name): most for kind in kinds for name, most in kind.pool.left.items()}
-        takes = [[kind.taken_of(name) if kind.pool is pool else 0 for pool, name in left] for kind in kinds]
+        left = {key: most for kind in kinds for key, (most, _) in kind.limits.items()}
+        takes = [[kind.limits.get(key, (0, 0))[1] for key in left] for kind in kinds]
         return RentalLimits(np.array(takes, dtype=object).reshape(len(kinds), len(left)), list(left.values()))
 
     def _known(self) -> Iterator[tuple[float, int]]:
@@ -228,7 +205,7 @@ class ClusterAnswer:
             if solution is None or result.objective is None:
                 continue
             if self.limits.allow(state_of(self.arrays, solution)[1]):
-                yield result.objective, evictions_in(self.plan.data, solution)
+                yield result.objective, count_evictions(self.plan.data, solution)
         for plan in (self.plans[k] for k in self.possible):
             yield self.arrays.usd(plan.bill(self.arrays)), plan.evictions(self.arrays)
 
@@ -281,13 +258,18 @@ class ClusterAnswer:
 
     @property
     def exit_status(self) -> int:
-        """1 where a run ended in an error; 3 where the price of a node is unknown, or a limit left no plan."""
+        """Return 1 if a run ended in an error, 4 if the plan saves more than `fail_above`, 3 if a limit left no plan.
+
+        If the price of a node is unknown, the status is 3, too.
+        """
         if any(result.status == "error" for result in (*self.results.values(), *self.rules.values())):
             return FAILED
+        if self.fail_above is not None and self.saving > self.fail_above:
+            return SAVING
         return UNSOLVED if self.plan.unpriced or self.plan_made is None else 0
 
     @property
-    def _places(self) -> dict[int, str]:
+    def places_by_number(self) -> dict[int, str]:
         """The places of the plan by the numbers that it has for them: nodes by name, new ones by type and number."""
         data, new = self.plan.data, () if self.plan_made is None else self.plan_made.new
         names = {~i: f"{data.instance_types[k].name}#{new[: i + 1].count(k)}" for i, k in enumerate(new)}
@@ -300,7 +282,7 @@ class ClusterAnswer:
         """
         if self.plan_made is None:
             return []
-        data, arrays, names = self.plan.data, self.arrays, self._places
+        data, arrays, names = self.plan.data, self.arrays, self.places_by_number
         onto = {m: [names[p] for p in places] for m, places in self.plan_made.open.items()}
         bill, found = int(arrays.held_price.sum()), list[dict[str, Any]]()
         rents = {"drain": None, "onto": onto.get(WAITING), "evictions": 0}
@@ -330,6 +312,28 @@ class ClusterAnswer:
             for m, node in enumerate(self.plan.data.nodes)
             if m in self.plan_made.order or (directed and not node.cordoned)
         ]
+
+    def list_uncordoned(self) -> list[str]:
+        """Return the nodes that are uncordoned at the end: if pods are directed, those that are kept and new ones."""
+        if self.plan_made is None or not self.plan_made.open:
+            return []
+        drained = {self.places_by_number[m] for m in self.plan_made.order}
+        new = [name for place, name in self.places_by_number.items() if place < 0]
+        return [*(node for node in self.cordoned() if node not in drained), *new]
+
+    def runbook(self) -> list[RunbookStep]:
+        """Return the steps for a person, with commands."""
+        open_again = self.list_uncordoned()
+        book = Runbook(self.facts, self.places, self.plan.offerings, self.steps(), self.cordoned(), open_again)
+        return book.make()
+
+    def pools(self) -> list[dict[str, Any]]:
+        """Return the nodes, requests and cost of each pool, today and after the plan."""
+        nodes, plan = self.plan.data.nodes, self.plan_made
+        kept = {node.name for m, node in enumerate(nodes) if plan is None or plan.kept[m]}
+        types = self.plan.data.instance_types
+        new = [self.plan.offerings[types[k].name] for k in (() if plan is None else plan.new)]
+        return sum_up_pools(self.facts, self.prices, self.places, kept, new)
 
     def frontier(self) -> list[dict[str, Any]]:
         """Return the points of the frontier of bills and evictions, each proven or with its bound."""
@@ -387,7 +391,7 @@ class ClusterAnswer:
         counts = {"today": len(nodes), "kept": None, "drained": None, "rented": None}
         if plan is not None:
             counts |= {"kept": int(plan.kept.sum()), "drained": len(plan.order), "rented": len(plan.new)}
-        return {
+        found = {
             "bill_usd_per_hour": self.bill,
             "least_usd_per_hour": self.least,
             "bound_usd_per_hour": self.lower,
@@ -407,13 +411,21 @@ class ClusterAnswer:
             "orders": None if self.went is None else self.went.orders,
             "scheduler": VERSION,
             "nodes": counts | {"unpriced": unpriced},
+            "pools": self.pools(),
             "steps": self.steps(),
+            "runbook": [step.content() for step in self.runbook()],
             "frontier": self.frontier(),
             "rules": self.ends(),
             "pinned": self.pinned(),
             "dropped": [{"reason": said, "pods": n} for said, n in self.bound.dropped.items()],
             "not_placed": [{"reason": said, "pods": n} for said, n in self.plan.dropped.items()],
         }
+        return found if self.earlier is None else found | {"since": compare(self.earlier[1], found)}
+
+    @property
+    def saving(self) -> float:
+        """Return the share of the bill that the plan saves."""
+        return 0.0 if self.reached is None or not self.bill else (self.bill - self.reached) / self.bill
 
     # words
 
@@ -421,12 +433,10 @@ class ClusterAnswer:
         return text_of(self.show)
 
     def show(self) -> None:
-        """Print the bills in a table, then what is kept, what to do, and which pods stay where they are."""
-        head: list[tuple[str, Kind]] = [("bill", "name"), ("USD/h", "number"), ("USD a month", "number")]
-        head += [("saved", "number"), *((said, "number") for said in COUNTED.values()), ("", "note")]
-        show_table(head, self._bills())
+        """Print the bills in a table, then what is kept, what to do, which pods stay where they are, and the pools."""
+        show_table(*self.bill_table())
         out.print()
-        for text in self._lines():
+        for text in self.lines():
             print_rich(shown(text))
         pins = [
             (shown(p["reason"]), str(p["pods"]), "-" if p["usd_per_hour"] is None else f"{p['usd_per_hour']:.4f}")
@@ -435,6 +445,14 @@ class ClusterAnswer:
         if pins:
             out.print()
             show_table([("pods stay because of", "name"), ("pods", "number"), ("costs USD/h", "number")], pins)
+        out.print()
+        show_pools(self.pools())
+
+    def bill_table(self) -> tuple[list[tuple[str, Kind]], list[list[str]]]:
+        """Return the headings and the rows of the table of bills."""
+        head: list[tuple[str, Kind]] = [("bill", "name"), ("USD/h", "number"), ("USD a month", "number")]
+        head += [("saved", "number"), *((said, "number") for said in COUNTED.values()), ("", "note")]
+        return head, list(self._bills())
 
     def _bills(self) -> Iterator[list[str]]:
         """Yield a row for each bill: today's, those of rules and plans, and the bound."""
@@ -469,10 +487,13 @@ class ClusterAnswer:
             return f"{'proven' if self.proven else 'not proven'} optimal{within}"
         return f"within {percent((self.least - bound) / self.least)} of the optimum{within}"
 
-    def _lines(self) -> Iterator[str]:
+    def lines(self) -> Iterator[str]:
+        """Yield the lines below the table of bills."""
         for (kind, zone, paid), number in self.plan.unpriced.items():
             where = f" in {zone}" if zone else ""
             yield f"not counted, because no row of the table has a price: {number} x {kind}{where}, {paid}"
+        if self.earlier is not None:
+            yield from difference_lines(self.earlier[0], self.content()["since"])
         yield from self._kept_and_pending()
         yield from self._plan()
         yield from self._tenth()
@@ -484,22 +505,22 @@ class ClusterAnswer:
         """Say which nodes are kept, which types are not rented, and which pending pods get a place."""
         for reason, n in self.plan.kept.items():
             both = "the plan keeps" if reason == WAITED_FOR else "the plan and the bound keep"
-            yield f"{reason}: {_number(n, 'node')}, which {both}"
+            yield f"{reason}: {count_noun(n, 'node')}, which {both}"
         if n := self.plan.pending:
             yield (
-                f"pending: {_number(n, 'pod')}, which the plan and the bound serve; today's bill does not, so without "
-                "them more could be saved"
+                f"pending: {count_noun(n, 'pod')}, which the plan and the bound serve; today's bill does not, so "
+                "without them more could be saved"
             )
         if n := sum(self.waited.values()):
             fits, none = self.waited.get(True, 0), self.waited.get(None, 0)
             yield (
-                f"pending with another scheduler: {_number(n, 'pod')}; the plan reserves room on nodes that run for "
+                f"pending with another scheduler: {count_noun(n, 'pod')}; the plan reserves room on nodes that run for "
                 f"{fits} of them, and the bound serves these, too; {none} fit on no node"
             )
         if n := len(self.plan.not_rented):
             yield (
-                f"not rented: {_number(n, 'type')} of the table, because no pool shows the type and its architecture, "
-                "and neither a NodePool nor the columns pool and arch allow it"
+                f"not rented: {count_noun(n, 'type')} of the table, because no pool shows the type and its "
+                "architecture, and neither a NodePool nor the columns pool and arch allow it"
             )
 
     def _plan(self) -> Iterator[str]:
@@ -541,31 +562,22 @@ class ClusterAnswer:
 
     # files
 
+    def ticket(self) -> Ticket:
+        """Return the answer for a page of Markdown."""
+        head, bills = self.bill_table()
+        texts = [text for text, _ in head]
+        return Ticket(self.saving, texts, bills, list(self.lines()), self.pools(), self.runbook())
+
     def plan_file(self, ending: str) -> str:
-        """Print the plan as JSON, or as CSV with one row per step."""
-        steps = self.steps()
-        if ending == ".json":
-            first, drained = self.cordoned(), {s["drain"] for s in steps}
-            directed = self.plan_made is not None and bool(self.plan_made.open)
-            new = [name for place, name in self._places.items() if place < 0]
-            last = [*(node for node in first if node not in drained), *new]
-            kept = {
-                "bill_usd_per_hour": self.bill,
-                "reachable_usd_per_hour": self.reached,
-                "evictions": self.evicted,
-                "first": join_kubectl("cordon", *first) if first else None,
-                "steps": [s | list_commands(s, new if s["rent"] and directed else []) for s in steps],
-                "last": join_kubectl("uncordon", *last) if directed else None,
-            }
-            return json.dumps(kept, indent=1) + "\n"
-        table = io.StringIO()
-        writer = csv.writer(table, lineterminator="\n")
-        writer.writerow(["step", "rent", "drain", "evictions", "usd_per_hour", "onto"])
-        for i, s in enumerate(steps, 1):
-            rent = ", ".join(f"{n} x {name}" for name, n in s["rent"].items())
-            onto = " then ".join(s["onto"] or ())
-            writer.writerow([i, rent, s["drain"] or "", s["evictions"], s["usd_per_hour"], onto])
-        return table.getvalue()
+        """Return the plan as JSON, or as CSV with one row per step."""
+        figures = {
+            "bill_usd_per_hour": self.bill,
+            "reachable_usd_per_hour": self.reached,
+            "evictions": self.evicted,
+        }
+        new = [name for place, name in self.places_by_number.items() if place < 0]
+        made = PlanFile(figures, self.steps(), self.runbook(), self.cordoned(), self.list_uncordoned(), new)
+        return made.write_json() if ending == ".json" else made.write_csv()
 
     def write(self, folder: Path) -> None:
         """Write the answer, both problems in files for `solve`, and the picture to a folder."""
@@ -582,9 +594,7 @@ class ClusterAnswer:
             print_line(json.dumps(self.content()))
         elif form == "csv":
             print(self.plan_file(".csv"), end="")
+        elif form == "markdown":
+            print(self.ticket(), end="")
         else:
             self.show()
-
-
-def _number(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from heuristics.kubernetes.cluster import main_resources
 from instances.arrays import BoolArray, IntArray
 from instances.compiled import compiled
 from instances.kubernetes.arrays import ClusterArrays
-from instances.kubernetes.node_consolidation import RentedType
+from instances.kubernetes.node_consolidation import NodeConsolidation, RentedType
 from instances.kubernetes.placement import ClusterNode
 
 ORDERS = 100
@@ -63,6 +64,12 @@ class DrainPlan:
     def evictions(self, arrays: ClusterArrays) -> int:
         """Return the number of pods that the plan evicts."""
         return int(arrays.on_node[~self.kept].sum())
+
+
+def count_evictions(data: NodeConsolidation, solution: Mapping[str, Any]) -> int:
+    """Return how many pods lose their node in a solution."""
+    kept = solution["nodes"]
+    return sum(max(0, n - kept.get(node.name, {}).get(name, 0)) for node in data.nodes for name, n in node.pods.items())
 
 
 @dataclass(frozen=True)

@@ -101,8 +101,8 @@ class ReplayReading:
         strict = MeasuredDump(self.facts, measured.prices, measured.aliases, True).count_allocatable(kind, r)
         if not self.lenient:
             return strict
-        alike = [node.room.get(r, 0) for node in self.facts.nodes if node.type == kind.offer.type]
-        return max(strict, *alike) if alike else PLENTY if r == UNKNOWN and not strict else strict
+        alike = [node.room.get(r, 0) for node in self.facts.nodes if kind.offer.describes(node)]
+        return max(strict, *alike) if alike else PLENTY if r == UNKNOWN and r not in kind.offer.room else strict
 
     def start(self, new: tuple[int, ...]) -> ClusterState:
         """Return today's cluster, with new nodes of these types that are still to come."""

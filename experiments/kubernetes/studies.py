@@ -18,9 +18,8 @@ from experiments.harness.experiment import Quick, StagedStudy, Stages, Study, Te
 from experiments.harness.run import Run
 from experiments.harness.sample import Sample
 from experiments.harness.task import Measured, Measurement
-from experiments.kubernetes.cluster import evictions_in
 from experiments.kubernetes.crowded import KINDS, crowded
-from experiments.kubernetes.drains import carry_out
+from experiments.kubernetes.drains import carry_out, count_evictions
 from experiments.kubernetes.methods import METHODS
 from experiments.kubernetes.reach import plan_to, reachable, state_of
 from experiments.output.terminal import percent
@@ -259,7 +258,7 @@ def measured(cloud: Any, pods: int, seed: int, options: Options) -> dict[str, An
         if name in AT_ITS_OWN:
             k = end["lost"]
             fewer = [one for one in (*best.values(), *at.values()) if one.solved]
-            fewer = [one for one in fewer if evictions_in(data, one.solution or {}) <= k]
+            fewer = [one for one in fewer if count_evictions(data, one.solution or {}) <= k]
             bounds = [one.bound for one in (at[k], best[ANY]) if one.bound is not None]
             end["exact"] = min((one.objective for one in fewer if one.objective is not None), default=None)
             end["least"] = min(bill for bill in (end["exact"], end["bill"]) if bill is not None)
@@ -296,7 +295,7 @@ def _end(data: NodeConsolidation, result: Result) -> dict[str, Any]:
     assert result.solution is not None
     return {
         "bill": result.objective,
-        "lost": evictions_in(data, result.solution),
+        "lost": count_evictions(data, result.solution),
         "evictions": result.info["evictions"],
         "again": result.info["pending_again"],
         "ended": result.info.get("ended", True),

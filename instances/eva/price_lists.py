@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from instances.envelope import Instance
+from instances.eva.node_room import GIB, POOL_PODS, aks_room, eks_room, gke_room
 from instances.eva.packing import DEFAULT, EvaPacking, InstanceType, Task
 from instances.eva.tables import table
 from instances.fields import MOST_DRAWN, refuse_outside, refuse_seed
 
 Cloud = Literal["eks", "gke", "aks", "drawn", "karpenter"]
 RESOURCES = ("cpu_milli", "memory_mib", "pods")
-GIB = 1024
-EVICTION = 100  # MiB that are free before a pod is evicted: `memory.available<100Mi` of all three
 # Pods of the benchmark of Karpenter's scheduler (scheduling_benchmark_test.go), and larger ones.
 CPU_MILLI = (100, 250, 500, 1000, 1500, 2000, 4000)
 MEMORY_MIB = (100, 256, 512, 1024, 2048, 4096)
@@ -115,37 +114,20 @@ def _drawn(draw: random.Random) -> tuple[list[Family], Room]:
     return families, draw.choice((_eks, _gke, _aks))
 
 
-def _cpu_left(cpus: int) -> int:
-    """Return the milli-CPUs left: 6% of the first CPU, 1% of the next, 0.5% of two, 0.25% of others are reserved."""
-    kept = sum((6000, 1000, 500, 500)[:cpus]) + 250 * max(0, cpus - 4)  # in thousandths of a thousandth
-    return 1000 * cpus - -(-kept // 100)
-
-
 def _eks(cpus: int, gib: int) -> tuple[int, int, int]:
-    """Return the capacity on EKS: CPUs as GKE, reserve 255 MiB and 11 a pod; 110 pods, 250 above 30 CPUs (prefixes)."""
-    pods = 250 if cpus > 30 else 110
-    return _cpu_left(cpus), GIB * gib - (255 + 11 * pods) - EVICTION, pods
+    """Return the capacity on EKS with prefixes of addresses: 110 pods, 250 above 30 CPUs."""
+    pods = 250 if cpus > 30 else POOL_PODS
+    return *eks_room(cpus, GIB * gib, pods), pods
 
 
 def _gke(cpus: int, gib: int) -> tuple[int, int, int]:
-    """Return the capacity on GKE: reserve 25% of 4 GiB, 20% of 4, 10% of 8, 6% of 112, 2% of the rest; 110 pods."""
-    kept, left = 0, GIB * gib
-    for most, percent in ((4 * GIB, 25), (4 * GIB, 20), (8 * GIB, 10), (112 * GIB, 6), (left, 2)):
-        part = min(left, most)
-        kept, left = kept + percent * part, left - part
-    return _cpu_left(cpus), GIB * gib - -(-kept // 100) - EVICTION, 110
+    """Return the capacity on GKE."""
+    return *gke_room(cpus, GIB * gib), POOL_PODS
 
 
 def _aks(cpus: int, gib: int) -> tuple[int, int, int]:
-    """Return the capacity on AKS since 1.29: a table of CPUs; 50 MiB and 20 per pod, at most a quarter; 110 pods.
-
-    Between its rows the table is straight, and so beyond.
-    """
-    kept = (
-        60 if cpus == 1 else 100 if cpus == 2 else 140 + 20 * (min(cpus, 8) - 4) // 2 if cpus <= 8 else 100 + 10 * cpus
-    )
-    pods = 110
-    return 1000 * cpus - kept, GIB * gib - min(20 * pods + 50, GIB * gib // 4) - EVICTION, pods
+    """Return the capacity on AKS."""
+    return *aks_room(cpus, GIB * gib, POOL_PODS), POOL_PODS
 
 
 _SIZES = (2, 4, 8, 16, 32, 48, 64, 96, 128)

@@ -6,10 +6,11 @@ exact. A file contains an object, a List, or Lists in a List, and may be compres
 
 from __future__ import annotations
 
+import json
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from instances.kubernetes.pods import (
     Amounts,
     DumpedPod,
     HostPort,
+    added,
     amounts,
     demand_of,
     host_ports,
@@ -34,11 +36,22 @@ from instances.reading import parsed, read_bytes
 from instances.validation import show
 
 COMMAND = "kubectl get nodes,pods,daemonsets,pdb,pvc,pv,csinodes -A -o json"
+OF_TOOLS = (
+    "nodepools.karpenter.sh",
+    "nodeclaims.karpenter.sh",
+    "machinesets.cluster.x-k8s.io",
+    "machinesets.machine.openshift.io",
+)
+COLLECT = (
+    'kubectl get nodes,pods,daemonsets,pdb,pvc,pv,csinodes"$(kubectl api-resources -o name | grep -x'
+    f"{''.join(f' -e {name}' for name in OF_TOOLS)} | sed 's/^/,/' | tr -d '\\n')\" -A -o json > dump.json"
+)
+"""The command that makes a dump with all kinds that are read and that the cluster has."""
 NODE_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 """A DNS-1123 subdomain, which the API server requires for the name of a node."""
 LONGEST_NODE_NAME = 253
 MARKS = {BOM_UTF8: "utf-8", BOM_UTF16_LE: "utf-16-le", BOM_UTF16_BE: "utf-16-be"}  # PowerShell writes them
-YAML = re.compile(r"\s*(---|#|[A-Za-z]+:(\s|$))")
+YAML = re.compile(r"\s*(---|#|-\s|[A-Za-z]+:(\s|$))")
 TYPES = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
 CAPACITY_TYPES = {  # labels of the capacity type, and the values for spot
     "karpenter.sh/capacity-type": ("spot",),
@@ -60,6 +73,25 @@ PASSING = "node.kubernetes.io/"  # taints for temporary conditions of a node, se
 NEVER_MOVED_NODE = "karpenter.sh/do-not-disrupt"
 NO_SCALE_DOWN = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 KARPENTER_POOL = POOLS[0]
+OWNER = "cluster.x-k8s.io/owner-name"  # annotation of a node: its MachineSet, if the kind of the owner is that
+OWNER_KIND = "cluster.x-k8s.io/owner-kind"
+MACHINE = "machine.openshift.io/machine"  # annotation of a node: its machine, `NAMESPACE/MACHINESET-SUFFIX`
+MAX_SIZES = tuple(
+    f"{group}/cluster-api-autoscaler-node-group-max-size" for group in ("cluster.x-k8s.io", "machine.openshift.io")
+)
+"""Annotations of a MachineSet: the maximum number of its machines."""
+SERVED = {  # versions of the API in which each kind is read, by group
+    "Node": ("", ("v1",)),
+    "Pod": ("", ("v1",)),
+    "PersistentVolume": ("", ("v1",)),
+    "PersistentVolumeClaim": ("", ("v1",)),
+    "DaemonSet": ("apps", ("v1",)),
+    "PodDisruptionBudget": ("policy", ("v1", "v1beta1")),
+    "CSINode": ("storage.k8s.io", ("v1", "v1beta1")),
+    "NodePool": ("karpenter.sh", ("v1", "v1beta1")),
+    "NodeClaim": ("karpenter.sh", ("v1", "v1beta1")),
+}
+MACHINE_SETS = ("cluster.x-k8s.io", "machine.openshift.io")  # groups of the MachineSets that are read
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +103,8 @@ class DumpedNode:
     - `ready`: whether it is ready, not cordoned and not being deleted.
     - `no_scale_down`: an annotation forbids the cluster autoscaler to remove it.
     - `images`: the sizes of the images on it by name, in bytes.
+    - `machine_set`: the MachineSet that made it.
+    - `provider_id`: the cloud's name of the machine.
     """
 
     name: str
@@ -82,6 +116,8 @@ class DumpedNode:
     never_moved: bool
     no_scale_down: bool
     images: Mapping[str, int]
+    machine_set: str | None = None
+    provider_id: str = ""
 
     @property
     def type(self) -> str | None:
@@ -132,6 +168,8 @@ class DumpedNodePool:
     - `requirements`: of the labels of a node, type and zone among them.
     - `limits`: of the capacity of all its nodes; `used`: their capacity by its status, empty if that says nothing.
     - `weight`: Karpenter tries NodePools of a larger weight first.
+    - `launching`: the capacity of its NodeClaims without a node in the dump, which the limits include.
+    - `budgets`: its disruption budgets as JSON, `None` if it states none.
     """
 
     name: str
@@ -141,6 +179,26 @@ class DumpedNodePool:
     limits: Amounts
     used: Amounts
     weight: int
+    launching: Amounts = field(default_factory=dict)
+    budgets: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class DumpedNodeClaim:
+    """A node that Karpenter has ordered. `node`: its name once it has joined the cluster."""
+
+    pool: str
+    node: str
+    size: Amounts
+
+
+@dataclass(frozen=True, eq=False)
+class DumpedMachineSet:
+    """A MachineSet of the Cluster API or OpenShift. `max_nodes`: its maximum size, `None` if it states none."""
+
+    namespace: str
+    replicas: int
+    max_nodes: int | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,12 +230,20 @@ class Dump:
     node_pools: dict[str, DumpedNodePool] = field(default_factory=dict)
     namespaces: dict[str, Mapping[str, str]] = field(default_factory=dict)
     services: dict[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
+    node_claims: dict[str, DumpedNodeClaim] = field(default_factory=dict)
+    machine_sets: dict[str, DumpedMachineSet] = field(default_factory=dict)
     claims: dict[tuple[str, str], str] = field(default_factory=dict)
     volumes: dict[str, Volume] = field(default_factory=dict)
     attachable: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def take(self, kind: str, item: JsonPart) -> None:
-        """Add an object of the cluster if its kind is supported. Raises InputError."""
+        """Add an object of the cluster if its kind is supported. Raises InputError, also for an unknown version."""
+        group, _, version = item.at("apiVersion").text().rpartition("/")
+        own, served = SERVED.get(kind, (group, (version,)))
+        if version and group != own:
+            return  # another API has a kind of the same name
+        if version and version not in served:
+            item.at("apiVersion").refuse(f"{kind} in version {' or '.join(served)}", item.at("apiVersion").text())
         name = item.at("metadata", "name").text()
         key = (item.at("metadata", "namespace").text("default"), name)
         match kind:
@@ -191,12 +257,16 @@ class Dump:
             case "PodDisruptionBudget":
                 self.budgets = {} if self.budgets is None else self.budgets
                 _keep(self.budgets, key, _budget(item), item)
-            case "NodePool" if item.at("apiVersion").text().startswith("karpenter.sh/"):
+            case "NodePool" if group:
                 _keep(self.node_pools, name, _node_pool(item), item)
             case "Namespace":
                 _keep(self.namespaces, name, item.at("metadata", "labels").texts(), item)
             case "Service":
                 _keep(self.services, key, item.at("spec", "selector").texts(), item)
+            case "NodeClaim" if group:
+                _keep(self.node_claims, name, _node_claim(item), item)
+            case "MachineSet" if group in MACHINE_SETS:
+                _keep(self.machine_sets, name, _machine_set(item), item)
             case "PersistentVolumeClaim":
                 _keep(self.claims, key, item.at("spec", "volumeName").text(), item)
             case "PersistentVolume":
@@ -223,6 +293,7 @@ def read_dump(paths: Sequence[str | Path]) -> Dump:
                 dump.take(kind, item)
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
+    _add_launching(dump)
     where = ", ".join(map(str, paths))
     for what, there in (("node", dump.nodes), ("pod", dump.pods)):
         if not there:
@@ -249,7 +320,9 @@ def _objects(part: JsonPart, of: str) -> Iterator[tuple[str, JsonPart]]:
     """Yield the kinds and objects of a dump. `of`: the kind of list entries that have none."""
     if not isinstance(part.value, Mapping):
         raise InputError(f"{part.path or 'file'}: must be an object of Kubernetes, got {show(part.value)}")
-    kind = part.at("kind").text(of)
+    kind, version = part.at("kind").text(of), part.at("apiVersion")
+    if kind == "List" and version.text("v1") != "v1":
+        version.refuse("a List in version v1", version.text())
     if kind.endswith("List") or (not kind and "items" in part.value):
         for item in part.at("items").entries():
             yield from _objects(item, kind.removesuffix("List"))
@@ -280,7 +353,15 @@ def _node(item: JsonPart) -> DumpedNode:
             for image in status.at("images").entries()
             for name in image.at("names").entries()
         },
+        machine_set=_find_machine_set(meta.at("annotations")),
+        provider_id=spec.at("providerID").text(),
     )
+
+
+def _find_machine_set(annotations: JsonPart) -> str | None:
+    if annotations.at(OWNER_KIND).text() == "MachineSet":
+        return annotations.at(OWNER).text() or None
+    return annotations.at(MACHINE).text().rpartition("/")[2].rpartition("-")[0] or None
 
 
 def _taints(spec: JsonPart) -> tuple[Taint, ...]:
@@ -302,7 +383,37 @@ def _node_pool(item: JsonPart) -> DumpedNodePool:
         limits=amounts(spec.at("limits")),
         used=amounts(item.at("status", "resources")),
         weight=spec.at("weight").number(),
+        budgets=json.dumps(budgets.value) if (budgets := spec.at("disruption", "budgets")) else None,
     )
+
+
+def _node_claim(item: JsonPart) -> DumpedNodeClaim:
+    status = item.at("status")
+    return DumpedNodeClaim(
+        pool=item.at("metadata", "labels").at(KARPENTER_POOL).text(),
+        node=status.at("nodeName").text(),
+        size=amounts(status.at("capacity")),
+    )
+
+
+def _machine_set(item: JsonPart) -> DumpedMachineSet:
+    annotations = item.at("metadata", "annotations")
+    stated = next((annotations.at(key) for key in MAX_SIZES if annotations.at(key)), None)
+    if stated is not None and not re.fullmatch("[0-9]{1,9}", stated.text()):
+        stated.refuse("a number of machines", stated.text())
+    return DumpedMachineSet(
+        namespace=item.at("metadata", "namespace").text("default"),
+        replicas=item.at("spec", "replicas").number(),
+        max_nodes=None if stated is None else int(stated.text()),
+    )
+
+
+def _add_launching(dump: Dump) -> None:
+    """Add the capacity of NodeClaims that have no node in the dump to their NodePools."""
+    for name, pool in dump.node_pools.items():
+        ordered = [claim for claim in dump.node_claims.values() if claim.pool == name and claim.node not in dump.nodes]
+        sizes = [{**claim.size, "nodes": 1} for claim in ordered]
+        dump.node_pools[name] = replace(pool, launching=added(sizes))
 
 
 def _daemon(item: JsonPart) -> DumpedDaemon:

@@ -15,7 +15,7 @@ from instances.kubernetes.dump import DumpedDaemon, DumpedNode
 from instances.kubernetes.facts import Facts
 from instances.kubernetes.offerings import Offering
 from instances.kubernetes.pods import DumpedPod, added, most
-from instances.kubernetes.prices import Prices
+from instances.kubernetes.prices import PricedOffer, Prices
 from instances.kubernetes.requirements import Taint
 
 ALWAYS = ("cpu", "memory", "pods")
@@ -24,6 +24,7 @@ CALLED = {"cpu": "cpu_milli", "memory": "memory_mib"}
 MIB, FINEST = 2**20, 512  # the smallest fraction of a MiB with nine decimals
 ATTACHED = "volumes of "
 GPU = "gpu"
+OF_POOLS = ("pods", "ephemeral-storage")  # amounts that the configuration of a pool determines
 UNLIMITED = int(LARGEST)
 
 
@@ -102,22 +103,36 @@ class MeasuredDump:
         }
 
     def count_allocatable(self, kind: Offering, r: str) -> int:
-        """Return the capacity of a new node: from its price row, else from nodes of its type, else it is unknown.
+        """Return the capacity of a new node: as its row states, else that of nodes of its type, else an estimate.
 
-        For a plan, a pool provides devices only if its nodes have such devices.
+        For a plan, a pool provides devices only if its nodes have such devices. If the row does not state pods or
+        ephemeral storage, a plan takes the minimum of the nodes of the pool, because the pool configures both.
         """
-        row = kind.offer.room
+        offer, row = kind.offer, kind.offer.room
         if self.sure and "/" in r and not kind.pool.gives(r):
             return 0
-        if r in row:
+        if r in row and offer.size is None:
             return row[r]
-        alike = [node.room.get(r, 0) for node in self.facts.nodes if node.type == kind.offer.type]
+        alike = [node.room.get(r, 0) for node in self._find_alike(offer)]
         if alike:
             return min(alike) if self.sure else max(alike)
         if r.endswith(f"/{GPU}"):
             several = sum(1 for other in self.resources if other.endswith(f"/{GPU}")) > 1
             return 0 if self.sure and several else row[GPU]
-        return 0 if self.sure else UNLIMITED * (MIB if r.startswith(IN_BYTES) else 1)
+        if not self.sure:
+            return (offer.size or {}).get(r, UNLIMITED * (MIB if r.startswith(IN_BYTES) else 1))
+        shown = [node.room[r] for node in kind.pool.nodes if r in node.room] if r in OF_POOLS and r not in row else []
+        return min(shown) if shown else row.get(r, offer.defaults.get(r, 0))
+
+    def _find_alike(self, offer: PricedOffer) -> list[DumpedNode]:
+        """Return the nodes of the type of a row."""
+        if offer not in self._alike:
+            self._alike[offer] = [node for node in self.facts.nodes if offer.describes(node)]
+        return self._alike[offer]
+
+    @cached_property
+    def _alike(self) -> dict[PricedOffer, list[DumpedNode]]:
+        return {}
 
     def _count_volumes(self, kind: Offering, r: str) -> float:
         """Return how many volumes of a driver a new node takes, as known from nodes of its type.
@@ -125,7 +140,7 @@ class MeasuredDump:
         If there are none, a plan uses the lowest limit of all nodes and a bound uses no limit.
         """
         limits, driver = self.facts.dump.attachable, r.removeprefix(ATTACHED)
-        alike = [limits.get(n.name, {}).get(driver) for n in self.facts.nodes if n.type == kind.offer.type]
+        alike = [limits.get(node.name, {}).get(driver) for node in self._find_alike(kind.offer)]
         if alike:
             known = [UNLIMITED if limit is None else limit for limit in alike]
             return float(min(known) if self.sure else max(known))

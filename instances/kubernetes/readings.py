@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Literal
 
 from instances.eva.constraints import Spread
-from instances.kubernetes.dump import ON_DEMAND, DumpedDaemon, DumpedNode
+from instances.kubernetes.dump import DumpedDaemon, DumpedNode
 from instances.kubernetes.facts import (
     DO_NOT_DISRUPT,
     NO_CONTROLLER,
@@ -28,7 +28,7 @@ from instances.kubernetes.measured import Aliases, MeasuredDump
 from instances.kubernetes.node_consolidation import ConsolidatedPod, Moves, NodeConsolidation, RentedType, RunningNode
 from instances.kubernetes.offerings import ARCH, OLD, NodePool, Offering, offerings, pools_of
 from instances.kubernetes.pods import DumpedPod
-from instances.kubernetes.prices import Prices
+from instances.kubernetes.prices import PricedOffer, Prices
 from instances.kubernetes.requirements import Answer3, Placement, Requirement
 
 Purpose = Literal["bound", "plan"]
@@ -100,7 +100,9 @@ class Reader:
         """Return the problem for a purpose and a tool that moves pods, without the reasons in `free_of`."""
         plan, made = self._plan
         if purpose == "bound":
-            reading = OneReading(self.facts, self.prices, self.aliases, False, tool, free_of, served=plan.served)
+            running = {offer.type for node in self.facts.nodes if (offer := self.prices.of(node)) is not None}
+            prices = self.prices.keep_types(running | {kind.offer.type for kind in plan.kinds})
+            reading = OneReading(self.facts, prices, self.aliases, False, tool, free_of, served=plan.served)
         elif tool == "drain" and not free_of and moves == made.data.moves:
             return made
         else:
@@ -223,9 +225,11 @@ class OneReading(MeasuredDump):
         return None if reason in self.free_of else reason
 
     def _find_unrented(self) -> list[str]:
-        """Return the types that are sold on demand and that no pool may have."""
+        """Return the types of the user's table that may be rented and that no pool may have."""
         some = {kind.offer.type for kind in self.kinds}
-        return sorted({offer.type for offer in self.prices.offers if offer.capacity_type == ON_DEMAND} - some)
+        names = {node.name for node in self.facts.nodes}
+        stated = (offer for offer in self.prices.offers if offer.size is None and offer.is_rented(names))
+        return sorted({offer.type for offer in stated} - some)
 
     # reasons
 
@@ -325,7 +329,7 @@ class OneReading(MeasuredDump):
         if not self.sure:
             return [NodePool(None, ())]
         nodes = [node for node in facts.nodes if node not in facts.control_plane]
-        return pools_of(nodes, facts.keys, facts.dump.node_pools)
+        return pools_of(nodes, facts.keys, facts.dump.node_pools, facts.dump.machine_sets)
 
     def _yes(self, answer: Answer3) -> bool:
         return answer is True if self.sure else answer is not False
@@ -344,6 +348,18 @@ class OneReading(MeasuredDump):
 
     def _keep_first_pools(self, pod: DumpedPod, to: frozenset[Offering]) -> frozenset[Offering]:
         """Return the offers without those of NodePools that Karpenter tries later than another that has room."""
+        if len({pool.declared.weight for pool in self.pools if pool.declared is not None}) < 2:
+            return to
+        needs = to, tuple(self._need(pod, r) for r in self.resources)
+        if needs not in self._first_pools:
+            self._first_pools[needs] = self._find_first_pools(pod, to)
+        return self._first_pools[needs]
+
+    @cached_property
+    def _first_pools(self) -> dict[tuple[frozenset[Offering], tuple[float, ...]], frozenset[Offering]]:
+        return {}
+
+    def _find_first_pools(self, pod: DumpedPod, to: frozenset[Offering]) -> frozenset[Offering]:
         weights = {
             kind: kind.pool.declared.weight
             for kind in to
@@ -376,7 +392,7 @@ class OneReading(MeasuredDump):
 
         def beaten(kind: Offering, by: Offering) -> bool:
             return (
-                by.max_new is None
+                _takes_less(by, kind)
                 and takes[kind] <= takes[by]
                 and kind.offer.usd_per_hour >= by.offer.usd_per_hour
                 and all(self.new_room[kind][r] <= self.new_room[by][r] for r in self.resources)
@@ -410,8 +426,7 @@ class OneReading(MeasuredDump):
                 self._spare[node] = {r: left - self._need(pod, r) for r, left in self._spare[node].items()}
                 return True
         for kind in self.rented:
-            limits = {(kind.pool, name): kind.taken_of(name) for name in kind.pool.left}
-            left = {key: self._limits.get(key, kind.pool.left[key[1]]) - taken for key, taken in limits.items()}
+            left = {key: self._limits.get(key, most) - taken for key, (most, taken) in kind.limits.items()}
             if kind in to and self._fits(pod, self.new_room[kind]) and min(left.values(), default=0) >= 0:
                 self._limits |= left
                 return True
@@ -428,8 +443,8 @@ class OneReading(MeasuredDump):
         return {node: found[node.name] for node in self.facts.nodes}
 
     @cached_property
-    def _limits(self) -> dict[tuple[NodePool, str], int]:
-        """Return the rest of the limits of NodePools after new nodes for pending pods."""
+    def _limits(self) -> dict[tuple[NodePool | PricedOffer, str], int]:
+        """Return the rest of the limits of pools and rows after new nodes for pending pods."""
         return {}
 
     # names
@@ -476,6 +491,11 @@ class OneReading(MeasuredDump):
 
 def _meet(pod: DumpedPod, others: Iterable[DumpedPod | DumpedDaemon]) -> bool:
     return any(mine.meets(port) for other in others for port in other.ports for mine in pod.ports)
+
+
+def _takes_less(one: Offering, other: Offering) -> bool:
+    """Return whether one node takes no more of each limit than another, so that it can always replace it."""
+    return all(taken <= other.limits.get(key, (0, 0))[1] for key, (_, taken) in one.limits.items())
 
 
 def _some(all_names: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | None:

@@ -266,6 +266,7 @@ def test_commands_name_new_nodes_in_quotes(tmp_path: Path):
     written = json.loads(plan.read_text())
     commands = [written["first"], written["last"], *(c for step in written["steps"] for c in step["commands"])]
     known = {"kubectl", "cordon", "uncordon", "drain", "--ignore-daemonsets", "--delete-emptydir-data", "a1", "b1"}
+    known.add("--timeout=600s")
     new = {f"{name}#{i}" for step in written["steps"] for name in step["rent"] for i in (1, 2)}
     for command in filter(None, commands):
         assert set(shlex.split(command)) <= known | new
