@@ -105,8 +105,8 @@ def test_what_is_no_such_certificate_is_refused_in_one_line(proofs, change: dict
     ("change", "said"),
     [
         (lambda c: c["nodes"][0].pop("children"), "neither a branch nor a leaf"),
-        (lambda c: c["nodes"][0].update(children=[1, 0]), "reached twice"),
-        (lambda c: c["nodes"].append({"without": 0}), "are written"),
+        (lambda c: c["nodes"][0].update(children=[1, 0]), "in the tree twice"),
+        (lambda c: c["nodes"].append({"without": 0}), "not in the tree"),
         (lambda c: c["nodes"].__setitem__(0, {"without": 0}), "job 0 is not the first without a start left"),
         (lambda c: c["nodes"][0]["branch"].update(job=10**6), "there is no job"),
         (lambda c: c["nodes"][0]["prices"]["prices"].append([10**6, 1]), "prices: of"),
