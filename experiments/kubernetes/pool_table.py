@@ -7,7 +7,6 @@ from typing import Any
 
 from experiments.output.columns import Kind
 from experiments.output.table import show_table
-from experiments.output.terminal import percent
 from instances.kubernetes.dump import DumpedNode
 from instances.kubernetes.facts import Facts
 from instances.kubernetes.measured import Aliases
@@ -72,9 +71,8 @@ def _add(amounts: Iterable[Amounts]) -> dict[str, float]:
 
 
 def pool_cells(row: Mapping[str, Any]) -> list[str]:
-    """Return the cells of a row of the table."""
-    amounts = [row[what] for what in UNITS]
-    shares = [f"{percent(a['requested'] / a['room'], 0)} of {a['room']:.0f}" if a["room"] else "-" for a in amounts]
+    """Return the cells of a row of the table: requests and room are divided by a slash."""
+    shares = [f"{row[what]['requested']:.0f}/{row[what]['room']:.0f}" if row[what]["room"] else "-" for what in UNITS]
     counts = [str(row["nodes"]), str(row["nodes_after"])]
     return [row["pool"] or NO_POOL, *counts, *shares, f"{row['usd_per_hour']:.4f}", f"{row['usd_per_hour_after']:.4f}"]
 

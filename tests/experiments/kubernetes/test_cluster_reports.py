@@ -154,7 +154,7 @@ def test_pools_sum_up_their_nodes(tmp_path: Path):
     assert mine["usd_per_hour"] == 3.4
     assert mine["usd_per_hour_after"] == pytest.approx(3 + new[0].offer.usd_per_hour)
     assert (other["pool"], other["nodes_after"], other["usd_per_hour_after"]) == (None, 1, 0.4)
-    assert pool_cells(mine)[3:6] == ["19% of 16", "3% of 32", "75% of 4"]
+    assert pool_cells(mine)[3:6] == ["3/16", "1/32", "3/4"]
 
 
 @pytest.mark.parametrize("seed", range(4))
