@@ -136,16 +136,15 @@ def test_a_pod_that_skew_keeps_from_coming_back_stays(tmp_path: Path):
     assert "spread on zones that today forbids a return 2 0.8000" in said
 
 
-def test_the_answer_says_that_it_does_not_simulate_the_default_spread(tmp_path: Path):
-    """Soft spreads send pods elsewhere than resources alone, which the simulation leaves out."""
+def test_the_answer_replays_soft_spreads_with_the_default_profile(tmp_path: Path):
+    """Soft spreads send pods elsewhere than resources alone, so that the plan directs them."""
     soft = {"topologySpreadConstraints": spread(ZONE, whenUnsatisfiable="ScheduleAnyway", **of("s"))}
     items = [node("a1"), node("a2"), node("b1", "z-b"), named("s1", "a1", "4", "s", **soft)]
     items += [named("p", "a1", "4", **in_zone("z-a")), named("x", "a2", "11"), named("s2", "b1", "4", "s", **soft)]
     answer, said = run(tmp_path, [*items, named("y", "b1", "6", **in_zone("z-b"))])
     assert drained(answer) == {"a1"}
-    assert (
-        "a pod finds no place (simulated: resource scores and the pods' own constraints, without the default " in said
-    )
+    assert "in 0 of 40 random orders a pod finds no place (replayed with kube-scheduler's default profile, v" in said
+    assert "cordon all nodes, and drain" in said
 
 
 def test_a_machine_that_another_scheduler_waits_for_is_kept(tmp_path: Path):
