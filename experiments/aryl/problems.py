@@ -57,7 +57,7 @@ PAPER = PaperSpec(
         StudySpec("aryl-worst", "experiments.aryl.worst:worst_cases", [Recording("worst")]),
         StudySpec("aryl-peers", "experiments.aryl.studies:peers", [Recording("peers")]),
         StudySpec("aryl-growth", "experiments.aryl.studies:growth", [Recording("growth")]),
-        StudySpec("aryl-ablation", "experiments.aryl.ablation:ablation"),
+        StudySpec("aryl-ablation", "experiments.aryl.ablation:ablation", [Recording("ablation")]),
     ],
     judged=dict.fromkeys(("aryl-reclaim", "aryl-elastic"), "experiments.aryl.worst:TASKS"),
     overview="experiments.aryl.reference:OVERVIEW_ROW",

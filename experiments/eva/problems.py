@@ -68,7 +68,7 @@ PAPER = PaperSpec(
         StudySpec("eva-worst", "experiments.eva.worst:worst_cases", [Recording("worst")]),
         StudySpec("eva-peers", "experiments.eva.studies:peers", [Recording("peers")]),
         StudySpec("eva-growth", "experiments.eva.studies:growth", [Recording("growth")]),
-        StudySpec("eva-ablation", "experiments.eva.ablation:ablation"),
+        StudySpec("eva-ablation", "experiments.eva.ablation:ablation", [Recording("ablation")]),
         StudySpec(
             "eva-saving-ablation",
             "experiments.eva.ablation:saving_ablation",

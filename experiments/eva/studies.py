@@ -16,6 +16,7 @@ from experiments.eva.methods import METHODS
 from experiments.harness.entry import Entry, named
 from experiments.harness.experiment import Quick, Study, limited
 from experiments.harness.run import Run
+from experiments.harness.sample import Sample
 from experiments.harness.task import Measured, Measurement
 from experiments.output.benchmark import Timing, benchmark, proofs, runs
 from experiments.output.terminal import percent
@@ -40,6 +41,7 @@ from instances.tables import read_numbers
 from models.eva import exact
 
 STRETCH_S = 60.0
+BLOCKS = 10  # of equal length in time; moments near to each other share jobs, so a bootstrap draws whole blocks
 PERTURBED_S = 120.0
 THROUGHPUTS = (0.5, 0.8)
 WEAKER, NEAR = (0.5, 0.6, 0.8, 0.95), 0.01  # more seeds from these throughputs on, until the gap is at most that
@@ -240,7 +242,9 @@ def moments(
 
 def _packed(trace: Path, number: int, options: Options) -> Timing:
     """Time the packing of the tasks alive at random times of a trace, each within a limit."""
-    made = moments_of(trace, number)
+    times, made = times_of(trace, number), moments_of(trace, number)
+    span = max(times) + 1.0
+    blocks = [int(BLOCKS * at / span) for at in times]
 
     def found(results: Sequence[Result], heuristic: Sequence[Result]) -> str:
         seconds, worst = [r.cpu_s or 0.0 for r in results], max(1.0 if r.gap is None else r.gap for r in results)
@@ -250,22 +254,31 @@ def _packed(trace: Path, number: int, options: Options) -> Timing:
         share = f"{len(proven)}/{len(results)} proven; median {sorted(seconds)[len(seconds) // 2]:.3f} s"
         return f"{share}, worst gap {percent(worst)}; the heuristic {said}"
 
-    def measures(results: Sequence[Result], heuristic: Sequence[Result]) -> dict[str, list[float]]:
-        return {"Full Reconfiguration above the optimum": above_proven(results, heuristic)}
+    def measures(results: Sequence[Result], heuristic: Sequence[Result]) -> dict[str, Sample]:
+        pairs = zip(above(results, heuristic), blocks, results, strict=True)
+        proven = [(excess, block) for excess, block, r in pairs if r.status == "optimal"]
+        if not proven:
+            return {}
+        values = [excess for excess, _ in proven]
+        mean = Sample.resampled(values, [block for _, block in proven], fmean)
+        whole = replace(mean, seeds=len(values), least=min(values), greatest=max(values))
+        return {"Full Reconfiguration above the optimum": whole}
 
     beside = runs(HEURISTIC, made, options)
     return Timing(f"moments of {trace.stem}", runs(EXACT, made, options), found, beside, measures)
 
 
 def moments_of(trace: Path, number: int) -> list[Instance[EvaPacking]]:
-    """Return the tasks alive at random times, without those times at which no job is alive.
+    """Return the tasks alive at the times of `times_of`."""
+    return [alive(trace, at) for at in times_of(trace, number)]
 
-    The times are whole seconds, one per seed, drawn uniformly between 0 and the last arrival.
-    """
+
+def times_of(trace: Path, number: int) -> list[float]:
+    """Draw whole seconds uniformly between 0 and the last arrival, and leave out those at which no job is alive."""
     jobs = read_numbers(trace, ("arrival_s", "duration_s"), least=0)
     first, last = jobs["arrival_s"], jobs["arrival_s"] + jobs["duration_s"]
     drawn = [float(int(np.random.default_rng(seed).uniform(0, first.max()))) for seed in range(number)]
-    return [alive(trace, at) for at in drawn if ((first <= at) & (at < last)).any()]
+    return [at for at in drawn if ((first <= at) & (at < last)).any()]
 
 
 def peers(options: Options, quick: Quick = False) -> Study:

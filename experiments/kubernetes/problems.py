@@ -38,7 +38,7 @@ PAPER = PaperSpec(
         StudySpec("kubernetes-worst", "experiments.kubernetes.worst:worst_cases", [Recording("worst")]),
         StudySpec("kubernetes-peers", "experiments.kubernetes.studies:peers", [Recording("peers")]),
         StudySpec("kubernetes-growth", "experiments.kubernetes.studies:growth", [Recording("growth")]),
-        StudySpec("kubernetes-ablation", "experiments.kubernetes.ablation:ablation"),
+        StudySpec("kubernetes-ablation", "experiments.kubernetes.ablation:ablation", [Recording("ablation")]),
     ],
     judged={"node-placement": "experiments.kubernetes.worst:TASKS"},
 )

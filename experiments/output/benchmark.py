@@ -35,14 +35,14 @@ class Timing:
     - `tasks`: tasks whose CPU seconds are measured.
     - `beside`: further tasks to compare with.
     - `found(outcomes)`: summary of the outcomes, or `found(outcomes, beside)` if there are further tasks.
-    - `measures`: called like `found`; figures by name, one per outcome.
+    - `measures`: called like `found`; figures by name: one per outcome, or a sample.
     """
 
     what: str
     tasks: Sequence[HarnessTask[Any]]
     found: Callable[..., str] = proofs
     beside: Sequence[HarnessTask[Any]] = ()
-    measures: Callable[..., Mapping[str, Sequence[float]]] | None = None
+    measures: Callable[..., Mapping[str, Sequence[float] | Sample]] | None = None
 
     def cells(self, outcomes: Sequence[Any], beside: Sequence[Any]) -> list[str]:
         """Return the table cells of the outcomes."""
@@ -58,7 +58,7 @@ class Timing:
         more = {} if self.measures is None else self.measures(*given)
         for name, values in {**counted(outcomes), **more}.items():
             if values:
-                yield f"{self.what}: {name}", Sample.of(values)
+                yield f"{self.what}: {name}", values if isinstance(values, Sample) else Sample.of(values)
         if all(isinstance(outcome, Result) for outcome in outcomes):
             proven = sum(outcome.status == "optimal" for outcome in outcomes)
             yield f"{self.what}: proven", f"{proven} of {len(outcomes)}"

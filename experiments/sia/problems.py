@@ -37,11 +37,14 @@ PAPER = PaperSpec(
             "experiments.sia.studies:benchmarks",
             [Recording("benchmark", {"trace": Path("traces/philly.csv")})],
         ),
+        StudySpec("sia-horizons", "experiments.sia.studies:horizons", [Recording("horizons")]),
         StudySpec("sia-worst", "experiments.sia.worst:worst_cases", [Recording("worst")]),
         StudySpec("sia-peers", "experiments.sia.studies:peers", [Recording("peers")]),
         StudySpec("sia-growth", "experiments.sia.studies:growth", [Recording("growth")]),
         StudySpec(
-            "sia-ablation", "experiments.sia.ablation:ablation", [Recording("ablation-servers", {"local": True})]
+            "sia-ablation",
+            "experiments.sia.ablation:ablation",
+            [Recording("ablation"), Recording("ablation-servers", {"local": True})],
         ),
     ],
     judged={"sia-starts": "experiments.sia.judged:TASKS"},

@@ -30,6 +30,7 @@ from experiments.sia.comparison import (
 )
 from experiments.simulator.plots import cdf
 from instances.arrays import FloatArray
+from instances.sia import VARIANTS
 
 PHILLY = "traces/philly.csv"
 LOG = f"helios/{HELIOS_LOG}"
@@ -41,6 +42,7 @@ QUICK_SEEDS = {2: 21, 4: 0, 8: 0}  # with seed 21 jobs of both queues compete fo
 QUICK_BASE_SEED = 1  # here, too, jobs of several queues compete
 SEEDS, BASE_SEEDS = 4, 7  # of each small workload, and of the first of them
 PREEMPTION_SEEDS = 30  # of three days of the base workload
+SYNTHETIC_SEEDS = 20  # of three days of each workload of Appendix C
 PHILLY_PREEMPTION_DRAWS = 12
 ON_PHILLY = ((0.25, 5.0), (0.5, 5.0), (1.0, 5.0))
 """The part of PREEMPTION that runs on draws of Philly's pools."""
@@ -117,6 +119,13 @@ def _preemptive(given: Sequence[tuple[float, float]]) -> tuple[str, ...]:
 def _preemption(context: Context) -> list[Comparison]:
     policies, seeds = _preemptive(PREEMPTION), (QUICK_BASE_SEED,) if context.quick else range(PREEMPTION_SEEDS)
     return [Comparison("base-days", ("base", seed), policies, options=context.options) for seed in seeds]
+
+
+def _three_days(context: Context) -> list[Comparison]:
+    """Return the workloads of Appendix C, three days each."""
+    seeds = (QUICK_BASE_SEED,) if context.quick else range(SYNTHETIC_SEEDS)
+    given = [(variant, seed) for variant in VARIANTS for seed in seeds]
+    return [Comparison("base-days", one, claims.FIGURE_24, options=context.options) for one in given]
 
 
 Draw = Callable[[Path, Context, Sequence[Compared]], None]
@@ -205,6 +214,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment("figure-11", "Figure 11: per-job speed-ups", _four_queues, claims.figure_11, draw=_draw_11),
     Experiment("table-12", "Table 12: four queues", _four_queues, claims.table_12),
     Experiment("figure-15b", "Figure 15b: the oracle, small workloads", _half_days, claims.figure_15b, draw=_draw_15b),
+    Experiment("figure-24", "Figures 5 and 24: synthetic workloads", _three_days, claims.figure_24),
     Experiment("predictions", "Tables 10, 20, 23: predictions", _accuracies, claims.predictions, (PHILLY,)),
     Experiment(
         "table-17", "Table 17: all pools at their own sizes",

@@ -30,6 +30,8 @@ from instances.sia.arrays import oracle_arrays
 
 LIGHT = (1, 14, 17, 18)  # These seeds of the base workload are proven within a minute.
 BENCHMARK_S = 120.0
+HORIZONS, HORIZON_SEEDS = (0.5, 1.0, 3.0), 20  # days of the base workload, and seeds of each
+HORIZON_S = 60.0
 LOCAL_SECONDS = 20.0  # limit of each run with locality
 EXACT, LITERAL = "models.sia:exact", "models.sia:literal"
 
@@ -79,6 +81,60 @@ def benchmarks(
         return [*measured.tables(timed), about, TextTable(head, lines)]
 
     return Study([*measured.tasks, *policies], tables)
+
+
+def horizons(options: Options, quick: Quick = False) -> Study:
+    """Measure SIA_VC and SIA with perfect predictions against the oracle by days: half, one, and the paper's three."""
+    limit, seeds = limited(options, HORIZON_S), range(1 if quick else HORIZON_SEEDS)
+    rows = []
+    for days in HORIZONS[:1] if quick else HORIZONS:
+        made = [synthetic("base", seed, days=days) for seed in seeds]
+        beside = [run for name in ("sia_vc", "sia_perfect") for run in runs(f"heuristics.sia:{name}", made, options)]
+        rows.append(Timing(f"{days:g} days", runs(EXACT, made, limit), partial(_shown_above, made), beside,
+                           partial(_jct_above, made)))  # fmt: skip
+    return benchmark(rows)
+
+
+def _jct_above(
+    made: Sequence[Instance[SiaOracle]], exact: Sequence[Result], heuristics: Sequence[Result]
+) -> dict[str, list[float]]:
+    """Return how far mean JCTs are above proven optima, and above the best schedule and the bound of all workloads."""
+    work = [sum(job.duration for job in one.data.jobs) for one in made]
+    proven = [r.status == "optimal" for r in exact]
+    found: dict[str, list[float]] = {
+        "gap in mean JCT, not proven": [
+            jct_gap(one.data, r) for one, r, is_proven in zip(made, exact, proven, strict=True) if not is_proven
+        ]
+    }
+    for name, results in zip(("SIA_VC", "SIA, perfect predictions"), chunks(heuristics, len(made)), strict=True):
+        best, bound = (
+            [(_delay_of(r) + w) / (end + w) - 1 for r, end, w in zip(results, ends, work, strict=True)]
+            for ends in ([_delay_of(r) for r in exact], [r.bound or 0.0 for r in exact])
+        )
+        optimal = [above for above, is_proven in zip(best, proven, strict=True) if is_proven]
+        found |= {
+            f"{name}: mean JCT above the optimum, proven workloads": optimal,
+            f"{name}: mean JCT above the best schedule, all": best,
+            f"{name}: mean JCT above the bound, all": bound,
+        }
+    return found
+
+
+def _delay_of(result: Result) -> float:
+    assert result.objective is not None
+    return result.objective
+
+
+def _shown_above(made: Sequence[Instance[SiaOracle]], exact: Sequence[Result], heuristics: Sequence[Result]) -> str:
+    """Describe the proofs of one row, its largest gap, and the means above the best schedule."""
+    found = _jct_above(made, exact, heuristics)
+    left = max(found["gap in mean JCT, not proven"], default=0.0)
+    means = ", ".join(
+        f"{name.partition(':')[0]} {percent(fmean(values))}"
+        for name, values in found.items()
+        if name.endswith("the best schedule, all")
+    )
+    return f"{proofs(exact)}, in mean JCT {percent(left)}; mean JCT above the best schedule: {means}"
 
 
 def _rows(options: Options, limit: Options, quick: bool) -> Iterator[Timing]:

@@ -70,8 +70,8 @@ def told(name: str, context: Context, outcomes) -> dict[str, str]:
 
 
 def test_every_experiment_has_a_name_of_its_own_and_runs_to_make(context: Context):
-    assert len(OF_NAME) == len(EXPERIMENTS) == 20
-    assert all(one.tasks(context) for one in EXPERIMENTS)
+    assert len(OF_NAME) == len(EXPERIMENTS) == 21
+    assert all(one.tasks(context) for one in EXPERIMENTS if one.name != "table-8")  # it reads the trace alone
 
 
 def test_without_the_trace_the_missing_file_is_named(tmp_path: Path):
