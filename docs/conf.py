@@ -53,15 +53,15 @@ def _show_figures(app: Any, name: str, source: list[str]) -> None:
     """Check the figures of a page against the records, and explain on the site where each comes from."""
     from sphinx.errors import ExtensionError
 
-    from experiments.pages import explained, renewed
+    from experiments.pages import explain_figures, renew_page
     from instances import InputError
 
     try:
-        if renewed(source[0]) != source[0]:
+        if renew_page(source[0]) != source[0]:
             raise ExtensionError(f"{name}: its figures are not those of the records: gapwise reproduce --renew")
     except InputError as error:
         raise ExtensionError(f"{name}: {error}") from None
-    source[0] = explained(source[0])
+    source[0] = explain_figures(source[0])
 
 
 def _draw(app: Any) -> None:

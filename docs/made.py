@@ -18,7 +18,7 @@ from experiments.api import cluster, plot
 from experiments.aryl.pictures import use_over_time
 from experiments.boa.pictures import gpus_over_time
 from experiments.canvas import canvas, legend, save_figure
-from experiments.eva.pictures import over_time
+from experiments.eva.pictures import plot_over_time
 from experiments.harness.evidence import path_of, read
 from experiments.kubernetes.pictures import savings
 from experiments.palette import things
@@ -128,7 +128,7 @@ def worlds() -> Made:
     """Return a short run of each world."""
 
     def cloud() -> Figure:
-        return over_time(_runs(_example("eva-cloud"), "no-packing", "synergy", "stratus", "eva"), "instances")
+        return plot_over_time(_runs(_example("eva-cloud"), "no-packing", "synergy", "stratus", "eva"), "instances")
 
     def renting() -> Figure:
         return gpus_over_time(_runs(_example("boa-renting"), *ONLINE["boa-renting"].defaults[:3]))

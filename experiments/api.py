@@ -20,18 +20,18 @@ from experiments.harness.instance_set import instances_at
 from experiments.harness.run import Run
 from experiments.harness.runner import as_finished, compile_first
 from experiments.harness.store import Store
-from experiments.harness.user_functions import own_name, pickled, resolve, user_method
+from experiments.harness.user_functions import own_name, pickle_function, resolve, user_method
 from experiments.output.columns import FRAME_COLUMNS
 from experiments.output.terminal import err, follow, line
 from experiments.papers import CLUSTER, METHODS, ONLINE, PLOTS
 from experiments.plan import methods_for, plan, sets_of, study_runs
-from experiments.session import Session, finished
+from experiments.session import Session, run_tasks
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import (
     Bounds,
     boundings,
-    by_run,
     chosen_policies,
+    map_bounds_to_runs,
     policy_names,
     rows_of,
     simulations,
@@ -115,7 +115,7 @@ def study(
     InputError.
     """
     given = _instances(instances)
-    wanted = _named(methods)
+    wanted = _pair_with_names(methods)
     named, own = [m for _, m in wanted if isinstance(m, str)], [m for m in wanted if not isinstance(m[1], str)]
     said = Options(time_limit=time_limit, **options)
     sets = sets_of(given)
@@ -131,7 +131,7 @@ def study(
         if cluster is None:
             compile_first(runs)
         try:
-            outcomes.update(follow(finished(runs, jobs, store, cluster=cluster), len(runs), line, not progress))
+            outcomes.update(follow(run_tasks(runs, jobs, store, cluster=cluster), len(runs), line, not progress))
         except KeyboardInterrupt:
             if not outcomes:
                 raise
@@ -165,20 +165,22 @@ def simulate(
     `gapwise simulate --format json`. Raises InputError.
     """
     given = _instances(workloads)
-    wanted = [] if policies is None else _named(policies, "policies")
-    code = {name: pickled(policy, "policy") for name, policy in wanted if not isinstance(policy, str)}
+    wanted = [] if policies is None else _pair_with_names(policies, "policies")
+    code = {name: pickle_function(policy, "policy") for name, policy in wanted if not isinstance(policy, str)}
     for name in code:
         if any(name in policy_names(workload.problem) for workload in given if workload.problem in ONLINE):
             raise InputError(f"policies: {name!r} is a policy of this project, name yours: {{name: policy}}")
     choices = chosen_policies(given, [name for name, _ in wanted] or None, baseline, code)
     tasks = simulations(given, choices, Options(**options))
     with _store(folder, resume) as store:
-        outcomes = dict(follow(finished(tasks, jobs, store, cluster=cluster), len(tasks), Simulated.line, not progress))
+        outcomes = dict(
+            follow(run_tasks(tasks, jobs, store, cluster=cluster), len(tasks), Simulated.line, not progress)
+        )
         done = [outcomes[i] for i in range(len(tasks))]
         further = boundings(tasks, done) if bound else []
-        bounds = dict(follow(finished(further, jobs, store, cluster=cluster), len(further), Bounds.line, not progress))
+        bounds = dict(follow(run_tasks(further, jobs, store, cluster=cluster), len(further), Bounds.line, not progress))
     baselines = {problem: choice.baseline for problem, choice in choices.items()}
-    return pd.DataFrame(rows_of(tasks, done, baselines, warm_up_days, by_run(list(bounds.values()))))
+    return pd.DataFrame(rows_of(tasks, done, baselines, warm_up_days, map_bounds_to_runs(list(bounds.values()))))
 
 
 def plot(data: Source, solution: Result | Solution, path: str | Path | None = None) -> Any:
@@ -197,10 +199,10 @@ def plot(data: Source, solution: Result | Solution, path: str | Path | None = No
         check(given.data, found)
     except MalformedSolution as error:
         raise InputError(f"plot: {given.name}: the solution is not of the form of {given.problem}: {error}") from None
-    from experiments.canvas import save_figure, titled  # with matplotlib
+    from experiments.canvas import add_subject, save_figure  # with matplotlib
 
     method = f", {solution.method}" if isinstance(solution, Result) else ""
-    figure = titled(resolve(PLOTS[given.problem])(given.data, found), f"{given.name}{method}")
+    figure = add_subject(resolve(PLOTS[given.problem])(given.data, found), f"{given.name}{method}")
     if path is not None:
         save_figure(figure, Path(path))
     return figure
@@ -247,7 +249,7 @@ def _instances(given: Source | Sequence[Source]) -> list[Instance[Any]]:
 
 def _runs(instances: Sequence[Instance[Any]], method: Method, options: Options) -> list[Run]:
     """Return the runs of one method, which may be a function itself."""
-    ((name, found),) = _named([method])
+    ((name, found),) = _pair_with_names([method])
     if isinstance(found, str):
         return plan(instances, [found], options, "")
     return _own_runs(instances, name, found, options, "")
@@ -256,21 +258,21 @@ def _runs(instances: Sequence[Instance[Any]], method: Method, options: Options) 
 def _own_runs(
     instances: Sequence[Instance[Any]], name: str, method: Callable[..., Any], options: Options, set_name: str
 ) -> list[Run]:
-    entry = Entry(name, name, code=pickled(method))
+    entry = Entry(name, name, code=pickle_function(method))
     user_method(name, entry.code)  # before anything is run
     return [Run(instance, entry, options, set_name) for instance in instances]
 
 
-def _named(given: Any, what: str = "methods") -> list[tuple[str, Any]]:
+def _pair_with_names(given: Any, what: str = "methods") -> list[tuple[str, Any]]:
     """Return methods or policies with their names: text for this project's and for `package.module:function`.
 
     Raises InputError where two have one name, and for what is neither text nor a function.
     """
     if isinstance(given, Mapping):
-        pairs = [(name, _loaded(name, one, what)) for name, one in given.items()]
+        pairs = [(name, _load(name, one, what)) for name, one in given.items()]
     else:
         several = isinstance(given, Iterable) and not isinstance(given, str) and not _usable(given)
-        listed = [_known(one) for one in (given if several else [given])]
+        listed = [_name_known(one) for one in (given if several else [given])]
         pairs = [(one if isinstance(one, str) else own_name(one), one) for one in listed]
     for _, one in pairs:
         if not (isinstance(one, str) or _usable(one)):
@@ -281,7 +283,7 @@ def _named(given: Any, what: str = "methods") -> list[tuple[str, Any]]:
     return pairs
 
 
-def _loaded(name: Any, one: Any, what: str) -> Any:
+def _load(name: Any, one: Any, what: str) -> Any:
     """Return the object for a name of the user's own; `package.module:function` is loaded."""
     if not isinstance(name, str) or not name or ":" in name or not name.isprintable():
         raise InputError(f"{what}: a name must be text without a colon, got {name!r}")
@@ -297,7 +299,7 @@ def _usable(one: Any) -> bool:
     return callable(one) or callable(getattr(one, "decide", None))
 
 
-def _known(method: Method) -> Method:
+def _name_known(method: Method) -> Method:
     """Return the name of a method of this project that is given as a function; any other unchanged."""
     known = getattr(method, "method", None)
     return known.name if isinstance(known, Known) else method

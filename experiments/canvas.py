@@ -17,7 +17,7 @@ from matplotlib.ticker import FuncFormatter
 from experiments.palette import Look
 from instances import InputError
 from instances.files import write_whole
-from instances.text import shown
+from instances.text import escape_text
 
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.4)), (0, (5, 2, 1, 2)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -37,13 +37,13 @@ def canvas(width: float, height: float, rows: int = 1, columns: int = 1, **more:
     return figure, list(figure.subplots(rows, columns, squeeze=False, **more).flat)
 
 
-def lined(look: Look, *, marked: bool = False, width: float = 1.2) -> dict[str, Any]:
+def style_line(look: Look, *, marked: bool = False, width: float = 1.2) -> dict[str, Any]:
     """Return the style of a line; `marked`: whether each of its points has a marker."""
     style: dict[str, Any] = {"color": look.colour, "linestyle": DASHES[look.line], "linewidth": width}
     return style | ({"marker": MARKERS[look.marker], "markersize": 4.5} if marked else {})
 
 
-def filled(look: Look) -> dict[str, Any]:
+def style_area(look: Look) -> dict[str, Any]:
     """Return the style of a filled area."""
     return {"facecolor": look.colour, "hatch": HATCHES[look.line], "edgecolor": "white", "linewidth": 0}
 
@@ -94,15 +94,15 @@ def logarithmic(axes: Axes, side: Literal["x", "y"]) -> None:
 
 def plain(name: str) -> str:
     """Escape the dollars of a user's name, because matplotlib would read text between two dollars as mathematics."""
-    return shown(name).replace("$", r"\$")
+    return escape_text(name).replace("$", r"\$")
 
 
-def clocked(hours: float) -> tuple[float, str]:
+def choose_time_unit(hours: float) -> tuple[float, str]:
     """Return the time unit for an axis of `hours`: the number of units per hour, and their name."""
     return (3600.0, "seconds") if hours < 0.05 else (60.0, "minutes") if hours < 2 else (1.0, "hours")
 
 
-def titled(figure: Figure, said: str, size: float = 10) -> Figure:
+def add_subject(figure: Figure, said: str, size: float = 10) -> Figure:
     """Put a subject before the title of a figure, wrapped to its width."""
     at = figure.axes[0].get_title() if figure.axes else ""
     before = figure.get_suptitle() or at

@@ -12,7 +12,7 @@ from experiments.harness.instance_set import instances_at
 from instances import InputError, MalformedSolution
 from instances import check as check_solution
 from instances.files import read_json
-from instances.text import shown
+from instances.text import escape_text
 
 
 def check(
@@ -29,7 +29,9 @@ def check(
     found = [instance for path in paths for instance in instances_at([path]).values()]
     if solution is None:
         for instance in found:
-            print(f"valid: {shown(instance.name)}: {instance.problem}, {instance.data.sense} {instance.data.unit}")
+            print(
+                f"valid: {escape_text(instance.name)}: {instance.problem}, {instance.data.sense} {instance.data.unit}"
+            )
         return
     if len(found) != 1:
         raise InputError(f"--solution: goes with one instance, got {len(found)}")
@@ -40,10 +42,10 @@ def check(
     except MalformedSolution as error:
         raise InputError(f"{solution}: {error}") from None
     for violation in verdict.violations:
-        print(f"broken: {shown(violation)}")
+        print(f"broken: {escape_text(violation)}")
     if verdict.violations:
         raise typer.Exit(FAILED)
-    print(f"feasible: {shown(found[0].name)}: {verdict.objective!r} {found[0].data.unit}")
+    print(f"feasible: {escape_text(found[0].name)}: {verdict.objective!r} {found[0].data.unit}")
 
 
 if __name__ == "__main__":

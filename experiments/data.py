@@ -14,7 +14,7 @@ from experiments.output.terminal import err, print_line
 from experiments.traces import TRACES, Trace, digest
 from instances import InputError
 from instances.files import write_whole
-from instances.text import shown
+from instances.text import escape_text
 
 Names = Annotated[
     list[str] | None, typer.Option("--only", help="File, such as traces/philly.csv; repeatable.", show_default="all")
@@ -74,11 +74,11 @@ def _convert(
             err.print(f"{trace.name}: not made, {checkouts / trace.source.folder} is not there")
             continue
         try:
-            content = trace.made(checkouts).encode()
+            content = trace.make_text(checkouts).encode()
         except InputError as error:
             if only:
                 raise
-            err.print(f"{trace.name}: not made, {shown(str(error))}")
+            err.print(f"{trace.name}: not made, {escape_text(str(error))}")
             off = True
             continue
         same = digest(content) == trace.sha256

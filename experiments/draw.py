@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from experiments.drawing import Made
-from experiments.entry import group, run_app, signed
+from experiments.entry import group, run_app, set_signature
 from experiments.output.terminal import err
 from experiments.papers import DRAWINGS
 from instances import Instance, save
@@ -27,10 +27,10 @@ Out = Annotated[
 
 def draw(arguments: list[str]) -> typer.Typer:
     """Write an instance or a workload to a file."""
-    return group(draw, DRAWINGS, _written, arguments)
+    return group(draw, DRAWINGS, _make_command, arguments)
 
 
-def _written(made_by: Callable[..., Made]) -> Callable[..., None]:
+def _make_command(made_by: Callable[..., Made]) -> Callable[..., None]:
     """Return the command of a `Drawing`, or of a function that returns instances or files by name, with `--out`."""
 
     def call(out: Path, **said: Any) -> None:
@@ -50,7 +50,7 @@ def _written(made_by: Callable[..., Made]) -> Callable[..., None]:
         err.print(f"wrote {len(made)} instances to {out}")
 
     own = inspect.signature(made_by, eval_str=True).parameters.values()
-    signed(call, made_by, [*own, inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, annotation=Out)])
+    set_signature(call, made_by, [*own, inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, annotation=Out)])
     return call
 
 

@@ -166,13 +166,13 @@ def plain_help(command: Any) -> None:
         plain_help(inner)
     for parameter in command.params:
         if (shown := getattr(parameter, "display_type_rich", None)) is not None:  # as newer releases of typer have it
-            parameter.display_type_rich = partial(_named, shown)
+            parameter.display_type_rich = partial(_name_type, shown)
         if isinstance(getattr(parameter, "show_default", None), str):
             default = escape(f"[default: {parameter.show_default}]")
             parameter.help, parameter.show_default = f"{parameter.help} {default}", False
 
 
-def _named(shown: Callable[..., str | None], ctx: Any) -> str:
+def _name_type(shown: Callable[..., str | None], ctx: Any) -> str:
     word = (shown(ctx=ctx) or "").replace("<", "").replace(">", "")
     word = word.removeprefix("list[").removesuffix("]")
     return TYPES.get(word, word)
@@ -212,13 +212,13 @@ def _status(error: BaseException | None) -> int:
 
 def _exit(message: str, status: int) -> NoReturn:
     if message:
-        from instances.text import brief, shown
+        from instances.text import brief, escape_text
 
-        print(brief(shown(" ".join(message.split())), LONGEST_LINE), file=sys.stderr)
+        print(brief(escape_text(" ".join(message.split())), LONGEST_LINE), file=sys.stderr)
     sys.exit(status)
 
 
-def signed(call: Callable[..., None], like: Callable[..., Any], parameters: Sequence[inspect.Parameter]) -> None:
+def set_signature(call: Callable[..., None], like: Callable[..., Any], parameters: Sequence[inspect.Parameter]) -> None:
     """Give `call` the name and the docstring of a function and these parameters, by keyword all, for the flags."""
     update_wrapper(call, like)
     by_keyword = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
@@ -247,7 +247,9 @@ def also(*functions: Callable[..., Any]) -> Callable[[Callable[..., None]], Call
 
         own = inspect.signature(command, eval_str=True).parameters.values()
         further = {p.name: p for function in functions for p in flags_of(function)}
-        signed(call, command, [*(p for p in own if p.kind is not inspect.Parameter.VAR_KEYWORD), *further.values()])
+        set_signature(
+            call, command, [*(p for p in own if p.kind is not inspect.Parameter.VAR_KEYWORD), *further.values()]
+        )
         return call
 
     return decorate

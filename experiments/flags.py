@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from experiments.entry import signed
+from experiments.entry import set_signature
 from experiments.output.terminal import err
 from experiments.session import Session
 from instances import PROBLEMS, InputError, Options
@@ -102,7 +102,7 @@ def common(markdown: bool = False, **defaults: Any) -> Callable[[Callable[..., N
             said = {name: given.pop(name) for name in COMMON}
             command(**given, session=session_of(said))
 
-        signed(call, command, [*(p for p in own if p.name != "session"), *shared])
+        set_signature(call, command, [*(p for p in own if p.name != "session"), *shared])
         return call
 
     return decorate

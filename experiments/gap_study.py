@@ -17,7 +17,7 @@ import typer
 from experiments import flags
 from experiments.entry import FAILED, exit_status, run
 from experiments.harness.gaps import false_references, score, summarise
-from experiments.harness.records import compared, unlike
+from experiments.harness.records import compare_with_records, unlike
 from experiments.output.columns import results_csv
 from experiments.output.folder import files_first, ready_folder
 from experiments.output.report import write_study
@@ -26,7 +26,7 @@ from experiments.output.terminal import as_json, err, line
 from experiments.papers import OVERVIEW
 from experiments.plan import sets_at, study_runs
 from experiments.session import Session
-from instances.text import shown
+from instances.text import escape_text
 
 
 @flags.common(time_limit=60.0, jobs=2, out=Path("results"))
@@ -66,15 +66,15 @@ def gap_study(
     runs = study_runs(sets, method, session.options)
     with session.store() as store:
         done = list(zip(runs, session.outcomes(runs, store, line, as_json), strict=True))
-        scored, records = score(done), compared(done)
+        scored, records = score(done), compare_with_records(done)
         rows = summarise(scored)
         faults = [*false_references(done), *records.refuted]
-        faults += [f"{s.result.instance} {s.result.method}: {s.result.reason}" for s in scored if s.failed]
+        faults += [f"{s.result.instance} {s.result.method}: {s.result.reason}" for s in scored if s.has_failed]
         reference = not (paths or problem or instance_set)
         overview = list(OVERVIEW.values()) if reference else []
         with files_first(lambda: write_study(folder, rows, scored, overview)):
             for fault in faults:
-                err.print(f"error: {shown(fault)}")
+                err.print(f"error: {escape_text(fault)}")
             if session.format == "table":
                 if tables:
                     print_tables(rows, scored)
@@ -84,9 +84,9 @@ def gap_study(
         if not session.quiet:
             other = unlike(instance for s in sets for instance in s.instances)
             if other is not None:
-                err.print(f"not compared: {shown(other)}")
+                err.print(f"not compared: {escape_text(other)}")
             for better in records.bettered:
-                err.print(shown(f"better than the record: {better}: gapwise library record {folder}"))
+                err.print(escape_text(f"better than the record: {better}: gapwise library record {folder}"))
             made = ["results.csv", "summary.csv"] + ["report.html"] * (session.format != "table")
             err.print(f"wrote {' and '.join(str(folder / name) for name in made)}")
     raise typer.Exit(FAILED if faults else exit_status((s.result for s in scored), store))

@@ -19,12 +19,12 @@ from experiments.harness.instance_set import SUFFIXES, InstanceSet
 from experiments.harness.records import (
     TABLE,
     Record,
-    compared,
+    add_records,
+    compare_with_records,
     differing,
     read_records,
-    recorded,
     unlike,
-    with_records,
+    update_records,
     write_records,
 )
 from experiments.harness.store import read_outcomes
@@ -33,13 +33,13 @@ from experiments.output.terminal import err, line
 from experiments.papers import METHODS, library_sets
 from experiments.plan import study_runs
 from experiments.session import Session
-from experiments.verify import named, text_of
+from experiments.verify import name_file_in_errors, text_of
 from experiments.worst_cases.library import certificate_of, worst_sets
 from instances import CheckFailed, InputError, Instance, Options, Result, save
 from instances.files import read_json, write_whole
 from instances.proofs.verify import read_result, see_bound, see_result, see_solution
 from instances.reading import is_folder
-from instances.text import meant, shown
+from instances.text import escape_text, meant
 from instances.validation import show
 
 STORE = ".sqlite"
@@ -100,29 +100,31 @@ def library(
 
 def _list(results: list[Path], out: Path | None) -> None:
     records = read_records()
-    for s in named_sets():
+    for s in list_sets():
         found = [(i, records.get((i.problem, i.name))) for i in s.instances]
         proven = sum(record is not None and record.proven and record.of(i) for i, record in found)
-        print(f"{s.instances[0].problem}: {shown(s.name)}: {len(found)} instances, {proven} with a proven optimum")
+        print(
+            f"{s.instances[0].problem}: {escape_text(s.name)}: {len(found)} instances, {proven} with a proven optimum"
+        )
 
 
 def _write(out: Path | None, only: list[str]) -> None:
     if out is None:
         raise InputError("--out: needed, the folder for the instances")
-    sets = named_sets()
+    sets = list_sets()
     known = [name for s in sets for name in (s.name, *(instance.name for instance in s.instances))]
     for name in only:
         if not any(fnmatchcase(other, name) for other in known):
             raise InputError(f"--only: no instance and no set of the library is {name!r}{meant(known, name)}")
 
-    def wanted(*names: str) -> bool:
+    def is_wanted(*names: str) -> bool:
         return any(fnmatchcase(name, pattern) for name in names for pattern in only)
 
-    other = unlike(instance for s in sets for instance in s.instances if wanted(s.name, instance.name))
+    other = unlike(instance for s in sets for instance in s.instances if is_wanted(s.name, instance.name))
     if other is not None:
         raise InputError(other)
-    for s in with_records(sets):
-        here = [instance for instance in s.instances if wanted(s.name, instance.name)]
+    for s in add_records(sets):
+        here = [instance for instance in s.instances if is_wanted(s.name, instance.name)]
         if here:
             folder = ready_folder(out / s.instances[0].problem / folder_of(s))
         for instance in here:
@@ -132,7 +134,7 @@ def _write(out: Path | None, only: list[str]) -> None:
                 write_whole(folder / f"{part(instance.name, dots=True)}.{proof.name}", proof.read_bytes())
 
 
-def named_sets() -> list[InstanceSet]:
+def list_sets() -> list[InstanceSet]:
     """Return the instance sets of the library, including the worst cases."""
     return [*library_sets(), *worst_sets()]
 
@@ -144,12 +146,12 @@ def folder_of(s: InstanceSet) -> str:
 
 def _check(session: Session | None) -> None:
     """Check the instances against their records and, with a session, their optima as well."""
-    sets = named_sets()
+    sets = list_sets()
     faults = list(differing(sets))
     if session is not None:
         runs = study_runs(sets, ["exact"], session.options)
         done = list(zip(runs, session.outcomes(runs, None, line), strict=True))
-        records = compared(done)
+        records = compare_with_records(done)
         faults += [*records.refuted, *(f"better than the record: {better}" for better in records.bettered)]
         left = [result for _, result in done if result.status != "optimal"]
         faults += [f"{result.instance}: {result.reason}" for result in left if result.status == "error"]
@@ -157,7 +159,7 @@ def _check(session: Session | None) -> None:
             print(f"not proven again: {line(result)}")
         print(f"{len(done) - len(left)} of {len(done)} optima are proven again")
     for fault in faults:
-        print(shown(fault))
+        print(escape_text(fault))
     if faults:
         raise typer.Exit(FAILED)
     print(f"{len(read_records())} instances are as they were")
@@ -167,13 +169,13 @@ def _record(results: list[Path], out: Path | None) -> None:
     found = [result for path in results for result in _results_at(path)]
     if not found:
         raise InputError("library record: needs results, as `solve --out` or a study writes them")
-    records, news = recorded(found, named_sets(), METHODS)
+    records, news = update_records(found, list_sets(), METHODS)
     _keep(records, news, out)
 
 
 def _keep(records: Sequence[Record], news: Sequence[str], out: Path | None) -> None:
     for new in news:
-        print(shown(new))
+        print(escape_text(new))
     if news:
         with importlib.resources.as_file(importlib.resources.files("experiments.harness") / TABLE) as own:
             write_records(records, own if out is None else out)
@@ -184,42 +186,42 @@ def _accept(results: list[Path], out: Path | None) -> None:
     if not 1 <= len(results) <= 2:
         raise InputError("library accept: needs a result and, for its bound, the certificate")
     content = read_json(results[0])
-    with named(results[0]):
+    with name_file_in_errors(results[0]):
         claimed = read_result(content)
         if METHOD.fullmatch(claimed.method) is None:
             raise InputError(
                 f"method: must be a word of at most 100 letters, digits and .:/+@_-, got {show(claimed.method)}"
             )
-    sets = named_sets()
+    sets = list_sets()
     found = [i for s in sets for i in s.instances if (i.problem, i.name) == (claimed.problem, claimed.instance)]
     if not found:
         raise InputError(f"{results[0]}: instance: no instance of the library is {claimed.instance!r}")
     try:
-        told = _verified(found[0], claimed, results)
+        told = _verify(found[0], claimed, results)
     except CheckFailed as error:
-        err.print(f"gapwise: {shown(str(error))}")
+        err.print(f"gapwise: {escape_text(str(error))}")
         raise typer.Exit(FAILED) from error
     proves = {claimed.problem: [Entry(told.method, told.method)] if len(results) > 1 else []}
     before = read_records().get((claimed.problem, claimed.instance))
-    records, news = recorded([told], sets, proves)
+    records, news = update_records([told], sets, proves)
     after = next(one for one in records if (one.problem, one.instance) == (claimed.problem, claimed.instance))
     if before is not None and (before.objective, before.bound) == (after.objective, after.bound):
-        print(f"{shown(after.instance)}: no better than objective {after.objective!r}, bound {after.bound!r}")
+        print(f"{escape_text(after.instance)}: no better than objective {after.objective!r}, bound {after.bound!r}")
         return
     _keep(records, news, out)
 
 
-def _verified(instance: Instance, claimed: Result, files: Sequence[Path]) -> Result:
+def _verify(instance: Instance, claimed: Result, files: Sequence[Path]) -> Result:
     """Return the verified result. Raises InputError, and CheckFailed if a claim does not hold."""
     if claimed.solution is None:
         raise InputError(f"{files[0]}: solution: needed, the best that is known where only the bound is new")
-    with named(files[0]):
+    with name_file_in_errors(files[0]):
         if len(files) == 1:
             see_solution(instance, claimed.solution)
             return claimed.model_copy(update={"sense": instance.data.sense})
         see_result(instance, claimed)
     certificate = text_of(files[1])
-    with named(files[1]):
+    with name_file_in_errors(files[1]):
         see_bound(instance, claimed, certificate)
     return claimed.model_copy(update={"method": f"{claimed.method}, certified"})
 

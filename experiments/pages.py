@@ -9,7 +9,7 @@
 - `<!-- table of heuristics of PROBLEM -->`: the heuristics of a problem, each with the first line of its docstring.
 - `<!-- table of columns of FILE -->`: the columns of a study's `results.csv` or `summary.csv`.
 
-`renewed` writes the figures that the records have now. The build refuses a page that differs from this.
+`renew_page` writes the figures that the records have now. The build refuses a page that differs from this.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from experiments.harness.evidence import FOLDER, Evidence, Value, path_of, read, recorded, shown
+from experiments.harness.evidence import FOLDER, Evidence, Value, list_records, path_of, read, show_text
 from experiments.harness.experiment import TextTable
 from experiments.harness.overview import overview_of_records
 from experiments.harness.records import Record, read_records
@@ -55,11 +55,11 @@ def renew_pages() -> None:
     """Write the figures of all records into the pages. Raises InputError if a page names what no record has."""
     for page in pages():
         text = page.read_text(encoding="utf-8")
-        if (now := renewed(text)) != text:
+        if (now := renew_page(text)) != text:
             write_whole(page, now.encode())
 
 
-def renewed(page: str, folder: Path = FOLDER) -> str:
+def renew_page(page: str, folder: Path = FOLDER) -> str:
     """Return the text of a page with the figures and tables that the records in `folder` have now.
 
     Raises InputError if a page names a record, a value, a row or a column that does not exist.
@@ -67,7 +67,7 @@ def renewed(page: str, folder: Path = FOLDER) -> str:
 
     def figure(match: re.Match[str]) -> str:
         said = match["said"]
-        text = match["shown"] if said in (PAPERS_OWN, GIVEN) else shown(said, folder)
+        text = match["shown"] if said in (PAPERS_OWN, GIVEN) else show_text(said, folder)
         return f"<!-- {said} -->{text}<!--/-->"
 
     def table(match: re.Match[str]) -> str:
@@ -80,7 +80,7 @@ def renewed(page: str, folder: Path = FOLDER) -> str:
     return TABLE.sub(table, FIGURE.sub(figure, page))
 
 
-def explained(page: str) -> str:
+def explain_figures(page: str) -> str:
     """Return a page in which each figure of a record is an HTML abbreviation that explains where it comes from."""
 
     def figure(match: re.Match[str]) -> str:
@@ -161,13 +161,13 @@ def _number(number: float | None) -> str:
 
 def _chosen(table: TextTable, rows: str, columns: str | None) -> TextTable:
     """Return the rows whose first cell matches one of `rows`, and the named columns. Raises ValueError."""
-    head, likes = list(table.head), _listed(rows)
-    places = range(len(head)) if columns is None else [head.index(name) for name in _listed(columns)]
+    head, likes = list(table.head), _split_list(rows)
+    places = range(len(head)) if columns is None else [head.index(name) for name in _split_list(columns)]
     kept = [row for row in table.rows if any(fnmatchcase(row[0], like) for like in likes)]
     return TextTable([head[k] for k in places], [[row[k] for k in places] for row in kept])
 
 
-def _listed(text: str) -> list[str]:
+def _split_list(text: str) -> list[str]:
     return [part.strip() for part in text.split(";")]
 
 
@@ -191,7 +191,7 @@ def _open(record: Record) -> list[str]:
 def _reproductions(folder: Path) -> TextTable:
     texts = {page.relative_to(DOCS): page.read_text(encoding="utf-8") for page in sorted(DOCS.glob("*.md"))}
     rows = []
-    for name in sorted(recorded(folder), key=_numbered):
+    for name in sorted(list_records(folder), key=_build_sort_key):
         made = read(name, folder)
         if made is not None and made.command.startswith("gapwise reproduce"):
             paper, only = name.split("/")
@@ -213,7 +213,7 @@ def _heuristics(problem: str) -> TextTable:
     )
 
 
-def _numbered(name: str) -> list[str]:
+def _build_sort_key(name: str) -> list[str]:
     """Return a key that sorts Figure 5 before Figure 10."""
     return [part.zfill(9) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 

@@ -93,11 +93,11 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
     found: dict[str, Look] = {}
     taken: set[Look] = set()
     listed = list(dict.fromkeys(names))
-    for name in sorted(listed, key=lambda one: _known(one) is None):
-        known = _known(name)
+    for name in sorted(listed, key=lambda one: _find_known(one) is None):
+        known = _find_known(name)
         if known is None or known in taken:
             first = zlib.crc32(name.encode("utf-8", "surrogatepass")) % len(FREE)
-            stem = _known(name.partition(", ")[0])
+            stem = _find_known(name.partition(", ")[0])
             kin = () if stem is None else tuple(Look(stem.colour, line) for line in range(LINES))
             turned = kin + FREE[first:] + FREE[:first]
             known = next((look for look in turned if look not in taken), turned[0])
@@ -106,12 +106,12 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
     return {name: found[name] for name in listed}
 
 
-def in_order(names: Iterable[str]) -> dict[str, Look]:
+def assign_looks(names: Iterable[str]) -> dict[str, Look]:
     """Return looks for names that are neither methods nor policies, in their order."""
     return {name: FREE[place % len(FREE)] for place, name in enumerate(dict.fromkeys(names))}
 
 
-def _known(name: str) -> Look | None:
+def _find_known(name: str) -> Look | None:
     return KNOWN.get(name.removeprefix(BESIDE))
 
 
@@ -123,10 +123,10 @@ def widths(number: int) -> list[float]:
 def things(number: int) -> list[str]:
     """Return colours for `number` tasks, pools or classes: plain, then lighter, then darker, then repeated."""
     places = ((k // len(HUES), HUES[k % len(HUES)]) for k in range(number))
-    return [_tinted(hue, TINTS[place % len(TINTS)]) for place, hue in places]
+    return [_tint(hue, TINTS[place % len(TINTS)]) for place, hue in places]
 
 
-def _tinted(colour: str, by: float) -> str:
+def _tint(colour: str, by: float) -> str:
     """Return a colour moved towards white, or towards black if `by` is negative."""
     parts = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
     return "#" + "".join(f"{round(part + (255 * (by > 0) - part) * abs(by)):02x}" for part in parts)

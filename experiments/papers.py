@@ -32,20 +32,20 @@ SPECS: dict[str, PaperSpec] = {paper: _part(paper, "problems").PAPER for paper i
 """The specification of each paper."""
 
 
-def _each(part: str) -> dict[str, str]:
+def _collect_part(part: str) -> dict[str, str]:
     """Return the part of each problem that has it."""
     problems = (problem for spec in SPECS.values() for problem in spec.problems)
     return {problem.name: target for problem in problems if (target := getattr(problem, part)) is not None}
 
 
-METHODS: Loaded[tuple[Entry, ...]] = Loaded(_each("methods"))
-BUILDERS, LITERAL_NAMES = _each("literal"), _each("literal_names")
-CERTIFIERS, IN_VIPR = _each("certifier"), _each("vipr")
-PLANS, PLOTS, NEXT_BEST = _each("plan"), _each("plot"), _each("next_best")
-FRONTS, FRONT_CERTIFIERS, TRACES = _each("front"), _each("front_certifier"), _each("trace")
-DRAWINGS = _each("drawing")
-ONLINE: Mapping[str, Any] = Loaded(_each("online"))
-SPACES: Loaded[Mapping[str, Callable[[], Any]]] = Loaded(_each("spaces"))
+METHODS: Loaded[tuple[Entry, ...]] = Loaded(_collect_part("methods"))
+BUILDERS, LITERAL_NAMES = _collect_part("literal"), _collect_part("literal_names")
+CERTIFIERS, IN_VIPR = _collect_part("certifier"), _collect_part("vipr")
+PLANS, PLOTS, NEXT_BEST = _collect_part("plan"), _collect_part("plot"), _collect_part("next_best")
+FRONTS, FRONT_CERTIFIERS, TRACES = _collect_part("front"), _collect_part("front_certifier"), _collect_part("trace")
+DRAWINGS = _collect_part("drawing")
+ONLINE: Mapping[str, Any] = Loaded(_collect_part("online"))
+SPACES: Loaded[Mapping[str, Callable[[], Any]]] = Loaded(_collect_part("spaces"))
 """The parts of problems by the names of the problems (`experiments.spec`)."""
 JUDGED: Loaded[Callable[[int], Any]] = Loaded({k: v for spec in SPECS.values() for k, v in spec.judged.items()})
 """The tasks of the judge: a function of each that makes it from the seed of its instances."""

@@ -51,7 +51,7 @@ def pareto(
     """
     if file.suffix.lower() == ".csv":
         ((problem, read),) = READERS.items()
-        instance = read(file, **_of(read, said))
+        instance = read(file, **_select_arguments(read, said))
     else:
         for read in READERS.values():
             _refuse(read, said, f"goes with a job trace (.csv), got {file}")
@@ -67,13 +67,13 @@ def pareto(
         if problem not in FRONT_CERTIFIERS:
             raise InputError(f"--certificate: goes with {' or '.join(FRONT_CERTIFIERS)}, got {problem}")
         ready_folder(certificate)
-    status = make(instance, session, method, methods_for, **_of(make, said))
+    status = make(instance, session, method, methods_for, **_select_arguments(make, said))
     if certificate is not None:
         resolve(FRONT_CERTIFIERS[problem])(instance, session.options, certificate)
     raise typer.Exit(status)
 
 
-def _of(function: Callable[..., Any], said: Mapping[str, Any]) -> dict[str, Any]:
+def _select_arguments(function: Callable[..., Any], said: Mapping[str, Any]) -> dict[str, Any]:
     return {p.name: said[p.name] for p in flags_of(function)}
 
 

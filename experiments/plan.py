@@ -35,7 +35,7 @@ def methods_for(instance: Instance, names: Sequence[str]) -> list[Entry]:
             user_method(name)
             chosen[name] = Entry(name, name)
         elif name not in known:
-            raise no_method([*GROUPS, *known], name)
+            raise report_unknown_method([*GROUPS, *known], name)
         else:
             why = known[name].unfit(instance.data)
             if why is not None:
@@ -78,7 +78,7 @@ def sets_at(
     return chosen_sets(from_paths(paths, ("all",)) if paths else reference_sets(quick, problems), problems, names)
 
 
-def no_method(known: Iterable[str], name: str) -> InputError:
+def report_unknown_method(known: Iterable[str], name: str) -> InputError:
     """Return the error for a name that is none of the `known` ones."""
     known = list(known)
     line = f"method: must be {', '.join(known)} or package.module:function, got {name!r}"
@@ -116,7 +116,7 @@ def study_runs(sets: Sequence[InstanceSet], names: Sequence[str] | None, options
         known = {entry.name for s in sets for entry in _methods_of(s.instances[0])}
         for name in names:
             if name not in GROUPS and ":" not in name and name not in known:
-                raise no_method([*GROUPS, *sorted(known)], name)
+                raise report_unknown_method([*GROUPS, *sorted(known)], name)
     return [run for s in sets for run in _runs_of(s, names, options)]
 
 

@@ -9,14 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from experiments.harness.evidence import Evidence, Probe, Value, claimed, made
-from experiments.harness.experiment import Context, Experiment, Study, Tasks, TextTable, following, limited
+from experiments.harness.evidence import Evidence, Probe, Value, build_record, collect_claims
+from experiments.harness.experiment import Context, Experiment, Study, Tasks, TextTable, following, limit_time
 from experiments.harness.gaps import MethodSummary, score, summarise
 from experiments.harness.overview import figures_of
 from experiments.harness.sample import Sample
 from experiments.harness.task import HarnessTask
 from experiments.harness.user_functions import ROOT, resolve
-from experiments.output.columns import NAMED, measured
+from experiments.output.columns import NAMED, choose_gap_columns
 from experiments.papers import RECORDED, STUDIES, experiments_of, problems_of, reference_sets_of
 from experiments.plan import study_runs
 from experiments.spec import Recording
@@ -67,7 +67,7 @@ class Recorded:
         seconds = [seconds for outcome in outcomes if (seconds := _cpu_s(outcome)) is not None]
         spent = sum(seconds) if seconds else None
         said = self.id, self.title, self.command(False), values
-        return made(*said, tables=tables, inputs=context.read, cpu_s=spent, probe=probe)
+        return build_record(*said, tables=tables, inputs=context.read, cpu_s=spent, probe=probe)
 
     def probe(self, plan: RecordPlan, outcomes: Sequence[Any]) -> Probe:
         """Return the probe of these outcomes, `timeless` ones."""
@@ -98,19 +98,19 @@ def _cpu_s(outcome: Any) -> float | None:
     return sum(found.values()) if isinstance(found, dict) else found
 
 
-def recorded_of(paper: str) -> tuple[Recorded, ...]:
+def list_records_of(paper: str) -> tuple[Recorded, ...]:
     """Return all records of a paper."""
-    experiments = (_of_experiment(paper, one) for one in experiments_of(paper))
-    studies = (_of_study(paper, *said) for record, said in RECORDED.items() if record.startswith(f"{paper}/"))
+    experiments = (_record_experiment(paper, one) for one in experiments_of(paper))
+    studies = (_record_study(paper, *said) for record, said in RECORDED.items() if record.startswith(f"{paper}/"))
     return (*experiments, *studies, _gap_study(paper))
 
 
-def _of_experiment(paper: str, experiment: Experiment) -> Recorded:
+def _record_experiment(paper: str, experiment: Experiment) -> Recorded:
     def plan(context: Context) -> RecordPlan:
         for name in experiment.traces:
             context.trace(name)
         tasks = experiment.tasks(context)
-        return RecordPlan(tasks, lambda outcomes: (claimed(experiment.claims(context, outcomes)), ()))
+        return RecordPlan(tasks, lambda outcomes: (collect_claims(experiment.claims(context, outcomes)), ()))
 
     def command(quick: bool) -> str:
         more = f"{'--quick ' if quick else ''}--traces {FIRST_JOBS.relative_to(ROOT) if quick else 'DIR'}"
@@ -119,33 +119,35 @@ def _of_experiment(paper: str, experiment: Experiment) -> Recorded:
     return Recorded(paper, experiment.name, experiment.title, command, plan)
 
 
-def _of_study(paper: str, study: str, said: Recording) -> Recorded:
+def _record_study(paper: str, study: str, said: Recording) -> Recorded:
     make: Callable[..., Study] = resolve(STUDIES[study])
 
-    def given(quick: bool) -> dict[str, Any]:
+    def choose_arguments(quick: bool) -> dict[str, Any]:
         return {**said.given, **(said.probe if quick else {})}
 
     def plan(context: Context) -> RecordPlan:
-        known = {name: _at_hand(context, value) for name, value in given(context.quick).items()}
+        known = {name: _replace_trace(context, value) for name, value in choose_arguments(context.quick).items()}
         made = make(options=context.options, **known)
 
-        def found(outcomes: Sequence[Any]) -> Found:
+        def collect(outcomes: Sequence[Any]) -> Found:
             values = {} if made.values is None else made.values(outcomes)
             return values, [part for part in made.tables(outcomes) if isinstance(part, TextTable)]
 
-        return RecordPlan(made.tasks, found, partial(following, made))
+        return RecordPlan(made.tasks, collect, partial(following, made))
 
     def command(quick: bool) -> str:
-        return " ".join(["gapwise study", study, *(word for item in given(quick).items() for word in _flags(*item))])
+        return " ".join(
+            ["gapwise study", study, *(word for item in choose_arguments(quick).items() for word in _flags(*item))]
+        )
 
     title = inspect.getdoc(make) or study
     return Recorded(paper, said.name, title.partition("\n")[0], command, plan)
 
 
-def _at_hand(context: Context, value: Any) -> Any:
+def _replace_trace(context: Context, value: Any) -> Any:
     """Return an argument of a study with the path of a trace for its name."""
     if isinstance(value, list):
-        return [_at_hand(context, one) for one in value]
+        return [_replace_trace(context, one) for one in value]
     return context.trace(str(value)) if isinstance(value, Path) else value
 
 
@@ -163,16 +165,16 @@ def _gap_study(paper: str) -> Recorded:
 
     def plan(context: Context) -> RecordPlan:
         sets = reference_sets_of(paper, context.quick)
-        runs = study_runs(sets, None, limited(context.options, LIMIT_S))
+        runs = study_runs(sets, None, limit_time(context.options, LIMIT_S))
 
-        def found(outcomes: Sequence[Any]) -> Found:
+        def collect(outcomes: Sequence[Any]) -> Found:
             rows = summarise(score(list(zip(runs, outcomes, strict=True))))
             values: dict[str, Value | Sample | float | str] = {}
             for row in rows:
                 values |= figures_of(row)
             return values, [_table([row for row in rows if row.problem == problem]) for problem in problems]
 
-        return RecordPlan(runs, found)
+        return RecordPlan(runs, collect)
 
     def command(quick: bool) -> str:
         return " ".join(["gapwise gap_study", *(f"--problem {name}" for name in problems), *["--quick"] * quick])
@@ -181,5 +183,5 @@ def _gap_study(paper: str) -> Recorded:
 
 
 def _table(rows: Sequence[MethodSummary]) -> TextTable:
-    columns = (*NAMED, *measured(rows))
+    columns = (*NAMED, *choose_gap_columns(rows))
     return TextTable([column.heading for column in columns], [[column.show(row) for column in columns] for row in rows])

@@ -14,7 +14,7 @@ import typer
 
 from experiments import flags
 from experiments.entry import FAILED, refuse_unknown, run
-from experiments.harness.evidence import FOLDER, Probe, digests_of, read, recorded, write
+from experiments.harness.evidence import FOLDER, Probe, digests_of, list_records, read, write
 from experiments.harness.experiment import Context, Experiment, SharedTasks, Tasks
 from experiments.harness.task import Batch, TaskOutcome
 from experiments.harness.user_functions import code_digest
@@ -23,10 +23,10 @@ from experiments.output.folder import files_first
 from experiments.output.terminal import err, print_line
 from experiments.pages import renew_pages
 from experiments.papers import PAPERS, experiments_of
-from experiments.recorded import FIRST_JOBS, Recorded, RecordPlan, probe_context, recorded_of, timeless
+from experiments.recorded import FIRST_JOBS, Recorded, RecordPlan, list_records_of, probe_context, timeless
 from experiments.session import Session
 from instances import InputError, Options
-from instances.text import shown
+from instances.text import escape_text
 
 N = TypeVar("N", Experiment, Recorded)
 MIN_BATCH = 32  # short runs of one process: it loads a second of modules and kernels first
@@ -63,14 +63,14 @@ def reproduce(
             raise InputError("--renew, --stale, --keep: one of them alone: a record is of the defaults")
         if keep is not None and not (keep.strip() and (papers or only)):
             raise InputError("--keep: give a reason, and name the records that it holds for")
-        wanted = [one for _, one in _wanted(recorded_of, papers or (), only or ())]
+        wanted = [one for _, one in _select_parts(list_records_of, papers or (), only or ())]
         context = Context(traces, session.options)
         if stale:
             raise typer.Exit(_list_stale(session, wanted, context, records, whole=not papers and not only))
         if keep is not None:
             raise typer.Exit(_keep(session, wanted, context, records, keep))
         raise typer.Exit(_renew(session, wanted, context, records))
-    chosen = _wanted(experiments_of, papers or (), only or ())
+    chosen = _select_parts(experiments_of, papers or (), only or ())
     context = Context(traces, session.options, quick)
     shared, found, places = SharedTasks(), [], []
     for paper, experiment in chosen:
@@ -78,14 +78,14 @@ def reproduce(
         if why is not None and only:
             raise InputError(f"{experiment.name}: {why}")
         places.append(None if why is not None else shared.add(experiment.tasks(context)))
-        found.append(Reproduction(paper, experiment, () if why is None else (experiment.not_run(why),)))
+        found.append(Reproduction(paper, experiment, () if why is None else (experiment.claim_not_run(why),)))
     with session.store() as store:
         done = session.outcomes(shared.tasks, store, _line)
         failed = [outcome for outcome in done if getattr(outcome, "status", None) == "error"]
         for i, (one, mine) in enumerate(zip(found, places, strict=True)):
             if mine is not None:
                 outcomes = [done[place] for place in mine]
-                found[i] = one.concluded(context, outcomes)
+                found[i] = one.conclude(context, outcomes)
 
         def write() -> None:
             if session.folder is not None:
@@ -101,23 +101,23 @@ def reproduce(
             else:
                 print_claims(found)
             for outcome in failed:
-                err.print(f"gapwise: {shown(_line(outcome))}")
+                err.print(f"gapwise: {escape_text(_line(outcome))}")
         if session.folder is not None and not session.quiet:
             err.print(f"wrote claims and pictures to {session.folder}")
     raise typer.Exit(FAILED if failed or (store is not None and store.fault) else 0)
 
 
-def _wanted(of: Callable[[str], Sequence[N]], papers: Sequence[str], only: Sequence[str]) -> list[tuple[str, N]]:
+def _select_parts(of: Callable[[str], Sequence[N]], papers: Sequence[str], only: Sequence[str]) -> list[tuple[str, N]]:
     """Return the chosen experiments or records, with their papers. Raises InputError for an unknown name."""
     found = []
     for paper, _, name in (said.partition("/") for said in papers or PAPERS):
         refuse_unknown("paper", paper, PAPERS)
         of_paper = [(paper, one) for one in of(paper)]
-        found += _named(of_paper, [name], paper) if name else of_paper
-    return _named(found, only, "--only") if only else found
+        found += _select_named(of_paper, [name], paper) if name else of_paper
+    return _select_named(found, only, "--only") if only else found
 
 
-def _named(found: Sequence[tuple[str, N]], names: Sequence[str], where: str) -> list[tuple[str, N]]:
+def _select_named(found: Sequence[tuple[str, N]], names: Sequence[str], where: str) -> list[tuple[str, N]]:
     """Return the ones with one of the names. Raises InputError, which begins with `where`, for an unknown name."""
     known = list(dict.fromkeys(one.name for _, one in found))
     for name in names:
@@ -139,7 +139,7 @@ class _Planned:
     def lost(self) -> str | None:
         """Return the first run that failed, `None` if there is none."""
         lost = [outcome for outcome in self.outcomes if getattr(outcome, "status", None) == "error"]
-        return shown(_line(lost[0])) if lost else None
+        return escape_text(_line(lost[0])) if lost else None
 
     def probe(self) -> Probe:
         """Return the probe that the outcomes give. Raises InputError if there is none."""
@@ -186,7 +186,7 @@ def _renew(session: Session, wanted: Sequence[Recorded], context: Context, folde
     with session.store(code_digest()) as store:  # with --resume, runs of other code are made again
         each = [(one, replace(context, read={}, lacked={})) for one in wanted]
         plans = _run(each, lambda tasks: session.outcomes(tasks, store, _line))
-    probes = _probed(session, wanted, context)
+    probes = _run_probes(session, wanted, context)
     failed = 0
     for planned in plans:
         one, probe = planned.one, probes[planned.one.id]
@@ -198,7 +198,7 @@ def _renew(session: Session, wanted: Sequence[Recorded], context: Context, folde
             evidence = one.evidence(planned.context, planned.plan, planned.outcomes, probe)
         except InputError as error:  # of one record, after hours: the others are written
             failed += 1
-            err.print(f"gapwise: {one.id}: not renewed: {shown(str(error))}")
+            err.print(f"gapwise: {one.id}: not renewed: {escape_text(str(error))}")
             continue
         path = write(evidence, folder)
         if not session.quiet:
@@ -209,7 +209,7 @@ def _renew(session: Session, wanted: Sequence[Recorded], context: Context, folde
     return FAILED if failed or (store is not None and store.fault) else 0
 
 
-def _probed(session: Session, records: Sequence[Recorded], context: Context) -> dict[str, Probe | InputError]:
+def _run_probes(session: Session, records: Sequence[Recorded], context: Context) -> dict[str, Probe | InputError]:
     """Run the probes of records and return them by id, or the error of each that fails."""
     found: dict[str, Probe | InputError] = {}
     each = [(one, probe_context(context)) for one in records]
@@ -233,7 +233,7 @@ def _can_be_probed(one: Recorded, context: Context) -> bool:
 def _list_stale(session: Session, wanted: Sequence[Recorded], context: Context, folder: Path, whole: bool) -> int:
     """Run the probes, print the stale records with reason and cost of renewal, and return the exit status."""
     made = {one.id: evidence for one in wanted if (evidence := read(one.id, folder)) is not None}
-    probes = _probed(session, [one for one in wanted if one.id in made], context)
+    probes = _run_probes(session, [one for one in wanted if one.id in made], context)
     faults: dict[str, str] = {}
     for one in wanted:
         if one.id not in made:
@@ -241,16 +241,16 @@ def _list_stale(session: Session, wanted: Sequence[Recorded], context: Context, 
                 faults[one.id] = "not made"
             continue
         now = probes[one.id]
-        inputs = digests_of(context.at_hand(made[one.id].inputs))
+        inputs = digests_of(context.find_files(made[one.id].inputs))
         if isinstance(now, InputError):
-            why: str | None = f"its probe fails: {shown(str(now))}"
+            why: str | None = f"its probe fails: {escape_text(str(now))}"
         else:
-            why = made[one.id].outdated(one.command(False), inputs, now)
+            why = made[one.id].explain_staleness(one.command(False), inputs, now)
         if why is not None:
             spent = made[one.id].cpu_s
             faults[one.id] = why + ("" if spent is None else f" (to renew it takes {spent:,.0f} CPU s)")
     if whole:
-        faults |= dict.fromkeys(set(recorded(folder)) - {one.id for one in wanted}, "nothing makes it")
+        faults |= dict.fromkeys(set(list_records(folder)) - {one.id for one in wanted}, "nothing makes it")
     for name, evidence in made.items():
         if name not in faults and evidence.kept is not None:
             print_line(f"{name}: kept: {evidence.kept}")
@@ -266,7 +266,7 @@ def _keep(session: Session, wanted: Sequence[Recorded], context: Context, folder
         if (evidence := read(one.id, folder)) is None:
             raise InputError(f"{one.id}: not made")
         made.append(evidence)
-    probes, kept = _probed(session, wanted, context), []
+    probes, kept = _run_probes(session, wanted, context), []
     for one, evidence in zip(wanted, made, strict=True):
         probe = probes[one.id]
         if isinstance(probe, InputError):

@@ -16,7 +16,7 @@ from experiments.entry import FAILED, exit_status, refuse_unknown, run
 from experiments.harness.entry import GROUPS
 from experiments.harness.gaps import false_references, summarise
 from experiments.harness.gaps import score as gaps_of
-from experiments.harness.records import unlike, with_records
+from experiments.harness.records import add_records, unlike
 from experiments.output.folder import files_first
 from experiments.output.report import write_study
 from experiments.output.summary import Scorecard, scorecards
@@ -26,7 +26,7 @@ from experiments.papers import JUDGED, METHODS, reference_sets
 from experiments.plan import chosen_sets, plan
 from experiments.session import Session
 from instances import InputError, Options
-from instances.text import shown
+from instances.text import escape_text
 
 if TYPE_CHECKING:
     from experiments.judging.judge import Judgement
@@ -79,10 +79,10 @@ def score(
         raise InputError("give --problem NAME or --task NAME")
     if ":" not in function:
         raise InputError(f"function: must be package.module:function, got {function!r}")
-    sets = with_records(chosen_sets(reference_sets(quick), (problem,), instance_set or ()))
+    sets = add_records(chosen_sets(reference_sets(quick), (problem,), instance_set or ()))
     other = unlike(instance for s in sets for instance in s.instances)
     if other is not None:
-        err.print(f"not compared: {shown(other)}")
+        err.print(f"not compared: {escape_text(other)}")
     runs = []
     for s in sets:
         papers = [name for name in s.methods if name not in (*PROVERS, *GROUPS)]
@@ -101,7 +101,7 @@ def score(
 
         with files_first(write):
             for fault in faults:
-                err.print(f"error: {shown(fault)}")
+                err.print(f"error: {escape_text(fault)}")
             if session.format == "table":
                 print_scores(cards, function)
             else:
@@ -155,12 +155,12 @@ def print_scores(cards: list[Scorecard], own: str) -> None:
         out.print()
     mine = next(s for card in cards for s in card.scores if s.method == own)
     if mine.worst_on:
-        print_rich(f"* is worst on {shown(mine.worst_on)}: {percent(mine.worst)} from the optimum")
+        print_rich(f"* is worst on {escape_text(mine.worst_on)}: {percent(mine.worst)} from the optimum")
     if mine.nothing:
         print_rich(f"* has no gap on {mine.nothing}: of an optimum or an objective of 0 there is no share")
     if mine.unsolved:
         more = ", ..." if len(mine.unsolved) > 3 else ""
-        print_rich(f"* has no solution of {len(mine.unsolved)}: {shown(', '.join(mine.unsolved[:3]))}{more}")
+        print_rich(f"* has no solution of {len(mine.unsolved)}: {escape_text(', '.join(mine.unsolved[:3]))}{more}")
     print_rich(
         "mean, worst: gap to the optimum; wins: no other heuristic is better; broken: a constraint; CPU s: mean a run; "
         "broken, failed and CPU s are of all runs"
@@ -172,7 +172,7 @@ def _print_scores(card: Scorecard, own: str) -> None:
     head = ("mean", "worst", *(["to bound"] if to_bound else []), "wins", "broken", "failed", "CPU s")
     rows = []
     for s in card.scores:
-        name = f"{shown(s.method)}{' *' if s.method == own else ''}"
+        name = f"{escape_text(s.method)}{' *' if s.method == own else ''}"
         gaps = percent(s.mean), percent(s.worst), *([percent(s.to_bound)] if to_bound else [])
         seconds = "-" if s.cpu_s is None else f"{s.cpu_s:.3f}"
         rows.append([name, *gaps, str(s.wins), str(s.violating), str(len(s.unsolved)), seconds])

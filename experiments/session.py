@@ -19,7 +19,7 @@ from instances import Options, Result
 from instances.clock import ANNOUNCE
 
 
-def finished(
+def run_tasks(
     tasks: Sequence[HarnessTask[R]],
     jobs: int,
     store: Store | None,
@@ -95,7 +95,7 @@ class Session:
         """
         found: dict[int, R] = {}
         short: dict[int, R] = {}
-        runs = finished(tasks, self.jobs, store, short.__setitem__, self.cluster)
+        runs = run_tasks(tasks, self.jobs, store, short.__setitem__, self.cluster)
         try:
             if self.cluster is None:
                 compile_first(tasks, self.quiet)
@@ -114,7 +114,10 @@ class Session:
                 err.print(describe(outcome))
             if self.folder is not None:
                 write_result_files(self.folder, [o for o in short.values() if isinstance(o, Result)])
-            kept = store and f"{store.held(tasks)} of {len(tasks)} runs are kept in {self.folder}; go on with --resume"
+            kept = (
+                store
+                and f"{store.count_held(tasks)} of {len(tasks)} runs are kept in {self.folder}; go on with --resume"
+            )
             if isinstance(error, Lost):
                 raise Lost(f"{error}; {kept}" if kept else str(error)) from None
             if kept:

@@ -23,15 +23,15 @@ from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import (
     Bounds,
     boundings,
-    by_run,
     chosen_policies,
     examples,
+    map_bounds_to_runs,
     pool_rows,
     rows_of,
     simulations,
 )
 from instances import InputError, Instance
-from instances.text import shown
+from instances.text import escape_text
 
 _samples = resolve(SAMPLES)
 
@@ -66,7 +66,7 @@ def simulate(
         done = session.outcomes(tasks, store, Simulated.line)
         bounded = session.outcomes(boundings(tasks, done) if bound else [], store, Bounds.line)
         baselines = {problem: choice.baseline for problem, choice in choices.items()}
-        rows = rows_of(tasks, done, baselines, warm_up_days, by_run(bounded))
+        rows = rows_of(tasks, done, baselines, warm_up_days, map_bounds_to_runs(bounded))
         failed = [run for run in done if run.status == "error"]
         missed = [bounds for bounds in bounded if bounds.status == "error"]
 
@@ -87,9 +87,11 @@ def simulate(
                         out.print(problem, style="bold")
                     print_policies([row for row in rows if row["problem"] == problem], choice)
             for simulated in failed:
-                err.print(f"gapwise: {shown(f'{simulated.workload}: policy {simulated.policy}: {simulated.reason}')}")
+                err.print(
+                    f"gapwise: {escape_text(f'{simulated.workload}: policy {simulated.policy}: {simulated.reason}')}"
+                )
             for bounds in missed:
-                err.print(f"gapwise: {shown(f'{bounds.workload}: bound: {bounds.reason}')}")
+                err.print(f"gapwise: {escape_text(f'{bounds.workload}: bound: {bounds.reason}')}")
         if session.folder is not None and not session.quiet:
             err.print(f"wrote tables and pictures to {session.folder}")
     raise typer.Exit(FAILED if failed or missed or (store is not None and store.fault) else 0)
@@ -108,7 +110,7 @@ def _workloads(files: Sequence[Path], session: Session, said: Mapping[str, Any])
         return examples()
     found, notes = _samples(session.options.seed, **said)
     for note in () if session.quiet else notes:
-        err.print(shown(note))
+        err.print(escape_text(note))
     return found
 
 

@@ -92,11 +92,11 @@ def solve(
         except Interrupted as error:
             results, interrupt = [error.found[i] for i in sorted(error.found)], error
         if certificate is not None and interrupt is None:
-            results = _certified(runs, results, certificate, session, vipr)
+            results = _certify(runs, results, certificate, session, vipr)
         best = best_of(results)
         said = None
         if rival is not None and best is not None and interrupt is None:
-            said = _next_best(rival, best, instances[0], session, store)
+            said = _describe_next_best(rival, best, instances[0], session, store)
 
         def write() -> None:
             write_results(session.folder, results)
@@ -136,13 +136,13 @@ def _ready_rival(instances: list[Instance], session: Session) -> Any:
     return resolve(NEXT_BEST[instances[0].problem])(instances[0].data)
 
 
-def _next_best(rival: Any, best: Result, instance: Instance, session: Session, store: Store | None) -> str:
+def _describe_next_best(rival: Any, best: Result, instance: Instance, session: Session, store: Store | None) -> str:
     """Describe the next best plan, with an exact run for each problem that excludes `best`."""
     if best.status != "optimal":
         return "next best mix: unknown, for the best one is not proven"
     problems = enumerate(rival.rivals(best.solution))
     rivals = [Instance.of(data, f"{instance.name}, another mix ({i})") for i, data in problems]
-    found: str = rival.told(best, session.outcomes(plan(rivals, ["exact"], session.options), store, line))
+    found: str = rival.describe(best, session.outcomes(plan(rivals, ["exact"], session.options), store, line))
     return found
 
 
@@ -160,7 +160,7 @@ def export(instances: list[Instance], path: Path) -> Path:
     return names
 
 
-def _certified(runs: list[Run], results: list[Result], folder: Path, session: Session, vipr: bool) -> list[Result]:
+def _certify(runs: list[Run], results: list[Result], folder: Path, session: Session, vipr: bool) -> list[Result]:
     """Return the results with bounds that certificates in `folder` prove; print a line for each without a certificate.
 
     A result without a bound, such as a heuristic's, is unchanged.
@@ -173,7 +173,7 @@ def _certified(runs: list[Run], results: list[Result], folder: Path, session: Se
             print_line(as_json(i, results[i]))
     tasks = [Certification(runs[i], results[i], CERTIFIERS.get(results[i].problem)) for i in bounded]
     known = dict(enumerate(results))
-    outcomes = session.outcomes(tasks, None, _told, lambda i, certified: as_json(i, certified.result))
+    outcomes = session.outcomes(tasks, None, _describe_certified, lambda i, certified: as_json(i, certified.result))
     for i, certified in zip(bounded, outcomes, strict=True):
         known[i] = certified.result
         if certified.text is not None and certified.kind is not None:
@@ -181,7 +181,7 @@ def _certified(runs: list[Run], results: list[Result], folder: Path, session: Se
             if vipr and certified.kind == "json":
                 _write_vipr(folder, runs[i].instance, certified)
         elif session.quiet or err.is_terminal:
-            err.print(_told(certified))
+            err.print(_describe_certified(certified))
     return [known[i] for i in range(len(results))]
 
 
@@ -203,7 +203,7 @@ def _write_vipr(folder: Path, instance: Instance, certified: Certified) -> None:
     write_whole(folder / result_file(certified.result.instance, certified.result.method, "vipr"), found.text.encode())
 
 
-def _told(certified: Certified) -> str:
+def _describe_certified(certified: Certified) -> str:
     said = "certified" if certified.reason is None else f"no certificate: {certified.reason}"
     return f"{line(certified.result)}; {said}"
 

@@ -12,14 +12,14 @@ from typing import Any
 import typer
 
 from experiments import flags
-from experiments.entry import FAILED, group, run_app, signed
+from experiments.entry import FAILED, group, run_app, set_signature
 from experiments.harness.experiment import Study, TextTable, following
 from experiments.output.folder import files_first
 from experiments.output.terminal import err, line, markdown, out
 from experiments.papers import STUDIES
 from experiments.session import Session
 from instances import Result
-from instances.text import shown
+from instances.text import escape_text
 
 
 def study(arguments: list[str]) -> typer.Typer:
@@ -35,7 +35,7 @@ def _command(make: Callable[..., Study]) -> Callable[..., None]:
 
     own = [p for p in inspect.signature(make, eval_str=True).parameters.values() if p.name != "options"]
     session = inspect.Parameter("session", inspect.Parameter.KEYWORD_ONLY, annotation=Session)
-    signed(call, make, [*own, session])
+    set_signature(call, make, [*own, session])
     return flags.common()(call)
 
 
@@ -54,7 +54,7 @@ def run_study(made: Study, session: Session) -> None:
                 for part in made.tables(outcomes):
                     _print(part, session.format)
             for outcome in failed:
-                err.print(f"gapwise: {shown(_line(outcome))}")
+                err.print(f"gapwise: {escape_text(_line(outcome))}")
     raise typer.Exit(FAILED if failed or (store is not None and store.fault) else 0)
 
 

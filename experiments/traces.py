@@ -116,7 +116,7 @@ class Trace:
         """Return the SHA-256 of the file's bytes."""
         return SHA256[self.name]
 
-    def made(self, checkouts: Path) -> str:
+    def make_text(self, checkouts: Path) -> str:
         """Return the text of the file. Raises InputError if a file of the repository is missing or has another form."""
         try:
             return self.convert(checkouts)
@@ -155,7 +155,7 @@ def _csv(head: Sequence[str], rows: Rows) -> str:
     return file.getvalue()
 
 
-def _copied(source: Source, path: str) -> Callable[[Path], str]:
+def _make_copy(source: Source, path: str) -> Callable[[Path], str]:
     return lambda checkouts: _read(checkouts, source, path)
 
 
@@ -291,12 +291,12 @@ def _boa(source: Source, path: str, name: str, *, filtered: bool = False) -> Tra
     if filtered:
         said = f"rows of {', '.join(FILTERED)}"
         return Trace(f"boa/{name}.csv", source, (path,), said, _applications(source, path))
-    return Trace(f"boa/{name}.csv", source, (path,), "none", _copied(source, path))
+    return Trace(f"boa/{name}.csv", source, (path,), "none", _make_copy(source, path))
 
 
 def _openb(kind: str) -> Trace:
     path = f"cluster-trace-gpu-v2023/csv/openb_pod_list_{kind}.csv"
-    return Trace(f"alibaba/{Path(path).name}", ALIBABA, (path,), "none", _copied(ALIBABA, path))
+    return Trace(f"alibaba/{Path(path).name}", ALIBABA, (path,), "none", _make_copy(ALIBABA, path))
 
 
 def _pai(jobs: str) -> Trace:
@@ -336,6 +336,6 @@ TRACES = (
         "pools in one table, every tenth minute: jobs, and GPUs that run or are waited for",
         _earth_demand,
     ),
-    Trace("traces/helios_earth_vc_gpus.csv", HELIOS, (EARTH_GPUS,), "none", _copied(HELIOS, EARTH_GPUS)),
+    Trace("traces/helios_earth_vc_gpus.csv", HELIOS, (EARTH_GPUS,), "none", _make_copy(HELIOS, EARTH_GPUS)),
 )
 """All that `--traces` can hold, but for BOA's measured speedups."""

@@ -16,7 +16,7 @@ from instances.files import read_json
 from instances.proofs.verify import read_result, see_bound, see_none, see_result
 from instances.reading import read_bytes
 from instances.registry import PROBLEMS
-from instances.text import shown
+from instances.text import escape_text
 
 
 def verify(
@@ -37,23 +37,23 @@ def verify(
             return _verify_front(problem, result, content, [certificate, *(more or ())])
         if more:
             raise InputError(f"{more[0]}: a result has one certificate, only a front has more")
-        with named(result):
+        with name_file_in_errors(result):
             claimed = read_result(content)
             see_result(problem, claimed)
         text = text_of(certificate)
-        with named(certificate):
+        with name_file_in_errors(certificate):
             if claimed.status == "infeasible":
                 how = see_none(problem, text)
             else:
                 verified = see_bound(problem, claimed, text)
     except CheckFailed as error:
-        err.print(f"gapwise: {shown(str(error))}")
+        err.print(f"gapwise: {escape_text(str(error))}")
         raise typer.Exit(FAILED) from error
     if claimed.status == "infeasible":
-        print(f"verified: {shown(problem.name)}: no solution; {how}")
+        print(f"verified: {escape_text(problem.name)}: no solution; {how}")
         return
     print(
-        f"verified: {shown(problem.name)}: objective {verified.objective!r} {problem.data.unit}, "
+        f"verified: {escape_text(problem.name)}: objective {verified.objective!r} {problem.data.unit}, "
         f"bound {verified.bound!r}, gap {verified.gap:.2g}; {verified.how}"
     )
 
@@ -66,11 +66,11 @@ def _verify_front(problem: Instance, result: Path, content: Any, certificates: l
     proofs = begin(problem)
     for path in certificates:
         text = text_of(path)
-        with named(path):
+        with name_file_in_errors(path):
             proofs.add(text)
-    with named(result):
+    with name_file_in_errors(result):
         how = proofs.see(content)
-    print(f"verified: {shown(problem.name)}: {how}")
+    print(f"verified: {escape_text(problem.name)}: {how}")
 
 
 def text_of(path: Path) -> str:
@@ -82,7 +82,7 @@ def text_of(path: Path) -> str:
 
 
 @contextmanager
-def named(path: Path) -> Iterator[None]:
+def name_file_in_errors(path: Path) -> Iterator[None]:
     """Open a block in which errors name the file."""
     try:
         yield

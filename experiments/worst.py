@@ -24,7 +24,7 @@ from experiments.output.results import draw_solutions, print_table
 from experiments.output.table import Kind, show_table
 from experiments.output.terminal import err, line, out, percent, print_line, print_rich, text_of
 from experiments.papers import CERTIFIERS, METHODS, PLOTS, SPACES, reference_sets
-from experiments.plan import chosen_sets, no_method
+from experiments.plan import chosen_sets, report_unknown_method
 from experiments.session import Session
 from experiments.worst_cases.case import Case
 from experiments.worst_cases.region import Near, Region, region
@@ -32,7 +32,7 @@ from experiments.worst_cases.search import Found, Part, Search, WorstCaseTask, i
 from experiments.worst_cases.space import Chosen, RepeatedEntries, Space, number
 from instances import InputError, Instance, Result, load, save
 from instances.files import write_whole
-from instances.text import meant, shown
+from instances.text import escape_text, meant
 
 ENUMERATED = 20_000  # limit on the instances of all sizes up to the requested one for an enumeration
 IN_A_PART = 400  # instances of a part of an enumeration
@@ -132,7 +132,9 @@ def _heuristic(method: str, problem: str | None) -> tuple[Entry, Entry, str]:
         for entry in others:
             if method == entry.name:
                 return entry, exact, name
-    raise no_method(list(dict.fromkeys(entry.name for name in problems for entry in METHODS[name][1:])), method)
+    raise report_unknown_method(
+        list(dict.fromkeys(entry.name for name in problems for entry in METHODS[name][1:])), method
+    )
 
 
 def _space(problem: str, within: str | None, like: str | None) -> Space:
@@ -187,7 +189,7 @@ def _certify(answer: Worst, run: Run, session: Session) -> None:
         answer.results[0] = certified.result
         answer.case = answer.case.model_copy(update={"proven": certified.result.status == "optimal"})
     else:
-        err.print(f"no certificate: {shown(str(certified.reason))}")
+        err.print(f"no certificate: {escape_text(str(certified.reason))}")
 
 
 def _repeat(answer: Worst, entry: Entry, exact: Entry, session: Session, store: Any) -> None:
@@ -266,7 +268,7 @@ class Worst:
             "status": "broken" if case.broken else "no_solution" if optimum is None else optimum.status,
             "broken": case.broken,
             "instance": self.name,
-            "made_of": self.space.told(case.chosen),
+            "made_of": self.space.describe(case.chosen),
             "certificate": None if self.certificate is None else self.certificate[0],
             "searched": self.total("calls"),
             "up_to_size": self.size,
@@ -281,10 +283,10 @@ class Worst:
 
     def show(self) -> None:
         """Print the worst case: a sentence, a table of the two results, and what such instances share."""
-        case, made = self.case, shown(self.space.told(self.case.chosen))
+        case, made = self.case, escape_text(self.space.describe(self.case.chosen))
         over = f"{'all ' * self.whole}{self.total('calls'):,} instances of at most {self.size} entries"
         if case.broken is not None:
-            print_rich(f"{self.method} breaks on {made}: {shown(case.broken)}. Found among {over}.")
+            print_rich(f"{self.method} breaks on {made}: {escape_text(case.broken)}. Found among {over}.")
             self._show_region("It breaks on instances")
             return
         print_rich(f"{self.method} is {percent(case.gap)} from the optimum on {made}.", "bold")

@@ -40,7 +40,7 @@ def patience_s(limit_s: float) -> float:
 
 
 @contextmanager
-def uncounted() -> Iterator[None]:
+def pause_clocks() -> Iterator[None]:
     """Exclude a block, such as compilation or a late import, from all measurements and limits."""
     global _uncounted_s
     before = cpu_seconds()
@@ -75,15 +75,15 @@ class Stopwatch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stopped = self.spent_s
+        self._stopped = self.cpu_spent_s
 
     @property
     def cpu_s(self) -> float:
         """Return the CPU seconds of the block so far, or of the whole block once it is left."""
-        return self._stopped if self._stopped is not None else self.spent_s
+        return self._stopped if self._stopped is not None else self.cpu_spent_s
 
     @property
-    def spent_s(self) -> float:
+    def cpu_spent_s(self) -> float:
         """Return the CPU seconds since the start, also after the block; they count against the limit."""
         return cpu_seconds() - _uncounted_s - self._cpu
 
@@ -95,7 +95,7 @@ class Stopwatch:
     @property
     def remaining_s(self) -> float:
         """Return the CPU seconds left of the limit, infinite if there is no limit."""
-        return float("inf") if self.limit_s is None else max(0.0, self.limit_s - self.spent_s)
+        return float("inf") if self.limit_s is None else max(0.0, self.limit_s - self.cpu_spent_s)
 
     @property
     def limit_left_s(self) -> float | None:
@@ -106,7 +106,7 @@ class Stopwatch:
         return None if self.limit_s is None else max(self.remaining_s, SHORTEST_S)
 
     @property
-    def expired(self) -> bool:
+    def has_expired(self) -> bool:
         """Return whether the limit is reached."""
         return self.remaining_s <= 0
 
@@ -125,7 +125,7 @@ class _Expired(BaseException):
     """The exception that the signal raises; `except Exception` does not catch it."""
 
 
-def within(limit_s: float | None, work: Callable[[], T]) -> T:
+def call_within(limit_s: float | None, work: Callable[[], T]) -> T:
     """Return `work()`, or interrupt it after `limit_s` CPU seconds (`None`: never).
 
     A wall-clock timer checks the CPU time. The CPU timer of the kernel counts ticks, so on a busy virtual machine it
@@ -142,8 +142,8 @@ def within(limit_s: float | None, work: Callable[[], T]) -> T:
 
     def look(signum: int, frame: FrameType | None) -> None:
         nonlocal expired, end_s
-        if clock.spent_s >= end_s:
-            expired, end_s = True, clock.spent_s + AGAIN_S
+        if clock.cpu_spent_s >= end_s:
+            expired, end_s = True, clock.cpu_spent_s + AGAIN_S
             raise _Expired
 
     before, alarm_s, interval_s = signal.signal(signal.SIGALRM, look), 0.0, 0.0
@@ -170,7 +170,7 @@ _end_s = math.inf  # the CPU time of this process at which the system ends it
 
 
 @contextmanager
-def ended_after(limit_s: float | None) -> Iterator[None]:
+def end_process_after(limit_s: float | None) -> Iterator[None]:
     """Let the system end this process (SIGXCPU) if a block takes more than `limit_s` CPU seconds."""
     global _end_s
     if limit_s is None or resource is None:

@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from instances.clock import ANNOUNCE, uncounted
+from instances.clock import ANNOUNCE, pause_clocks
 from instances.private import private_folder
 
-with uncounted():
+with pause_clocks():
     import numba
     from numba.core import caching, event
     from numba.core.dispatcher import Dispatcher
@@ -31,7 +31,7 @@ with uncounted():
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def compiled(function: F) -> F:
+def compile_lazily(function: F) -> F:
     """Return the function, compiled or loaded from the cache at its first call with arguments of given types."""
     made: Any = numba.njit(function)
     if hasattr(made, "py_func"):  # false if NUMBA_DISABLE_JIT is set
@@ -39,7 +39,7 @@ def compiled(function: F) -> F:
     return made
 
 
-def not_kept(function: Any, types: Any) -> bool:
+def is_missing_in_cache(function: Any, types: Any) -> bool:
     """Return whether a call with these types would compile the function and add it to the cache."""
     return hasattr(function, "py_func") and function._cache.lacks(tuple(types), function.targetctx.codegen())
 
@@ -218,7 +218,7 @@ class _Uncounted(event.Listener):
 
     def on_start(self, event: event.Event) -> None:
         if self._depth == 0:
-            self._block.enter_context(uncounted())
+            self._block.enter_context(pause_clocks())
         self._depth += 1
 
     def on_end(self, event: event.Event) -> None:

@@ -46,7 +46,7 @@ def on_grid(number: float) -> float:
     return nearest + 0.0  # no negative zero
 
 
-def not_tiny(ratio: float) -> float:
+def check_not_tiny(ratio: float) -> float:
     """Return `ratio`, which is not on the grid.
 
     Raises a validation error if it is below a step of the grid, because its inverse would be too large.
@@ -80,7 +80,7 @@ NonNegative = Annotated[
 ]
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0, le=LARGEST), AfterValidator(on_grid), Plain]
 PositiveRatio = Annotated[
-    float, Field(strict=True, allow_inf_nan=False, gt=0, le=LARGEST), AfterValidator(not_tiny), Plain
+    float, Field(strict=True, allow_inf_nan=False, gt=0, le=LARGEST), AfterValidator(check_not_tiny), Plain
 ]
 Share = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1), Plain]
 Count = Annotated[int, Field(strict=True, ge=0, le=LARGEST), Plain]

@@ -13,10 +13,10 @@ from typing import Any
 from instances.envelope import VERSION, Instance
 from instances.errors import InputError, OutputError
 from instances.fields import ProblemData
-from instances.reading import parsed, read_bytes
+from instances.reading import parse_json, read_bytes
 from instances.registry import FORMATS
 from instances.text import meant
-from instances.validation import show, validated
+from instances.validation import show, validate
 
 ENVELOPE = ("gapwise", "problem", "name", "data")
 HALF_WRITTEN = ".gapwise-"  # prefix of the temporary file during a write
@@ -38,7 +38,7 @@ def read_json(path: str | Path) -> Any:
     """Return the parsed JSON of the file `path`, as `load` reads it. Raises InputError."""
     raw = read_bytes(path)
     try:
-        return parsed(raw.decode("utf-8"))
+        return parse_json(raw.decode("utf-8"))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     except UnicodeDecodeError as error:
@@ -60,12 +60,12 @@ def parse(content: Any) -> Instance[Any]:
             f"problem: must be one of {', '.join(FORMATS)}, got {show(problem)}{meant(FORMATS, str(problem))}"
         )
     data = parse_data(problem, content["data"])
-    return validated(Instance, {**content, "data": data}, root="")
+    return validate(Instance, {**content, "data": data}, root="")
 
 
 def parse_data(problem: str, content: Any) -> ProblemData:
     """Build the data of `problem` from the parsed JSON `content`. Raises InputError with paths from `data` on."""
-    return validated(FORMATS[problem], content)
+    return validate(FORMATS[problem], content)
 
 
 def dump(instance: Instance) -> dict[str, Any]:

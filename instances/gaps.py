@@ -27,7 +27,7 @@ def ahead(objective: float, other: float | None, sense: Sense) -> bool:
     return objective < other if sense == "minimize" else objective > other
 
 
-def of_nothing(objective: float | None, bound: float | None) -> bool:
+def is_gap_meaningless(objective: float | None, bound: float | None) -> bool:
     """Return whether the relative gap is meaningless, because the objective is 0; such a gap should not be shown."""
     return objective is not None and bound is not None and abs(objective) < FLOOR and not agree(objective, bound)
 
@@ -46,6 +46,6 @@ def gap(objective: float | None, bound: float | None, sense: Sense) -> float | N
     return max(0.0, short) / max(abs(objective), FLOOR)
 
 
-def reached(closed: float, asked: float) -> bool:
+def is_gap_reached(closed: float, asked: float) -> bool:
     """Return whether the gap `closed` is at most the requested gap `asked`."""
     return closed <= asked * (1 + 1e-9)

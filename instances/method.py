@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, get_type_hints
 
-from instances.clock import BrokenOff, Stopwatch, within
+from instances.clock import BrokenOff, Stopwatch, call_within
 from instances.errors import CheckFailed, InputError, MalformedSolution
 from instances.fields import ProblemData
 from instances.gaps import ahead, gap
@@ -57,7 +57,7 @@ class ProgressLog:
             apart = None
         left = "-" if apart is None else f"{100 * apart:.4f}%"
         numbers = ["-" if number is None else f"{number:.8g}" for number in (self.objective, self.bound)]
-        print(f"{self.clock.spent_s:8.2f}  {numbers[0]:>14}  {numbers[1]:>14}  {left:>8}", flush=True)
+        print(f"{self.clock.cpu_spent_s:8.2f}  {numbers[0]:>14}  {numbers[1]:>14}  {left:>8}", flush=True)
 
 
 D = TypeVar("D", bound=ProblemData)
@@ -131,7 +131,7 @@ class Method(Generic[D]):
             found = replace(found, solve_s=max(0.0, clock.cpu_s - (found.build_s or 0.0)))
         elif found.solve_s is None:  # a user's heuristic may have measured a solver that runs elsewhere
             found = replace(found, solve_s=clock.cpu_s)
-        return found if known is None else self._with_start(data, found, start, known)
+        return found if known is None else self._keep_better_start(data, found, start, known)
 
     def _call(self, data: D, options: Options, report: Report, start: Solution | None) -> Answer:
         given = {"options": options, "report": report, "start": start}
@@ -152,12 +152,12 @@ class Method(Generic[D]):
 
         limit = None if options.time_limit is None else OVERRUN * options.time_limit
         try:
-            return within(limit, lambda: self._call(data, options, report_and_keep, start))
+            return call_within(limit, lambda: self._call(data, options, report_and_keep, start))
         except BrokenOff:
             reason = f"ended at the time limit of {options.time_limit:g} s"
             return Answer(latest, termination="time_limit", reason=reason)
 
-    def _with_start(self, data: D, found: Answer, start: Solution | None, known: float) -> Answer:
+    def _keep_better_start(self, data: D, found: Answer, start: Solution | None, known: float) -> Answer:
         if found.termination == "infeasible":
             raise CheckFailed(f"{self.name}: calls infeasible what it was given a solution of")
         objective = None if found.solution is None else check(data, found.solution).objective

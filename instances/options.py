@@ -73,7 +73,7 @@ class Options:
             raise TypeError(f"options must be Options, got {given}: give time_limit=10, gap=1e-4 and so on by name")
         return replace(options, **{name: keywords.pop(name) for name in OPTION_NAMES.intersection(keywords)})
 
-    def only(self, names: frozenset[str]) -> dict[str, Any]:
+    def select(self, names: frozenset[str]) -> dict[str, Any]:
         """Return the options with these names as a dictionary: those in effect for a method that supports them."""
         return {name: value for name, value in asdict(self).items() if name in names}
 

@@ -83,7 +83,7 @@ def _refuse_large(path: Path, raw: bytes) -> None:
         raise InputError(f"{path}: must be at most {LARGEST_FILE >> 20} MiB")
 
 
-def parsed(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """Parse a JSON text. Raises InputError of one line for invalid JSON and for duplicate fields."""
     try:
         return json.loads(text, object_pairs_hook=_refuse_duplicates)

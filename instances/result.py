@@ -15,11 +15,11 @@ from pydantic import Field
 
 from instances.errors import CheckFailed, MalformedSolution
 from instances.fields import Frozen, ProblemData, Sense
-from instances.gaps import agree, gap, of_nothing, reached
+from instances.gaps import agree, gap, is_gap_meaningless, is_gap_reached
 from instances.options import OPTION_NAMES, Options, Solution
 from instances.registry import check
 from instances.solution_table import solution_table
-from instances.text import shown
+from instances.text import escape_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,18 +117,18 @@ class Result(Frozen):
     @property
     def summary(self) -> str:
         """Return the result in one line: the objective in its unit, and the bound or gap."""
-        what = f"{self.method} on {shown(self.instance)}" if self.instance else self.method
+        what = f"{self.method} on {escape_text(self.instance)}" if self.instance else self.method
         parts = [self.status.replace("_", " ")]
         if self.objective is not None:
             parts.append(f"{self.objective:.10g} {self.unit}")
         if self.bound is not None and self.objective is not None:
             parts.append("proven" if agree(self.objective, self.bound) else f"bound {self.bound:.10g}")
-            if self.gap is not None and parts[-1] != "proven" and not of_nothing(self.objective, self.bound):
+            if self.gap is not None and parts[-1] != "proven" and not is_gap_meaningless(self.objective, self.bound):
                 parts.append(f"gap {100 * self.gap:.2g}%")
         if self.cpu_s is not None:
             parts.append(f"{self.cpu_s:.3f} CPU s")
         said = self.reason or next(iter(self.violations), None)
-        return f"{what}: {', '.join(parts)}" + (f" ({shown(said)})" if said else "")
+        return f"{what}: {', '.join(parts)}" + (f" ({escape_text(said)})" if said else "")
 
     def __repr__(self) -> str:
         return f"<Result {self.summary}>"
@@ -220,7 +220,7 @@ def conclude(
         if objective is None:
             status = UNSOLVED.get(answer.termination, "no_solution")
         else:
-            status = "optimal" if closed is not None and reached(closed, options.gap) else "feasible"
+            status = "optimal" if closed is not None and is_gap_reached(closed, options.gap) else "feasible"
     unmet = status == "feasible" and closed is not None and answer.termination == "finished" and kind == "exact"
     return Result(
         problem=data.problem,
@@ -235,7 +235,7 @@ def conclude(
         build_s=answer.build_s,
         solve_s=answer.solve_s,
         trace=tuple(answer.trace),
-        options=options.only(honours),
+        options=options.select(honours),
         versions=versions(),
         reason=answer.reason or (UNMET if unmet else None),
         violations=violations,

@@ -27,7 +27,7 @@ MOST = 1e15  # integers up to this are exact in floating point
 
 
 @cache
-def packaged(package: str, name: str) -> pd.DataFrame:
+def read_packaged(package: str, name: str) -> pd.DataFrame:
     """Return the table `data/<name>.csv` of a package of the project; its `data/README.md` describes the columns."""
     import pandas as pd  # slow to import, and few commands need it
 
@@ -80,7 +80,7 @@ def read_numbers(
         bad = np.flatnonzero(~((np.abs(values) <= MOST) & (values >= (-np.inf if least is None else least))))
         if len(bad):
             wanted = "a number" if least is None else f"a number >= {least:g}"
-            value = one_line(rows[column].iloc[bad[0]])
+            value = format_in_one_line(rows[column].iloc[bad[0]])
             raise InputError(f"{path}: line {bad[0] + 2}: {column}: must be {wanted}, got {value}")
         rows[column] = values
     return rows
@@ -91,7 +91,7 @@ def as_numbers(column: pd.Series) -> FloatArray:
     return np.array([_number(value) for value in column.tolist()], dtype=float)
 
 
-def one_line(value: object) -> str:
+def format_in_one_line(value: object) -> str:
     """Return a cell in one short line, for an error message."""
     return " ".join(str(value).split())[:60]
 

@@ -9,12 +9,12 @@ STEERING = {"Cc", "Cs", "Zl", "Zp"}  # control characters, halves of a pair, sep
 TURNING = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # direction of writing
 
 
-def shown(text: str) -> str:
+def escape_text(text: str) -> str:
     """Return `text` in one line, with control characters as escapes."""
     return "".join(c if not _steers(c) else c.encode("unicode_escape").decode() for c in text)
 
 
-def said_by(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return the text of an exception; the exception class may be defined by a user and may fail."""
     try:
         return str(error)

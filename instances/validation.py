@@ -11,13 +11,13 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from instances.errors import InputError
-from instances.text import brief, shown
+from instances.text import brief, escape_text
 
 M = TypeVar("M", bound=BaseModel)
 LONGEST_NAME = 200  # characters of a field that an error shows, as of the names in a file
 
 
-def validated(model: type[M], content: Any, root: str = "data") -> M:
+def validate(model: type[M], content: Any, root: str = "data") -> M:
     """Build the `model` from `content`. Raises InputError with the path from `root` on."""
     with input_errors(root=root):
         return model.__pydantic_validator__.validate_python(content)
@@ -37,7 +37,7 @@ def input_errors(where: str = "", root: str = "") -> Iterator[None]:
 
 
 def _refuse(error: ValidationError, where: str, root: str) -> InputError:
-    line = _first_line(error, root)
+    line = _format_first_error(error, root)
     refused = InputError(f"{where}: {line}" if where else line)
     refused.of_record = None if where else error
     return refused
@@ -63,7 +63,7 @@ PLAIN = {
 }
 
 
-def _first_line(error: ValidationError, root: str) -> str:
+def _format_first_error(error: ValidationError, root: str) -> str:
     """Return the first error of pydantic in one line: the path, the condition, and the value."""
     first = error.errors(include_url=False)[0]
     kind, context, location = first["type"], first.get("ctx", {}), first["loc"]
@@ -72,8 +72,8 @@ def _first_line(error: ValidationError, root: str) -> str:
         inner = context["path"]
         path = ".".join(part for part in (_path(root, location), inner) if part).replace(".[", "[")
         found = "" if context["value"] is None else f", got {show(context['value'])}"
-        return f"{shown(path)}: {context['message']}{found}"
-    path = shown(_path(root, location))
+        return f"{escape_text(path)}: {context['message']}{found}"
+    path = escape_text(_path(root, location))
     if kind in COMPARISONS:
         sign, name = COMPARISONS[kind]
         return f"{path}: must be {sign} {context[name]:g}, got {show(value)}"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from instances.boa import BoaAllocation, Epoch, GpuType, JobClass, Points, Speedup, least_budget, on_grid_from
+from instances.boa import BoaAllocation, Epoch, GpuType, JobClass, Points, Speedup, compute_min_budget, on_grid_from
 
 WIDE_BUDGET = 1e8
 
@@ -61,7 +61,7 @@ def allocations(
         widths="integer",
         speedup_reading=draw(st.sampled_from(["measured", "hull"])),
     )
-    least = least_budget(data)
+    least = compute_min_budget(data)
     budget = max(least * draw(st.floats(1, 4)), on_grid_from(least))
     return BoaAllocation.model_validate(data.model_dump() | {"budget": budget})
 
@@ -139,6 +139,6 @@ def real_widths(seed: int, types: int = 1, most_classes: int = 2, most_epochs: i
     gpu_types = tuple(GpuType(name=name, price=float(rng.choice([0.5, 1, 3]))) for name in names)
     cap = None if rng.random() < 0.5 else int(rng.integers(2, 30))
     data = BoaAllocation(budget=1e8, gpu_types=gpu_types, classes=classes, widths="continuous", max_width=cap)
-    least = least_budget(data)
+    least = compute_min_budget(data)
     budget = max(on_grid_from(least), least * float(rng.choice([1.0001, 1.05, 1.3, 2, 4])))
     return BoaAllocation.model_validate(data.model_dump() | {"budget": budget})

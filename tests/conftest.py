@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 from experiments import canvas
-from experiments.harness.runner import compile_first, listed
+from experiments.harness.runner import compile_first, list_kernels
 from instances import save
 from instances.eva import table_3
 
@@ -35,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("gapwise")
     gc.disable()  # until the tests are collected: nothing of what is imported and collected goes away
     if not hasattr(config, "workerinput") and config.args == config.getini("testpaths"):
-        compile_first([SimpleNamespace(kernels=tuple(listed()))], quiet=True, jobs=os.cpu_count() or 1)
+        compile_first([SimpleNamespace(kernels=tuple(list_kernels()))], quiet=True, jobs=os.cpu_count() or 1)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -19,7 +19,7 @@ from typing import Any
 from numba import types
 from numba.core.dispatcher import Dispatcher
 
-from experiments.harness.runner import LIST, Kernels, listed
+from experiments.harness.runner import LIST, Kernels, list_kernels
 from experiments.harness.task import ReportFile
 from experiments.plan import sets_at, study_runs
 from instances import Options
@@ -33,7 +33,9 @@ def main() -> None:
     runs = study_runs(sets_at(files, quick=quick), ["exact"] if files else None, Options(time_limit=60.0))
     for module in {module for run in runs for module in run.modules}:
         importlib.import_module(module)
-    seen: dict[str, Kernels] = {name: dict(kernels) for name, kernels in listed().items()} if quick or files else {}
+    seen: dict[str, Kernels] = (
+        {name: dict(kernels) for name, kernels in list_kernels().items()} if quick or files else {}
+    )
     for run in runs:
         name = f"{run.instance.problem} {run.entry.name}"
         found, anew = in_a_copy(run)

@@ -56,6 +56,7 @@ CALLED_FROM_OUTSIDE = {  # by their names: Jupyter, the import system, pymoo, nu
     "on_start",
     "on_end",
     "on_solution_callback",
+    "explain_figures",  # by docs/conf.py
 }
 FOR_POLICIES = {"remaining_at", "stretches_table"}  # what the views and records of a world offer a policy of one's own
 PLAIN = {"property", "cached_property", "staticmethod", "classmethod"}  # decorators that hand nothing on

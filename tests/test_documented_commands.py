@@ -25,7 +25,7 @@ from experiments.cli import COMMANDS, GROUPS
 from experiments.entry import USAGE_ERROR
 from experiments.harness.gaps import score, summarise
 from experiments.harness.overview import overview_of_study
-from experiments.harness.records import with_records
+from experiments.harness.records import add_records
 from experiments.harness.run import apply
 from experiments.papers import OVERVIEW, reference_sets_of
 from experiments.plan import study_runs
@@ -324,7 +324,7 @@ def test_a_documented_command_runs(command: str, folder: Path):
 
 def test_the_table_that_the_pages_show_is_what_a_study_prints():
     """README and the results page show the first screen of the study; their figures are those of the records."""
-    sets = with_records([s for s in reference_sets_of("eva") if s.name == "200 tasks"])
+    sets = add_records([s for s in reference_sets_of("eva") if s.name == "200 tasks"])
     runs = [r for r in study_runs(sets, None, Options()) if r.entry.name == "full-reconfiguration"]
     scored = score([(run, apply(run.entry, run.instance, run.options)) for run in runs])
     printed = overview_of_study([OVERVIEW["eva"]], summarise(scored))

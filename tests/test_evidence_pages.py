@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from experiments.harness.evidence import read, recorded
+from experiments.harness.evidence import list_records, read
 from experiments.harness.records import read_records
 from experiments.harness.sample import ENOUGH_SEEDS
-from experiments.pages import DOCS, FIGURE, GIVEN, PAPERS_OWN, README, TABLE, explained, pages, renewed
+from experiments.pages import DOCS, FIGURE, GIVEN, PAPERS_OWN, README, TABLE, explain_figures, pages, renew_page
 from instances import InputError
 from tests.commands import ROOT
 
@@ -52,7 +52,7 @@ def test_a_page_holds_no_typed_figure(name: str):
 @pytest.mark.parametrize("name", sorted(PAGES))
 def test_the_figures_of_a_page_are_those_of_the_records(name: str):
     text = PAGES[name].read_text()
-    assert renewed(text) == text
+    assert renew_page(text) == text
 
 
 @pytest.mark.parametrize("name", sorted(PAGES))
@@ -72,7 +72,9 @@ def test_a_figure_of_the_site_says_its_value_its_record_and_the_command():
     record = read(name)
     assert record is not None
     figure = f"{record.values[value].mean:.1%}"
-    said = explained(f"It is <!-- {name}; {value}; {{mean:.1%}} -->{figure}<!--/--> above <!-- paper -->1%<!--/-->.")
+    said = explain_figures(
+        f"It is <!-- {name}; {value}; {{mean:.1%}} -->{figure}<!--/--> above <!-- paper -->1%<!--/-->."
+    )
     assert said == f'It is <abbr title="{value} (record {name}: {record.command})">{figure}</abbr> above 1%.'
 
 
@@ -80,13 +82,13 @@ def test_every_table_and_figure_of_a_paper_that_is_made_here_is_on_a_page():
     text = "".join(page.read_text() for page in PAGES.values())
     taken = {match["said"].split(";")[0] for match in FIGURE.finditer(text)}
     taken |= {re.split("[;|]", part)[0].strip() for match in TABLE.finditer(text) for part in match["said"].split(",")}
-    made = {name for name in recorded() if name.partition("/")[2].startswith(("figure-", "table-", "section-"))}
+    made = {name for name in list_records() if name.partition("/")[2].startswith(("figure-", "table-", "section-"))}
     assert len(made) > 40
     assert made - taken == {"aryl/figure-8"}  # on some seeds nobody is preempted, so it has no ratio
 
 
 def table(said: str) -> str:
-    return renewed(f"<!-- table {said} -->\n<!--/table-->")
+    return renew_page(f"<!-- table {said} -->\n<!--/table-->")
 
 
 def test_a_table_of_a_record_says_what_it_is_and_its_command():
@@ -158,7 +160,7 @@ def test_the_site_is_not_built_with_a_figure_that_is_not_its_records(
     right = "<!-- aryl/excess; optima proven; {text} -->1,120 of 1,120<!--/-->"
     source = [right]
     conf._show_figures(None, "page", source)
-    assert source == [explained(right)]
+    assert source == [explain_figures(right)]
 
 
 def test_a_finding_is_a_line_with_a_figure_and_a_command_and_an_interval_takes_ten():

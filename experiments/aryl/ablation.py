@@ -28,7 +28,7 @@ BRANCH = (f"{SEARCH}._branch",)
 # Stand-ins: each is called in place of the functions of a part, as PARTS says.
 
 
-def _first_sets(sets: Any, n_jobs: int, k: int) -> list[int]:
+def _take_first_sets(sets: Any, n_jobs: int, k: int) -> list[int]:
     return list(range(k))
 
 
@@ -36,7 +36,7 @@ def _start_jobs(sets: Any, size: Any, n_jobs: int, start: Any, *_: Any) -> set[i
     return set(start)
 
 
-def _first_schedule(search: Any, first: Any) -> Any:
+def _return_first_schedule(search: Any, first: Any) -> Any:
     return first
 
 
@@ -44,15 +44,15 @@ def _as_it_is(program: Any, *_: Any) -> Any:
     return program
 
 
-def _no_bound(*_: Any, **__: Any) -> float:
+def _return_zero_bound(*_: Any, **__: Any) -> float:
     return 0.0
 
 
-def _after_all(program: Any, m: int) -> bool:
+def _is_after_all(program: Any, m: int) -> bool:
     return m >= len(program.work)
 
 
-def _all_items(items: Any, *_: Any) -> Any:
+def _keep_all_items(items: Any, *_: Any) -> Any:
     return np.arange(len(items.value)), items.job
 
 
@@ -64,12 +64,12 @@ def _base_demand(items: Any, *_: Any) -> Any:
     return items.first[:-1].copy()
 
 
-def _first_servers(data: Any, program: Any) -> list[str]:
+def _take_first_servers(data: Any, program: Any) -> list[str]:
     return list(data.servers[: data.reclaim])
 
 
 PARTS = (
-    MethodPart("greedy choice of servers", (f"{ANNEALING}:choose_greedily",), _first_sets),
+    MethodPart("greedy choice of servers", (f"{ANNEALING}:choose_greedily",), _take_first_sets),
     MethodPart("linear relaxation", (f"{SEARCH}._relax",)),
     MethodPart(
         "short annealing", constants={f"{DEFAULTS}.reclaim.short.moves": 1}, entered=(f"{SEARCH}._anneal_jobs",)
@@ -88,7 +88,9 @@ PARTS = (
     MethodPart("strong branching", constants={f"{CLOSURES}.tries": 1, f"{CLOSURES}.reliable": 1}, entered=BRANCH),
     MethodPart("mean gains in strong branching", constants={f"{CLOSURES}.reliable": 10**9}, entered=BRANCH),
     MethodPart("more than three prices at a node", constants={f"{CLOSURES}.rounds": 3}, entered=BRANCH),
-    MethodPart("search over priority orders", ("models.aryl.list_schedules:ListSearch.improve",), _first_schedule),
+    MethodPart(
+        "search over priority orders", ("models.aryl.list_schedules:ListSearch.improve",), _return_first_schedule
+    ),
     MethodPart("limits of intervals", (f"{LIMITS}:tighten_program",), _as_it_is),
     MethodPart("limits of places", (f"{LIMITS}:_LimitSearch._exclude_positions",)),
     MethodPart("limits of lengths", (f"{LIMITS}:_LimitSearch._limit_lengths",)),
@@ -98,9 +100,9 @@ PARTS = (
         constants={f"{DEFAULTS}.mean_jct.limits.rounds": 1},
         entered=(f"{LIMITS}:tighten_program",),
     ),
-    MethodPart("bounds on completions", (f"{EVENTS}._bound_completion",), _no_bound),
-    MethodPart("places ruled out by the start", (f"{EVENTS}._bound_total",), _no_bound),
-    MethodPart("completions told apart while GPUs are short", (f"{EVENTS}._can_all_be_fastest",), _after_all),
+    MethodPart("bounds on completions", (f"{EVENTS}._bound_completion",), _return_zero_bound),
+    MethodPart("places ruled out by the start", (f"{EVENTS}._bound_total",), _return_zero_bound),
+    MethodPart("completions told apart while GPUs are short", (f"{EVENTS}._can_all_be_fastest",), _is_after_all),
     MethodPart(
         "settings of HiGHS",
         constants={
@@ -108,7 +110,7 @@ PARTS = (
         },
         entered=(f"{EVENTS}.build",),
     ),
-    MethodPart("jobs decided by the linear relaxation", (f"{KNAPSACK}:_find_undecided",), _all_items),
+    MethodPart("jobs decided by the linear relaxation", (f"{KNAPSACK}:_find_undecided",), _keep_all_items),
     MethodPart("price of a GPU", (f"{KNAPSACK}:solve_relaxation",), _free_gpus),
     MethodPart("first choice of items", (f"{KNAPSACK}:_choose_items",), _base_demand),
     MethodPart(
@@ -121,7 +123,7 @@ PARTS = (
         constants={f"{DEFAULTS}.knapsack.cells": 10**12, f"{DEFAULTS}.knapsack.steps": 10**12},
         entered=(f"{KNAPSACK}:_solve_program",),
     ),
-    MethodPart("first choice of losses", (f"{LOSS}:choose_cheapest",), _first_servers),
+    MethodPart("first choice of losses", (f"{LOSS}:choose_cheapest",), _take_first_servers),
     MethodPart("losses in whole units", constants={f"{LOSS}:MAX_INTEGER_LOSS": 0}, entered=(f"{LOSS}:solve_loss",)),
 )
 JOINT = {

@@ -22,8 +22,8 @@ from instances.aryl import ArylReclaim
 from instances.files import write_whole
 from instances.proofs import Certificate, NoCertificate
 from instances.proofs.aryl.front import FrontProofs, StatedFront, StatedPoint, exact_loss
-from instances.proofs.certificate import rounded
-from instances.text import shown
+from instances.proofs.certificate import round_bound
+from instances.text import escape_text
 from models.aryl import Front, FrontPoint, pareto_front
 from models.aryl.front_certificate import front_certificates
 from models.aryl.loss import compute_loss
@@ -39,7 +39,7 @@ class RulePoint:
     jobs: int
     gpu_hours: float
 
-    def beside(self, front: Front) -> str:
+    def describe_neighbours(self, front: Front) -> str:
         """Describe the points of the front that are no worse in jobs, and no worse in GPU-hours."""
         fewer = [p for p in front.points if p.jobs <= self.jobs]
         as_few_hours = [p for p in front.points if float(p.gpu_hours) <= self.gpu_hours]
@@ -107,20 +107,20 @@ def _rule_point(data: ArylReclaim, method: str, servers: Sequence[str]) -> RuleP
 
 
 def _print_table(instance: Instance[Any], front: Front, rules: Sequence[RulePoint]) -> None:
-    print_rich(f"{shown(instance.name)}: {instance.data.reclaim} servers go back")
+    print_rich(f"{escape_text(instance.name)}: {instance.data.reclaim} servers go back")
     rows = []
     for point in front.points:
         proven = "yes" if point.proven else f"not below {point.bound:g}"
         rows.append([str(point.jobs), f"{float(point.gpu_hours):g}", proven, ""])
     for rule in rules:
-        rows.append([str(rule.jobs), f"{rule.gpu_hours:g}", "", f"{rule.method}: {rule.beside(front)}"])
+        rows.append([str(rule.jobs), f"{rule.gpu_hours:g}", "", f"{rule.method}: {rule.describe_neighbours(front)}"])
     numbers = ("preempted jobs", "lost GPU-hours", "proven")
     show_table([*((name, "number") for name in numbers), ("", "text")], rows)
     if not front.complete:
         print_rich("the front is not proven to be complete")
 
 
-def stated_front(instance: Instance[ArylReclaim], front: Front, proofs: Sequence[Certificate]) -> StatedFront:
+def state_front(instance: Instance[ArylReclaim], front: Front, proofs: Sequence[Certificate]) -> StatedFront:
     """Return the front with the bounds that its certificates prove."""
     lost = [exact_loss(instance.data, point.solution["servers"]) for point in front.points]
     fewest, *hours = (proof.bound for proof in proofs)
@@ -128,7 +128,7 @@ def stated_front(instance: Instance[ArylReclaim], front: Front, proofs: Sequence
         StatedPoint(
             preempted_jobs=point.jobs,
             lost_gpu_hours=float(own),
-            bound_gpu_hours=max(0.0, rounded(bound, "minimize")),
+            bound_gpu_hours=max(0.0, round_bound(bound, "minimize")),
             servers=tuple(point.solution["servers"]),
         )
         for point, own, bound in zip(front.points, lost, hours, strict=True)
@@ -150,7 +150,7 @@ def certify(instance: Instance[ArylReclaim], options: Options, folder: Path) -> 
     except NoCertificate as error:
         err.print(f"{instance.name} front: no certificate: {error}")
         return
-    stated = stated_front(instance, front, proofs)
+    stated = state_front(instance, front, proofs)
     try:
         verifier = FrontProofs(instance)
         for proof in proofs:

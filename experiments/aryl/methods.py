@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from experiments.harness.entry import Entry, named
+from experiments.harness.entry import Entry, select_by_name
 from experiments.harness.user_functions import resolve
 
 LITERAL_JOBS = 5
@@ -37,13 +37,13 @@ def _unfit_elastic_exact(data: Any) -> str | None:
     return _ask("models.aryl.knapsack:explain_too_many_items", data) if data.objective == "jct-reduction" else None
 
 
-def _too_many(number: int, what: str) -> str | None:
+def _reject_too_many(number: int, what: str) -> str | None:
     return f"{number:,} {what}, more than {LITERAL_ITEMS:,}" if number > LITERAL_ITEMS else None
 
 
 def _unfit_elastic_literal(data: Any) -> str | None:
     items = sum(len(workers) for workers in data.choices())
-    return _too_many(items * len(data.jobs) if data.objective == "mean-jct" else items, "binaries")
+    return _reject_too_many(items * len(data.jobs) if data.objective == "mean-jct" else items, "binaries")
 
 
 def _costly_elastic_literal(data: Any) -> bool:
@@ -51,7 +51,7 @@ def _costly_elastic_literal(data: Any) -> bool:
 
 
 def _unfit_placement_literal(data: Any) -> str | None:
-    return _too_many(len(data.jobs) * len(data.servers), "pairs of a job and a server")
+    return _reject_too_many(len(data.jobs) * len(data.servers), "pairs of a job and a server")
 
 
 def _costly_placement_literal(data: Any) -> bool:
@@ -63,7 +63,7 @@ def _rows(data: Any) -> int:
 
 
 def _unfit_reclaim_literal(data: Any) -> str | None:
-    return _too_many(_rows(data), "rows")
+    return _reject_too_many(_rows(data), "rows")
 
 
 def _costly_reclaim_literal(data: Any) -> bool:
@@ -88,7 +88,9 @@ _ORDERS = (
     Entry("reclaim-scf", "heuristics.aryl:reclaim_scf"),
     Entry("reclaim-random", "heuristics.aryl:reclaim_random"),
 )
-_RECLAIM_STARTS = named(_ORDERS, "reclaim-greedy", "reclaim-literal-order", "reclaim-gpu-fraction", "reclaim-scf")
+_RECLAIM_STARTS = select_by_name(
+    _ORDERS, "reclaim-greedy", "reclaim-literal-order", "reclaim-gpu-fraction", "reclaim-scf"
+)
 _BEST_FIT = Entry("best-fit-decreasing", "heuristics.aryl:best_fit_decreasing")
 METHODS: dict[str, tuple[Entry, ...]] = {
     "aryl-elastic": (

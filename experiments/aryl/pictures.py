@@ -12,10 +12,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from experiments.canvas import canvas, clocked, from_zero, legend, lined, plain, save_all
+from experiments.canvas import canvas, choose_time_unit, from_zero, legend, plain, save_all, style_line
 from experiments.output.terminal import label
-from experiments.palette import BLUE, ORANGE, RED, in_order, ink_on, things
-from experiments.simulator.plots import DAY_S, of_first_workload, over_days, save_speedups, waited_cdf
+from experiments.palette import BLUE, ORANGE, RED, assign_looks, ink_on, things
+from experiments.simulator.plots import DAY_S, plot_over_days, plot_waiting_cdf, save_speedups, select_first_workload
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Bounds
 from instances.aryl import ArylElastic, ArylLoaning, ArylPlacement, ArylReclaim
@@ -25,7 +25,7 @@ from instances.aryl.placement import PARTS
 def use_over_time(runs: Sequence[Simulated], data: ArylLoaning) -> Figure:
     """Share of the training GPUs that is held, by policy, over days."""
     gpus = data.training_servers * data.gpus_per_server
-    figure, axes = over_days(runs, lambda rows: rows["training"] / gpus, "training GPUs in use, share")
+    figure, axes = plot_over_days(runs, lambda rows: rows["training"] / gpus, "training GPUs in use, share")
     axes.set(ylim=(0, 1.02))
     legend(figure)
     return figure
@@ -34,7 +34,7 @@ def use_over_time(runs: Sequence[Simulated], data: ArylLoaning) -> Figure:
 def loans_over_time(runs: Sequence[Simulated], data: ArylLoaning) -> Figure:
     """Servers on loan, and how many of them each policy uses, over days."""
     borrowing = [run for run in runs if run.timeline_table()["loaned"].any()]
-    figure, axes = over_days(
+    figure, axes = plot_over_days(
         borrowing or runs, lambda rows: rows["loaned"] / data.gpus_per_server, "servers (GPUs in use over GPUs of one)"
     )
     rows = runs[0].timeline_table()
@@ -48,11 +48,11 @@ def draw_all(
 ) -> None:
     """Speed-ups of all workloads; of the first one use, loans and queueing."""
     save_speedups(folder, done, baseline)
-    first = of_first_workload(done)
+    first = select_first_workload(done)
     if first:
         save_all(use_over_time(first, data[done[0].workload]), folder / "use.svg")
         save_all(loans_over_time(first, data[done[0].workload]), folder / "loans.svg")
-        save_all(waited_cdf(first, first[0].workload), folder / "queueing.svg")
+        save_all(plot_waiting_cdf(first, first[0].workload), folder / "queueing.svg")
 
 
 def three_in_one(runs: Sequence[tuple[str, Simulated]]) -> Figure:
@@ -60,10 +60,10 @@ def three_in_one(runs: Sequence[tuple[str, Simulated]]) -> Figure:
     figure, (use, loans, waiting) = canvas(8, 7.6, 3, sharex=True)
     rows = runs[0][1].timeline_table()
     loans.step(rows["time"] / DAY_S, rows["on_loan"], where="post", color="0.6", linewidth=2, label="servers on loan")
-    look, most = in_order(name for name, _ in runs), 0
+    look, most = assign_looks(name for name, _ in runs), 0
     for name, run in runs:
         rows = run.timeline_table()
-        days, style = rows["time"] / DAY_S, lined(look[name], width=0.9) | {"where": "post", "label": plain(name)}
+        days, style = rows["time"] / DAY_S, style_line(look[name], width=0.9) | {"where": "post", "label": plain(name)}
         use.step(days, rows["training"], **style)
         waiting.step(days, rows["waiting"], **style)
         most = max(most, rows["waiting"].max())
@@ -82,7 +82,9 @@ MOST = 80  # maximum number of jobs or servers that are drawn individually
 
 def elastic(data: ArylElastic, solution: Mapping[str, Any]) -> Figure:
     """Plot the workers of each job between its minimum and maximum, or the GPUs that the jobs hold over time."""
-    return _over_time(data, solution["intervals"]) if "intervals" in solution else _workers(data, solution["workers"])
+    return (
+        _plot_over_time(data, solution["intervals"]) if "intervals" in solution else _workers(data, solution["workers"])
+    )
 
 
 def _workers(data: ArylElastic, workers: Mapping[str, int]) -> Figure:
@@ -101,9 +103,9 @@ def _workers(data: ArylElastic, workers: Mapping[str, int]) -> Figure:
     return figure
 
 
-def _over_time(data: ArylElastic, intervals: list[dict[str, Any]]) -> Figure:
+def _plot_over_time(data: ArylElastic, intervals: list[dict[str, Any]]) -> Figure:
     ends = np.cumsum([interval["length"] for interval in intervals]) / 3600
-    each, unit = clocked(float(ends[-1]) if len(ends) else 0.0)
+    each, unit = choose_time_unit(float(ends[-1]) if len(ends) else 0.0)
     edges = each * np.concatenate([[0.0], ends])
     figure, (axes,) = canvas(8, 3.6)
     base = np.zeros(len(intervals))
@@ -171,7 +173,7 @@ def placement(data: ArylPlacement, solution: Mapping[str, Any]) -> Figure:
             top += gpus
     names = [f"{label(server.id)}, {server.kind}" for server in servers]
     axes.set_xticks(range(len(servers)), names, rotation=90, fontsize=6)
-    opened = sum(not server.in_use and server.id in added for server in data.servers)
+    opened = sum(not server.is_in_use and server.id in added for server in data.servers)
     wanted = sum(job.workers(part) * job.gpus_per_worker for job in data.jobs for part in PARTS)
     placed = sum(workers * jobs[job].gpus_per_worker for on in added.values() for _, job, workers in on)
     more = f"; {len(servers)} of {len(data.servers)} servers" if len(servers) < len(data.servers) else ""
@@ -188,11 +190,11 @@ def excess_lines(lines: Mapping[tuple[int, str], Excesses], seeds: int) -> Figur
     """Plot excess preemptions, one panel per pool, one line per placement; hollow if some optimum is not proven."""
     pools = list(dict.fromkeys(pool for pool, _ in lines))
     figure, every = canvas(1.4 + 3.2 * len(pools), 4.2, 1, len(pools), sharey=True)
-    look = in_order(place for _, place in lines)
+    look = assign_looks(place for _, place in lines)
     for pool, axes in zip(pools, every, strict=True):
         for (_, place), line in ((key, of) for key, of in lines.items() if key[0] == pool):
             heights = {100 * share: 100 * excess for share, (excess, _) in line.items() if excess is not None}
-            style = lined(look[place], marked=True)
+            style = style_line(look[place], marked=True)
             axes.plot(list(heights), list(heights.values()), label=place, **style)
             bounded = [100 * share for share, (excess, proven) in line.items() if excess is not None and not proven]
             hollow = {"facecolors": "white", "edgecolors": look[place].colour, "marker": style["marker"], "zorder": 3}

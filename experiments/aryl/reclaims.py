@@ -21,7 +21,7 @@ import pandas as pd
 import typer
 
 from experiments.aryl.simulation import POLICIES
-from experiments.harness.experiment import Study, TextTable, chunks, limited
+from experiments.harness.experiment import Study, TextTable, chunks, limit_time
 from experiments.harness.sample import Sample
 from experiments.harness.task import Measured, Measurement
 from experiments.output.terminal import percent
@@ -54,7 +54,7 @@ def excess(preemptions: float, fewest: float) -> float | None:
     return preemptions / fewest - 1
 
 
-def in_words(preemptions: float, fewest: float) -> str:
+def format_excess(preemptions: float, fewest: float) -> str:
     """Return the excess as a percentage, or the two numbers if the percentage is undefined."""
     share = excess(preemptions, fewest)
     return f"{preemptions:g} against 0" if share is None else percent(share, 0)
@@ -81,7 +81,7 @@ class Excess:
         return greedy, scf, fewest
 
     @property
-    def of_means(self) -> float | None:
+    def excess_of_means(self) -> float | None:
         """The excess of Algorithm 1's mean."""
         greedy, _, fewest = self.means
         return excess(greedy, fewest)
@@ -124,7 +124,7 @@ def excesses(
     if picture is not None and picture.suffix not in (".svg", ".png", ".pdf"):
         raise typer.BadParameter(f"{picture}: a picture is written as .svg, .png or .pdf")
     pools = list(dict.fromkeys(servers or POOLS))
-    limit = limited(options, LIMIT_S)
+    limit = limit_time(options, LIMIT_S)
     places = list(product(pools, FRAGMENTATION, SHARES))
     tasks = [
         Measurement.of(preemptions, limit, pool=pool, fragmentation=placed, reclaim=round(share * pool), seed=seed)
@@ -154,7 +154,7 @@ def excesses(
         found: dict[str, Sample | float | str] = {"optima proven": f"{proven:,} of {len(outcomes):,}"}
         for placed in FRAGMENTATION:
             of = [cell for (_, fragmentation, _), cell in cells.items() if fragmentation == placed]
-            means, worst = [cell.of_means for cell in of], [excess(*cell.worst) for cell in of]
+            means, worst = [cell.excess_of_means for cell in of], [excess(*cell.worst) for cell in of]
             for what, shares in (("excess of the means", means), ("worst instance", worst)):
                 found[f"{place_of(placed)}: {what}"] = Sample.of([share for share in shares if share is not None])
         return found
@@ -181,7 +181,7 @@ def _tables(pool: int, cells: Cells, seeds: int) -> list[TextTable | str]:
         for fragmentation in FRAGMENTATION:
             cell = cells[pool, fragmentation, share]
             greedy, scf, fewest = cell.means
-            shares = f"{in_words(greedy, fewest)} ({in_words(*cell.worst)})"
+            shares = f"{format_excess(greedy, fewest)} ({format_excess(*cell.worst)})"
             row.append(f"{greedy:.1f} / {scf:.1f} / {fewest:.1f}: {shares}, {cell.equal}, {cell.beaten}")
         rows.append(row)
     return [
@@ -197,7 +197,7 @@ def _draw(cells: Cells, seeds: int, picture: Path) -> None:
 
     lines: dict[tuple[int, str], dict[float, tuple[float | None, bool]]] = {}
     for (pool, placed, share), cell in cells.items():
-        lines.setdefault((pool, place_of(placed)), {})[share] = cell.of_means, all(cell.proven)
+        lines.setdefault((pool, place_of(placed)), {})[share] = cell.excess_of_means, all(cell.proven)
     save_figure(excess_lines(lines, seeds), picture)
 
 
@@ -211,11 +211,11 @@ def losses(
     """Print preempted jobs under both rules of preemption, and jobs against GPU-hours."""
     if reclaim > servers:
         raise typer.BadParameter(f"--reclaim: must be <= {servers}, the servers, got {reclaim}")
-    limit = limited(options, LIMIT_S)
+    limit = limit_time(options, LIMIT_S)
     drawn = {"servers": servers, "reclaim": reclaim}
     cells = list(product(FRAGMENTATION, ELASTIC))
     tasks = [
-        Measurement.of(under_both_rules, limit, 2, **drawn, fragmentation=placed, elastic_share=share, seed=seed)
+        Measurement.of(compare_rules, limit, 2, **drawn, fragmentation=placed, elastic_share=share, seed=seed)
         for placed, share in cells
         for seed in range(seeds)
     ]
@@ -254,7 +254,7 @@ def _means(outcomes: Sequence[Measured], name: str) -> list[float]:
     return [sum(values) / len(outcomes) for values in zip(*(one.figures[name] for one in outcomes), strict=True)]
 
 
-def under_both_rules(
+def compare_rules(
     servers: int, reclaim: int, fragmentation: float, seed: int, elastic_share: float, options: Options
 ) -> dict[str, Any]:
     """Return jobs lost by the paper's rule and by the minimum number of workers, for the same choices of servers.
@@ -372,7 +372,13 @@ def reclaims(
     kinds = list(product(servers or (56,), period or PERIODS, workers or Workers))
     tasks = [
         Measurement.of(
-            watched, options, None, training_servers=n, orchestrator_period_seconds=every, workers=width.value, **drawn
+            count_excesses,
+            options,
+            None,
+            training_servers=n,
+            orchestrator_period_seconds=every,
+            workers=width.value,
+            **drawn,
         )
         for n, every, width in kinds
     ]
@@ -388,7 +394,7 @@ def reclaims(
     return Study(tasks, tables)
 
 
-def watched(seeds: int, days: float, options: Options, **drawn: Any) -> dict[str, Any]:
+def count_excesses(seeds: int, days: float, options: Options, **drawn: Any) -> dict[str, Any]:
     """Return the cells of a row, over all reclaims of some runs; the seed of `random` is the number of the reclaim."""
     seen = Watched()
     for seed in range(seeds):
@@ -414,7 +420,7 @@ def stays_of(data: ArylLoaning, jobs: pd.DataFrame, *, scales: bool) -> list[Sta
     return [stay for stay in found if stay is not None]
 
 
-def forced_of(world: LoaningWorld, *, scales: bool) -> PreemptionBound:
+def bound_forced_preemptions(world: LoaningWorld, *, scales: bool) -> PreemptionBound:
     """Bound the preemptions that no orchestrator can avoid if jobs start as in this run."""
     return bound_preemptions(stays_of(world.data, world.jobs_table(), scales=scales), world.data, LIMIT)
 
@@ -432,7 +438,9 @@ def unavoidable(
     drawn = {"trace": trace, "training_servers": servers, "load": load, "any_gpu_share": any_gpu_share, "days": days}
     kinds = list(product(PERIODS, RUNS.items()))
     tasks = [
-        Measurement.of(preempted, options, None, policy=policy, orchestrator_period_seconds=period, seed=seed, **drawn)
+        Measurement.of(
+            count_preemptions, options, None, policy=policy, orchestrator_period_seconds=period, seed=seed, **drawn
+        )
         for period, (name, policy) in kinds
         for seed in range(seeds)
     ]
@@ -449,12 +457,12 @@ def unavoidable(
     return Study(tasks, tables)
 
 
-def preempted(policy: str, seed: int, days: float, options: Options, **drawn: Any) -> dict[str, Any]:
+def count_preemptions(policy: str, seed: int, days: float, options: Options, **drawn: Any) -> dict[str, Any]:
     """Preemptions of a run, those that no orchestrator avoids, and whether fewer would not fit by GPUs."""
     data = loaning_days(days, seed, **drawn).data
     world = LoaningWorld(data)
     simulate(world, POLICIES[policy](data, Options()))
-    forced = forced_of(world, scales=False)
+    forced = bound_forced_preemptions(world, scales=False)
     return {
         "preempted": int(world.totals()["preemptions"]),
         "forced": forced.preemptions,

@@ -26,13 +26,13 @@ from experiments.aryl.scenarios import (
     Runs,
     Setting,
     Statement,
+    exclude_comparison,
     level,
-    not_comparable,
-    of_total,
     ratio,
+    read_total,
     rows_experiment,
 )
-from experiments.harness.experiment import Claim, Context, Experiment, chunks, measured
+from experiments.harness.experiment import Claim, Context, Experiment, chunks, compare_mean
 from experiments.harness.sample import Sample
 from experiments.harness.task import Measured, Measurement
 from instances import Options
@@ -87,7 +87,7 @@ def cannot_be(row: str) -> str | None:
     )
 
 
-PREEMPTED, USE_LOANED = of_total("preemption_ratio"), of_total("use_loaned")
+PREEMPTED, USE_LOANED = read_total("preemption_ratio"), read_total("use_loaned")
 
 
 def table_5(*rows: str) -> Iterator[Statement]:
@@ -95,8 +95,8 @@ def table_5(*rows: str) -> Iterator[Statement]:
     for row in rows:
         (queueing, jct, use, preempted), where, base = TABLE_5[row], f"Table 5, {row}", "1 Baseline"
         yield ratio(where, "queueing, of row 1's", queueing / BASELINE[0], row, base, WAIT)
-        yield not_comparable(ratio(where, "JCT, of row 1's", jct / BASELINE[1], row, base), cannot_be(row))
-        yield level(where, "use of training GPUs", use, row, of_total("use"))
+        yield exclude_comparison(ratio(where, "JCT, of row 1's", jct / BASELINE[1], row, base), cannot_be(row))
+        yield level(where, "use of training GPUs", use, row, read_total("use"))
         if preempted is not None:
             yield level(where, "preemptions a job", preempted, row, PREEMPTED)
 
@@ -106,9 +106,9 @@ def baseline() -> Iterator[Statement]:
     row, why = "1 Baseline", "of the workload that is drawn, not of the paper"
     total = {"median_wait_s": 55, "p95_wait_s": 8357, "median_jct_s": 791, "p95_jct_s": 82_933, "use": 0.72}
     rows = [("mean queueing, s", BASELINE[0], WAIT), ("mean JCT, s", BASELINE[1], JCT)]
-    rows += [(name.replace("_s", ", s").replace("_", " "), of, of_total(name)) for name, of in total.items()]
+    rows += [(name.replace("_s", ", s").replace("_", " "), of, read_total(name)) for name, of in total.items()]
     for what, paper, by in rows:
-        yield not_comparable(level(f"Table 5, {row}", what, paper, row, by), why)
+        yield exclude_comparison(level(f"Table 5, {row}", what, paper, row, by), why)
 
 
 def table_6() -> Iterator[Statement]:
@@ -135,12 +135,12 @@ def table_7(name: str, column: str, paper: float) -> Statement:
                 sums.append((mine, base))
         if not sums:
             return Claim("Table 7", said, paper, None, "not run", "no job was on one")
-        return measured("Table 7", said, paper, Sample.resampled(sums, range(len(sums)), _of_the_baseline))
+        return compare_mean("Table 7", said, paper, Sample.bootstrap(sums, range(len(sums)), _divide_by_baseline))
 
     return claim
 
 
-def _of_the_baseline(sums: Sequence[tuple[float, float]]) -> float:
+def _divide_by_baseline(sums: Sequence[tuple[float, float]]) -> float:
     mine, base = (sum(column) for column in zip(*sums, strict=True))
     return mine / base if base > 0 else math.inf if mine > 0 else 1.0
 
@@ -151,7 +151,7 @@ def table_9() -> Iterator[Statement]:
     for share, gains in paper.items():
         for what, gain, by in zip(("queueing", "JCT"), gains, (WAIT, JCT), strict=True):
             said = f"{share} wrong: {what} gain"
-            yield not_comparable(ratio("Table 9", said, gain, "fifo", share, by), why, unless=())
+            yield exclude_comparison(ratio("Table 9", said, gain, "fifo", share, by), why, unless=())
     yield ratio("Table 9", "JCT at 60% wrong, of that at 0%", 1.57 / 1.38, "60%", "0%")
 
 
@@ -159,16 +159,16 @@ def figure_8() -> Iterator[Statement]:
     for row, fewer, less in (("6 Loans, SCF", 1.5, 1.37), ("5 Loans, Random", 1.67, 1.59)):
         for what, figure in (("preemptions", fewer), ("collateral_gpus", less)):
             said = f"{row[9:]}: {what.replace('_', ' ')}, of Algorithm 1's"
-            yield ratio("Figure 8", said, figure, row, "7 Loans, Algorithm 1", of_total(what))
+            yield ratio("Figure 8", said, figure, row, "7 Loans, Algorithm 1", read_total(what))
 
 
 def flexible_group() -> Iterator[Statement]:
     """State the share of returned servers in use that had only flexible workers; idle servers are excluded."""
     where = "Section 7.2, flexible server group"
     for row, figure in (("2 Basic", 0.526), ("4 Ideal", 0.824)):
-        yield level(where, f"{row[2:]}: of the servers in use", figure, row, of_total("met_by_flexible"))
-        yield level(where, f"{row[2:]}: servers that were idle", None, row, of_total("reclaimed_idle"))
-        yield level(where, f"{row[2:]}: servers that went back", None, row, of_total("reclaimed_servers"))
+        yield level(where, f"{row[2:]}: of the servers in use", figure, row, read_total("met_by_flexible"))
+        yield level(where, f"{row[2:]}: servers that were idle", None, row, read_total("reclaimed_idle"))
+        yield level(where, f"{row[2:]}: servers that went back", None, row, read_total("reclaimed_servers"))
 
 
 def draw_table_5(path: Path, runs: Runs) -> None:
@@ -186,7 +186,7 @@ RECLAIMERS = ("", "-scf", "-random", "-exact", "-weighted")
 OWN = "not in the paper"
 
 
-def _only(*rows: str) -> dict[str, Setting]:
+def _pick(*rows: str) -> dict[str, Setting]:
     return {row: ROWS_5[row] for row in ("1 Baseline", *rows)}
 
 
@@ -215,7 +215,7 @@ def reclaiming(period: int, workers: str) -> Experiment:
     rows = {f"sjf-loans{name}": Setting.of(f"sjf-loans{name}", **more) for name in RECLAIMERS}
     scaling = ("aryl", "aryl-exact", "aryl-threshold")
     rows |= {name: Setting.of(name, elastic_share=0.3, **more) for name in scaling}
-    measures = {"preemptions": of_total("preemptions"), "lost GPU-hours": of_total("lost_gpu_h"), "mean JCT": JCT}
+    measures = {"preemptions": read_total("preemptions"), "lost GPU-hours": read_total("lost_gpu_h"), "mean JCT": JCT}
     found = []
     for name, (what, measure) in product(rows, measures.items()):
         first = "aryl" if name in scaling else "sjf-loans"
@@ -248,7 +248,7 @@ def covariances(trace: Path, options: Options) -> dict[str, Any]:
     return {"logs": np.log1p(found).tolist()}
 
 
-def fitted(lag: int) -> float:
+def compute_fitted(lag: int) -> float:
     """Return the theoretical value at a lag for the factors that `Bursts` draws."""
     bursts = Bursts()
     return bursts.hour_sd**2 * bursts.memory**lag + bursts.day_sd**2 * max(0.0, 1 - lag / 24)
@@ -261,7 +261,7 @@ def demand(path: Path, options: Options) -> dict[str, Any]:
     return {"variation": float(gpus.std() / gpus.mean())}
 
 
-def drawn_demand(trace: Path, seed: int, bursts: float, options: Options) -> dict[str, Any]:
+def measure_drawn_demand(trace: Path, seed: int, bursts: float, options: Options) -> dict[str, Any]:
     """Return the same of a workload whose jobs all run at once on their base demand, by the hour."""
     jobs = loaning_days(DAYS, seed, trace=trace, training_servers=SERVERS, bursts=bursts).data.jobs
     begin = np.array([job.arrival_seconds for job in jobs])
@@ -280,7 +280,7 @@ def _arrivals(context: Context) -> list[Measurement]:
         Measurement.of(covariances, context.options, trace=trace),
         Measurement.of(demand, context.options, path=context.trace(HELIOS)),
         *(
-            Measurement.of(drawn_demand, context.options, trace=trace, seed=seed, bursts=scale)
+            Measurement.of(measure_drawn_demand, context.options, trace=trace, seed=seed, bursts=scale)
             for scale in SCALES
             for seed in seeds
         ),
@@ -292,7 +292,7 @@ def _fits(context: Context, outcomes: Sequence[Measured]) -> list[Claim]:
     found = []
     for lag, log in zip(LAGS, philly.figures["logs"], strict=True):
         what = f"Philly: log-covariance of jobs an hour, lag {lag} h"
-        found.append(Claim(OWN, what, None, log, "no figure", f"{fitted(lag):.2f} drawn"))
+        found.append(Claim(OWN, what, None, log, "no figure", f"{compute_fitted(lag):.2f} drawn"))
     what = "standard deviation of the demand of GPUs, of its mean"
     found.append(Claim(OWN, f"Helios Earth: {what}", None, helios.figures["variation"], "no figure"))
     for scale, of in zip(SCALES, chunks(drawn, len(drawn) // len(SCALES)), strict=True):
@@ -304,18 +304,18 @@ def _fits(context: Context, outcomes: Sequence[Measured]) -> list[Claim]:
 ARRIVALS = Experiment("arrivals", "Arrivals in bursts, and how they were fitted", _arrivals, _fits, (TRACE, HELIOS))
 
 
-def _undefined(name: str, paper: float) -> Statement:
+def _state_undefined(name: str, paper: float) -> Statement:
     claim = Claim("Table 12", f"{name}: preemptions a job", paper, None, "not run", "the text does not define it")
     return lambda runs: claim
 
 
-TABLE_7_JCT = not_comparable(
+TABLE_7_JCT = exclude_comparison(
     table_7("JCT", "jct", 6832 / 11_547),
     "cannot both be means over all of these jobs: JCT less queueing falls from 6,974 to 5,803 s, by loans alone",
     unless=(*HELD, "not run"),
 )
 TABLE_12 = (
-    *(_undefined(name, paper) for name, paper in (("Static", 0.3675), ("SSF", 0.1434), ("LSF", 0.2858))),
+    *(_state_undefined(name, paper) for name, paper in (("Static", 0.3675), ("SSF", 0.1434), ("LSF", 0.2858))),
     level("Table 12", "Aryl: preemptions a job", 0.1234, "7 Loans, Algorithm 1", PREEMPTED),
 )
 ARYL_ROWS = ("2 Basic", "3 Advanced", "4 Ideal")
@@ -324,23 +324,23 @@ SCALING_ROWS = tuple(row for row in TABLE_5 if "Scaling" in row)
 IMPROVES = "section 7.2: Basic improves queueing and JCT by 1.53 and 1.50 times, Advanced by 1.68 and 1.60"
 EXPERIMENTS = (
     ARRIVALS,
-    rows_experiment("table-5-baseline", "The baseline, whose queueing the load is chosen for", _only(), baseline()),
+    rows_experiment("table-5-baseline", "The baseline, whose queueing the load is chosen for", _pick(), baseline()),
     rows_experiment(
-        "table-5", "Queueing, JCT, use and preemptions of Aryl", _only(*ARYL_ROWS), table_5(*ARYL_ROWS),
+        "table-5", "Queueing, JCT, use and preemptions of Aryl", _pick(*ARYL_ROWS), table_5(*ARYL_ROWS),
         says=IMPROVES, draw=draw_table_5,
     ),
     rows_experiment(
-        "table-5-loans", "The same, of loans alone", _only(*LOAN_ROWS), table_5(*LOAN_ROWS),
+        "table-5-loans", "The same, of loans alone", _pick(*LOAN_ROWS), table_5(*LOAN_ROWS),
         says="section 7.2: loans alone improve queueing and JCT by 1.39 and 1.34 times and leave running times as they "
         "are",
     ),
     rows_experiment(
-        "table-5-scaling", "The same, of scaling alone", _only(*SCALING_ROWS), table_5(*SCALING_ROWS),
+        "table-5-scaling", "The same, of scaling alone", _pick(*SCALING_ROWS), table_5(*SCALING_ROWS),
         says="section 7: scaling alone improves queueing and JCT by 1.35 and 1.38 times; 7.4: AFS has 1.2 times Aryl's "
         "JCT",
     ),
     rows_experiment(
-        "full-size", "Rows of Table 5 on clusters of the paper's size", _only(*ARYL_ROWS),
+        "full-size", "Rows of Table 5 on clusters of the paper's size", _pick(*ARYL_ROWS),
         [*baseline(), *table_5(*ARYL_ROWS)], scale=PAPERS, says=IMPROVES,
     ),
     rows_experiment(
@@ -364,18 +364,18 @@ EXPERIMENTS = (
         {"fifo": FIFO, "0%": ARYL} | {f"{k}%": Setting.of("aryl", wrong_predictions=k / 100) for k in (20, 40, 60)},
         table_9(), says="section 7.5: the gain holds with less than 60% wrong predictions",
     ),
-    rows_experiment("table-12", "Reclaiming by other orders", _only("7 Loans, Algorithm 1"), TABLE_12),
+    rows_experiment("table-12", "Reclaiming by other orders", _pick("7 Loans, Algorithm 1"), TABLE_12),
     rows_experiment(
         "figure-7", "Use of loaned servers", {"without scaling": LOANS, "Basic": ARYL},
         [level("Figure 7", f"use of loaned servers, {k}", 0.93, k, USE_LOANED) for k in ("without scaling", "Basic")],
         says="section 7.3: loaned servers are always in use for more than 93%",
     ),
     rows_experiment(
-        "figure-8", "Preemptions and collateral damage of reclaiming", _only(*LOAN_ROWS), figure_8(), quick=QUICK_LOANS,
+        "figure-8", "Preemptions and collateral damage of reclaiming", _pick(*LOAN_ROWS), figure_8(), quick=QUICK_LOANS,
         says="section 7.3: Algorithm 1 has 1.5 and 1.67 times fewer preemptions than SCF and Random",
     ),
     rows_experiment(
-        "flexible-group", "Reclaims met by flexible workers", _only("2 Basic", "4 Ideal"), flexible_group(),
+        "flexible-group", "Reclaims met by flexible workers", _pick("2 Basic", "4 Ideal"), flexible_group(),
         says="section 7.2: servers with flexible workers alone meet 52.6% of what goes back, in Ideal 82.4%",
     ),
     rows_experiment(

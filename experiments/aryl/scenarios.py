@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.harness.experiment import AGAINST, Claim, Context, Experiment, Verdict, measured
+from experiments.harness.experiment import AGAINST, Claim, Context, Experiment, Verdict, compare_mean
 from experiments.harness.sample import Sample
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Simulation
@@ -111,16 +111,16 @@ def rows_experiment(
         seeds, found = size(context).seeds, iter(outcomes)
         return {reading: {label: [next(found) for _ in range(seeds)] for label in rows} for reading in READINGS}
 
-    def claimed(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
+    def build_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
         read = runs(context, outcomes).items()
         found = side_by_side({reading: [statement(of) for statement in statements] for reading, of in read})
         return [claim if claim.paper is None else replace(claim, sentence=says) for claim in found]
 
-    def drawn(path: Path, context: Context, outcomes: Sequence[Any]) -> None:
+    def draw_runs(path: Path, context: Context, outcomes: Sequence[Any]) -> None:
         assert draw is not None
         draw(path, runs(context, outcomes)[READINGS[0]])
 
-    return Experiment(name, title, tasks, claimed, draw=None if draw is None else drawn)
+    return Experiment(name, title, tasks, build_claims, draw=None if draw is None else draw_runs)
 
 
 def side_by_side(found: Mapping[str, Sequence[Claim]]) -> list[Claim]:
@@ -135,7 +135,7 @@ def side_by_side(found: Mapping[str, Sequence[Claim]]) -> list[Claim]:
             continue
         held = any(claim.verdict in HELD for claim in same)
         for reading, claim in zip(found, same, strict=True):
-            others = tuple(f"{r} workers: {_shown(c)}" for r, c in zip(found, same, strict=True) if r != reading)
+            others = tuple(f"{r} workers: {_format_claim(c)}" for r, c in zip(found, same, strict=True) if r != reading)
             said = replace(claim, what=f"{claim.what}; {reading} workers", readings=claim.readings + others)
             if held and claim.verdict in AGAINST:
                 why = "the other reading of a loaned GPU gives the paper's figure"
@@ -144,21 +144,21 @@ def side_by_side(found: Mapping[str, Sequence[Claim]]) -> list[Claim]:
     return claims
 
 
-def _shown(claim: Claim) -> str:
+def _format_claim(claim: Claim) -> str:
     return str(claim.ours) if claim.sample is None else claim.sample.text()
 
 
-def of_jobs(column: str) -> Measure:
+def average_over_jobs(column: str) -> Measure:
     """Return the mean of a column over the jobs of a run."""
     return lambda run: float(np.mean(run.jobs[column]))
 
 
-def of_total(name: str) -> Measure:
+def read_total(name: str) -> Measure:
     """Return a total of a run; None where it is unknown."""
     return lambda run: run.totals[name]
 
 
-WAIT, JCT = of_jobs("delay"), of_jobs("jct")
+WAIT, JCT = average_over_jobs("delay"), average_over_jobs("jct")
 
 
 def level(where: str, what: str, paper: float | None, row: str, measure: Measure) -> Statement:
@@ -180,12 +180,12 @@ def ratio(where: str, what: str, paper: float | None, row: str, base: str, measu
     def claim(runs: Runs) -> Claim:
         pairs = [(measure(a), measure(b)) for a, b in zip(runs[row], runs[base], strict=True)]
         ratios = [a / b for a, b in pairs if a and b]
-        return _claim(where, what, paper, Sample.of_ratios(ratios) if len(ratios) == len(pairs) else None)
+        return _claim(where, what, paper, Sample.from_ratios(ratios) if len(ratios) == len(pairs) else None)
 
     return claim
 
 
-def not_comparable(statement: Statement, why: str | None, unless: Sequence[Verdict] = HELD) -> Statement:
+def exclude_comparison(statement: Statement, why: str | None, unless: Sequence[Verdict] = HELD) -> Statement:
     """State that a claim cannot be compared with the paper, for a reason, unless its verdict is one of these."""
 
     def claim(runs: Runs) -> Claim:
@@ -200,7 +200,7 @@ def _claim(where: str, what: str, paper: float | None, sample: Sample | None) ->
         return Claim(where, what, paper, None, "not comparable", "it is nothing, or unknown, in a run")
     if paper is None:
         return Claim(where, what, None, sample.mean, "no figure", sample=sample)
-    return measured(where, what, paper, sample, would_change=ITS_TRACE)
+    return compare_mean(where, what, paper, sample, would_change=ITS_TRACE)
 
 
 def _trace(context: Context) -> Path | None:

@@ -37,11 +37,11 @@ ROLLING_JOBS = 5
 Gone = Callable[[LoaningView], Sequence[str]]
 
 
-def _limited(options: Options) -> Options:
+def _limit_options(options: Options) -> Options:
     return options if options.effort or options.time_limit else Options(effort=EFFORT, seed=options.seed)
 
 
-def _by_method(solve: Callable[..., Result], data: ArylLoaning, options: Options) -> Gone:
+def _choose_by_method(solve: Callable[..., Result], data: ArylLoaning, options: Options) -> Gone:
     return flexible_first(_servers(solve, options))
 
 
@@ -58,14 +58,14 @@ def _servers(solve: Callable[..., Result], options: Options) -> Reclaimer:
 def _exactly(options: Options) -> Reclaimer:
     from models.aryl import exact  # with its compiled search, only where it is asked for
 
-    return _servers(exact, _limited(options))
+    return _servers(exact, _limit_options(options))
 
 
 RECLAIMERS: dict[str, Callable[[ArylLoaning, Options], Gone]] = {
-    "greedy": partial(_by_method, reclaim_greedy),
-    "literal-order": partial(_by_method, reclaim_literal_order),
-    "gpu-fraction": partial(_by_method, reclaim_gpu_fraction),
-    "scf": partial(_by_method, reclaim_scf),
+    "greedy": partial(_choose_by_method, reclaim_greedy),
+    "literal-order": partial(_choose_by_method, reclaim_literal_order),
+    "gpu-fraction": partial(_choose_by_method, reclaim_gpu_fraction),
+    "scf": partial(_choose_by_method, reclaim_scf),
     "random": lambda data, options: flexible_first(draw_servers(options.seed)),
     "exact": lambda data, options: flexible_first(_exactly(options)),
     "weighted": lambda data, options: flexible_first(_exactly(options), data.preemption_seconds),
@@ -103,7 +103,7 @@ def _exactly_allocated(objective: Literal["jct-reduction", "mean-jct"], options:
             found: IntArray = knapsack(least, most, gpus, left, loss, capacity)
             return found
         data = _elastic(least, most, gpus, left, loss, capacity, objective=objective)
-        solution = exact(data, _limited(options)).solution
+        solution = exact(data, _limit_options(options)).solution
         if solution is None:
             return least
         now = solution["workers"] if objective == "jct-reduction" else solution["intervals"][0]["workers"]

@@ -15,12 +15,12 @@ import typer
 from experiments.aryl.methods import METHODS
 from experiments.aryl.reclaims import excess
 from experiments.harness.entry import Entry
-from experiments.harness.experiment import Quick, Study, TextTable, chunks, limited
+from experiments.harness.experiment import Quick, Study, TextTable, chunks, limit_time
 from experiments.harness.run import Run, load_method
 from experiments.output.benchmark import Timing, benchmark, runs
 from experiments.output.terminal import percent
 from experiments.peers.comparison import LIMIT_S, Peer, PeerRow, comparison
-from experiments.peers.growth import Ladder, climbed
+from experiments.peers.growth import Ladder, build_study
 from heuristics.aryl import favour, two_phase
 from instances import Instance, Options, Result
 from instances.aryl import elastic_jobs, figure_5, loaned_servers, placement_moment, spread_jobs, table_2, table_4
@@ -41,7 +41,7 @@ def benchmarks(options: Options, quick: Quick = False) -> Study:
 def _timings(options: Options, quick: bool) -> Iterator[Timing]:
     seeds, few = range(1 if quick else 12), range(1 if quick else 3)
     first = 1 if quick else None  # of the sizes of a row, all unless the run is quick
-    limit = limited(options, BENCHMARK_S)
+    limit = limit_time(options, BENCHMARK_S)
     examples: list[Instance[Any]] = [table_2(), table_4(), table_2("jct-reduction"), table_4("jct-reduction")]
     yield Timing("examples of the paper", runs(EXACT, [*examples, figure_5()], options), _examples)
 
@@ -149,7 +149,7 @@ def peers(options: Options, quick: Quick = False) -> Study:
         ("60 of 300 servers, spread", [spread_jobs(300, 300, s, 60) for s in range(5)], BEST),
     )
     made = [PeerRow(f"Aryl, {work}", instances, EXACT, others) for work, instances, others in rows]
-    return comparison(made, limited(options, LIMIT_S), (0, 2) if quick else ())
+    return comparison(made, limit_time(options, LIMIT_S), (0, 2) if quick else ())
 
 
 _mean_jct = partial(elastic_jobs, objective="mean-jct")
@@ -184,7 +184,7 @@ LADDERS = (
 
 def growth(options: Options, quick: Quick = False) -> Study:
     """How CPU seconds of the exact methods and of their peers grow with the size of the instance."""
-    return climbed(LADDERS, limited(options, LIMIT_S), quick)
+    return build_study(LADDERS, limit_time(options, LIMIT_S), quick)
 
 
 LOADS = (0.3, 0.6, 0.9)
@@ -201,7 +201,7 @@ def rules(
     tasks: list[Run] = []
     for load, seed in product(LOADS, range(seeds)):
         drawn = elastic_jobs(instance_jobs, seed, objective="mean-jct", elastic_share=0.75, load=load)
-        tasks.append(Run(drawn, exact, limited(options, RULES_S)))
+        tasks.append(Run(drawn, exact, limit_time(options, RULES_S)))
         tasks += [Run(drawn, entry, options) for entry in others]
 
     def tables(outcomes: Sequence[Result]) -> list[TextTable | str]:

@@ -11,7 +11,7 @@ from experiments.boa.studies import EXACT
 from experiments.harness.experiment import Quick, Study
 from experiments.output.ablation import MethodPart, ablate
 from instances import Instance, Options
-from instances.boa import BoaAllocation, Epoch, JobClass, Speedup, least_budget, newtrace, random_allocation
+from instances.boa import BoaAllocation, Epoch, JobClass, Speedup, compute_min_budget, newtrace, random_allocation
 
 GAP = "models.boa.gap_closing"
 CLOSE = (f"{GAP}:GapClosing.run",)
@@ -23,20 +23,20 @@ RUNS = "models.boa.runs"
 # Stand-ins: each is called in place of the functions of a part, as PARTS says.
 
 
-def _no_labels(*_: Any) -> int:
+def _return_no_labels(*_: Any) -> int:
     return 0
 
 
-def _no_children(branching: Any, node: Any) -> list[Any]:
+def _return_no_children(branching: Any, node: Any) -> list[Any]:
     return []
 
 
-def _nothing_beyond(runs: Any, paid: Any, width: Any) -> Any:
+def _return_zeros(runs: Any, paid: Any, width: Any) -> Any:
     return np.zeros(len(runs))
 
 
 PARTS = (
-    MethodPart("gap closing", CLOSE, _no_labels),
+    MethodPart("gap closing", CLOSE, _return_no_labels),
     MethodPart(
         "truncated probes",
         constants={f"{GAP}:DEFAULTS.probe_labels": 10**8, f"{GAP}:DEFAULTS.probe_policies": 10**8},
@@ -46,8 +46,8 @@ PARTS = (
     MethodPart(
         "many multipliers at once", constants={f"{PATHS}:CELLS_AT_ONCE": 1}, entered=(f"{PATHS}:PathDual.maximise",)
     ),
-    MethodPart("branching on changes of width", (f"{BRANCHING}:RunBranching.branch",), _no_children),
-    MethodPart("bound far beyond the best width", (f"{RUNS}:_bound_lengths_beyond",), _nothing_beyond),
+    MethodPart("branching on changes of width", (f"{BRANCHING}:RunBranching.branch",), _return_no_children),
+    MethodPart("bound far beyond the best width", (f"{RUNS}:_bound_lengths_beyond",), _return_zeros),
 )
 
 
@@ -78,7 +78,7 @@ def _formulas(seed: int) -> Instance[BoaAllocation]:
         for i in range(4)
     )
     data = BoaAllocation(budget=1e8, classes=made, widths="continuous")
-    data = data.model_copy(update={"budget": 2 * least_budget(data)})
+    data = data.model_copy(update={"budget": 2 * compute_min_budget(data)})
     return Instance.of(data, f"formulas-4-8-{seed}")
 
 

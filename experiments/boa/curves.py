@@ -68,15 +68,15 @@ class PolicyCurve:
 
     def at(self, rented: float, what: str = "mean") -> float | None:
         """Return the completion time at `rented` GPUs, linear between two points; `None` outside of them."""
-        return at(rented, [(p.rented, getattr(p, what)) for p in self.points])
+        return interpolate_at(rented, [(p.rented, getattr(p, what)) for p in self.points])
 
     def total_at(self, rented: float, name: str) -> float | None:
         """Return a total of the runs at `rented` GPUs, linear between two points; `None` outside of them."""
-        return at(rented, [(p.rented, p.run.totals[name]) for p in self.points])
+        return interpolate_at(rented, [(p.rented, p.run.totals[name]) for p in self.points])
 
-    def rented_at(self, mean: float) -> float | None:
+    def interpolate_rented(self, mean: float) -> float | None:
         """Return the rented GPUs for a mean completion time, linear between two points; `None` outside of them."""
-        return at(mean, [(p.mean, p.rented) for p in self.points])
+        return interpolate_at(mean, [(p.mean, p.rented) for p in self.points])
 
 
 Curves = dict[tuple[Hashable, ...], PolicyCurve]
@@ -88,7 +88,7 @@ def part(curves: Curves, *first: Hashable) -> Curves:
     return {key[len(first) :]: curve for key, curve in curves.items() if key[: len(first)] == first}
 
 
-def at(x: float, points: Iterable[tuple[float, float]]) -> float | None:
+def interpolate_at(x: float, points: Iterable[tuple[float, float]]) -> float | None:
     """Interpolate linearly at `x` between two points; return `None` outside of them."""
     found = sorted(points)
     if not found or not found[0][0] <= x <= found[-1][0]:
@@ -96,18 +96,18 @@ def at(x: float, points: Iterable[tuple[float, float]]) -> float | None:
     return float(np.interp(x, [a for a, _ in found], [b for _, b in found]))
 
 
-def budgeted(
+def build_budget_curve(
     context: Context, trace: Path, policy: str = "exact", over: Sequence[float] = OVER_LOAD, **said: Any
 ) -> PolicyCurve:
     """Build the curve of a policy with a budget, at several multiples of the load."""
-    data = drawn(context, trace, **said).data
+    data = draw_workload(context, trace, **said).data
     assert isinstance(data, BoaRenting)
     load = data.budget_gpus / 1.25
-    files = [drawn(context, trace, budget=m * load, **said) for m in few(context, over)]
+    files = [draw_workload(context, trace, budget=m * load, **said) for m in few(context, over)]
     return PolicyCurve(policy, tuple(Simulation(file, policy, context.options) for file in files))
 
 
-def autoscaled(
+def build_autoscaling_curve(
     context: Context,
     trace: Path,
     objective: str,
@@ -116,7 +116,7 @@ def autoscaled(
     **said: Any,
 ) -> PolicyCurve:
     """Build the curve of Pollux with autoscaling, at several targets."""
-    file = drawn(context, trace, **said)
+    file = draw_workload(context, trace, **said)
     policies = [pollux_name(objective, c, reading.window, reading.profiled) for c in few(context, aims)]
     tasks = tuple(Simulation(file, policy, context.options) for policy in policies)
     label = f"pollux-as-{objective}" + ("" if reading == MOMENT else f", {reading.label}")
@@ -128,7 +128,7 @@ def tasks_of(curves: Iterable[PolicyCurve]) -> list[Simulation]:
     return [task for curve in curves for task in curve.tasks]
 
 
-def with_points(curves: Iterable[PolicyCurve], outcomes: Sequence[Simulated]) -> list[PolicyCurve]:
+def add_points(curves: Iterable[PolicyCurve], outcomes: Sequence[Simulated]) -> list[PolicyCurve]:
     """Return the curves with the points of their outcomes, which are in the order of the tasks."""
     found, place = [], 0
     for curve in curves:
@@ -138,9 +138,9 @@ def with_points(curves: Iterable[PolicyCurve], outcomes: Sequence[Simulated]) ->
     return found
 
 
-def pointed(curves: Curves, outcomes: Sequence[Simulated]) -> Curves:
+def add_points_by_key(curves: Curves, outcomes: Sequence[Simulated]) -> Curves:
     """Return curves by key with the points of their outcomes."""
-    return dict(zip(curves, with_points(curves.values(), outcomes), strict=True))
+    return dict(zip(curves, add_points(curves.values(), outcomes), strict=True))
 
 
 def factors(slow: PolicyCurve, fast: PolicyCurve, what: str = "mean") -> list[float]:
@@ -156,7 +156,7 @@ def factors(slow: PolicyCurve, fast: PolicyCurve, what: str = "mean") -> list[fl
 def budget_factors(slow: PolicyCurve, fast: PolicyCurve) -> list[float]:
     """Return the ratio of GPUs rented by `slow` over `fast`, at each mean completion time of either that both reach."""
     times = sorted({point.mean for curve in (slow, fast) for point in curve.points})
-    found = [(slow.rented_at(time), fast.rented_at(time)) for time in times]
+    found = [(slow.interpolate_rented(time), fast.interpolate_rented(time)) for time in times]
     return [over / under for over, under in found if over is not None and under is not None]
 
 
@@ -187,7 +187,7 @@ def few(context: Context, values: Sequence[Any]) -> Sequence[Any]:
     return values[:: max(1, len(values) - 1)] if context.quick else values
 
 
-def drawn(context: Context, trace: Path, **said: Any) -> Instance:
+def draw_workload(context: Context, trace: Path, **said: Any) -> Instance:
     return _read(trace, QUICK_JOBS if context.quick else None, tuple(sorted(said.items())))
 
 

@@ -22,9 +22,9 @@ from experiments.output.table import show_table
 from experiments.output.terminal import cell, err, line, out, percent, print_rich
 from experiments.session import Session
 from instances import InputError, Instance, Options, Result, agree
-from instances.boa import BoaAllocation, affords, from_trace, least_budget
+from instances.boa import BoaAllocation, affords, compute_min_budget, from_trace
 from instances.files import write_whole
-from instances.text import shown
+from instances.text import escape_text
 from models.boa.frontier import fastest_budget, frontier, replace_budget
 
 Choose = Callable[[Instance, Sequence[str]], list[Entry]]
@@ -40,7 +40,7 @@ class BudgetPoint:
     result: Result
 
 
-def of_trace(
+def read_trace(
     file: Path,
     *,
     speedups: Annotated[
@@ -76,8 +76,8 @@ def front(
     others = method or [name for name in DEFAULT_METHODS if name in fitting]
     entries = choose(instance, ["exact", *(name for name in others if name != "exact")])
     budgets = budgets_of(instance.data, points, low, high)
-    wanted = None if mean_jct is None else wanted_line(instance.data, budgets[-1], mean_jct, session.options)
-    runs = [Run(at_budget(instance, budget), entry, session.options) for budget in budgets for entry in entries]
+    wanted = None if mean_jct is None else format_min_budget(instance.data, budgets[-1], mean_jct, session.options)
+    runs = [Run(set_budget(instance, budget), entry, session.options) for budget in budgets for entry in entries]
 
     def json_line(i: int, result: Result) -> str:
         budget = {"budget": runs[i].instance.data.budget}
@@ -115,7 +115,7 @@ def write_files(folder: Path, found: Sequence[BudgetPoint], title: str) -> None:
 
 def budgets_of(data: BoaAllocation, points: int, low: float | None, high: float | None) -> list[float]:
     """Return evenly spaced budgets from `low` to `high`. Raises InputError if the two do not form a range."""
-    least = least_budget(data)
+    least = compute_min_budget(data)
     if low is not None and not (math.isfinite(low) and affords(low, least)):
         raise InputError(f"--from: must be >= {least:.6g}, the least that the jobs cost, got {low:g}")
     start = least if low is None else low
@@ -127,7 +127,7 @@ def budgets_of(data: BoaAllocation, points: int, low: float | None, high: float 
     return [float(b) for b in np.linspace(start, end, points)]
 
 
-def at_budget(instance: Instance[BoaAllocation], budget: float) -> Instance[BoaAllocation]:
+def set_budget(instance: Instance[BoaAllocation], budget: float) -> Instance[BoaAllocation]:
     """Return the instance with another budget, which becomes part of its name."""
     data, name = replace_budget(instance.data, budget), f"{instance.name}@{budget:.10g}"
     return instance.model_copy(update={"data": data, "reference": None, "name": name})
@@ -164,7 +164,7 @@ def _excess(p: BudgetPoint, optima: dict[float, float]) -> float | None:
 def print_frontier(found: Sequence[BudgetPoint], methods: Sequence[Entry], data: BoaAllocation) -> None:
     """Print one row per budget on standard output."""
     optima = _optima(found)
-    head = ["x load", "mean JCT, h", "bound, h", "proven", *(shown(m.name) for m in methods if m.name != "exact")]
+    head = ["x load", "mean JCT, h", "bound, h", "proven", *(escape_text(m.name) for m in methods if m.name != "exact")]
     rows = []
     for budget in dict.fromkeys(p.budget for p in found):
         here = {p.result.method: p for p in found if p.budget == budget}
@@ -177,7 +177,7 @@ def print_frontier(found: Sequence[BudgetPoint], methods: Sequence[Entry], data:
     print_rich("methods: mean JCT over the optimum; below 0 for a policy that may mix paths, which the optimum may not")
 
 
-def wanted_line(data: BoaAllocation, budget: float, mean_jct: float, options: Options) -> str:
+def format_min_budget(data: BoaAllocation, budget: float, mean_jct: float, options: Options) -> str:
     """Return a line with the minimum budget that reaches a mean completion time.
 
     `budget` is the largest budget of the prepared frontier. Raises InputError if no budget reaches the time.
@@ -185,5 +185,5 @@ def wanted_line(data: BoaAllocation, budget: float, mean_jct: float, options: Op
     if not (math.isfinite(mean_jct) and mean_jct > 0):
         raise InputError(f"--mean-jct: must be > 0 hours, got {mean_jct:g}")
     exact = frontier(replace_budget(data, max(budget, data.budget)))
-    needed, result = exact.least_budget_for(mean_jct, options)
+    needed, result = exact.find_min_budget(mean_jct, options)
     return f"mean JCT {mean_jct:g} h needs budget {needed:.8g} (mean JCT there {result.objective:.8g} h)"

@@ -29,11 +29,11 @@ def _unfit_exact(data: BoaAllocation) -> str | None:
 
 
 def _unfit_literal(data: BoaAllocation) -> str | None:
-    return data.only_exact or _unfit_exact(data)
+    return data.reason_for_exact_only or _unfit_exact(data)
 
 
 def _unfit_mixed(data: BoaAllocation) -> str | None:
-    return _unfit_types(data) or data.only_exact or _endless(data)
+    return _unfit_types(data) or data.reason_for_exact_only or _endless(data)
 
 
 def _unfit_types(data: BoaAllocation) -> str | None:

@@ -16,9 +16,9 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from experiments.boa.curves import HOUR, Curves, Point, PolicyCurve, burst_factors
-from experiments.canvas import canvas, legend, lined, logarithmic, plain, save_all, save_figure
+from experiments.canvas import canvas, legend, logarithmic, plain, save_all, save_figure, style_line
 from experiments.output.folder import part
-from experiments.output.terminal import label, no_warnings
+from experiments.output.terminal import label, suppress_warnings
 from experiments.palette import BLUE, INK, looks, things
 from experiments.simulator.plots import titles
 from experiments.simulator.simulated import Simulated
@@ -65,7 +65,7 @@ def jct_against_bill(runs: Sequence[Simulated], bounded: Mapping[str, BoaRenting
     for name in look:
         made = [Point.of(run) for run in runs if run.policy == name]
         points = sorted((point.rented, point.mean) for point in made)
-        axes.plot(*zip(*points, strict=True), label=plain(name), **lined(look[name], marked=True, width=0.8))
+        axes.plot(*zip(*points, strict=True), label=plain(name), **style_line(look[name], marked=True, width=0.8))
     alike = _alike(bounded)
     for names in alike:
         rented = [run.totals["rented_gpus"] for run in runs if run.workload in names]
@@ -161,7 +161,7 @@ def mean_frontiers(path: Path, curves: Curves) -> None:
     _finish(figure, path)
 
 
-def two_frontiers(path: Path, curves: Curves) -> None:
+def plot_two_frontiers(path: Path, curves: Curves) -> None:
     """Mean and 95th percentile against rented GPUs, a row for each trace that keys begin with."""
     names = list(dict.fromkeys(str(key[0]) for key in curves))
     figure, axes = canvas(9, 0.8 + 3.6 * len(names), len(names), 2)
@@ -172,7 +172,7 @@ def two_frontiers(path: Path, curves: Curves) -> None:
     _finish(figure, path)
 
 
-def over_time(path: Path, curves: Curves) -> None:
+def plot_over_time(path: Path, curves: Curves) -> None:
     """Plot the rented GPUs over time of each policy's run with the bill closest to 55 GPUs."""
     figure, (axes,) = canvas(8, 4.2)
     look = looks(curve.label for curve in curves.values())
@@ -180,7 +180,7 @@ def over_time(path: Path, curves: Curves) -> None:
         point = min(curve.points, key=lambda p: abs(p.rented - 55))
         timeline = point.run.timeline_table()
         label = f"{_name(curve)}, {point.rented:.0f} GPUs, mean JCT {point.mean:.2f} h"
-        style = lined(look[curve.label], width=1)
+        style = style_line(look[curve.label], width=1)
         axes.step(timeline["time"] / HOUR, timeline["rented"], where="post", label=label, **style)
     axes.set(xlabel="hours", ylabel="rented GPUs")
     axes.set_ylim(bottom=0)
@@ -199,7 +199,7 @@ def efficiency(path: Path, curves: Curves) -> None:
             ("efficiency_over_time", 1, "done"),
         ):
             values = [p.run.totals[column] for p in points]
-            style = lined(look[curve.label], marked=True) | {"alpha": alpha}
+            style = style_line(look[curve.label], marked=True) | {"alpha": alpha}
             axes.plot(rented, values, label=f"{_name(curve)}, {what}", **style)
     axes.axvline(112, color="0.7", linewidth=0.8, zorder=0)
     axes.set(xlabel="rented GPUs", ylabel="sum of speedups over rented GPUs,\naveraged over time")
@@ -213,7 +213,7 @@ def bursts(path: Path, curves: Curves) -> None:
     look = looks(factors)
     for name, by_c2 in factors.items():
         c2 = sorted(c for c, values in by_c2.items() if values)
-        axes.plot(c2, [mean(by_c2[c]) for c in c2], label=plain(name), **lined(look[name], marked=True))
+        axes.plot(c2, [mean(by_c2[c]) for c in c2], label=plain(name), **style_line(look[name], marked=True))
         for c in c2:
             axes.plot([c] * len(by_c2[c]), by_c2[c], ".", color="0.6", markersize=3, zorder=0)
     axes.axhline(1, color="0.7", linewidth=0.8, zorder=0)
@@ -225,7 +225,7 @@ def _frontier(axes: Axes, curves: Sequence[PolicyCurve], what: str) -> None:
     look = looks(curve.label for curve in curves)
     for curve in curves:
         points = sorted((p.rented, getattr(p, what)) for p in curve.points)
-        axes.plot(*zip(*points, strict=True), label=_name(curve), **lined(look[curve.label], marked=True, width=1))
+        axes.plot(*zip(*points, strict=True), label=_name(curve), **style_line(look[curve.label], marked=True, width=1))
     if what == "mean":
         draw_bound(axes, curves[0].tasks[0].workload.data, [p.rented for curve in curves for p in curve.points])
     axes.set(xlabel="rented GPUs", ylabel=f"{'mean' if what == 'mean' else 'P95'} JCT, hours")
@@ -276,7 +276,7 @@ MOST = 4.0  # Mean completion times beyond this multiple of the smallest are cut
 MOST_EXCESS = 25.0  # An excess over the optimum beyond this many percent is cut off.
 
 
-@no_warnings()
+@suppress_warnings()
 def write_plots(stem: Path, curves: Mapping[str, Frontier], optima: Mapping[float, float], title: str) -> None:
     """Write `stem`.svg, .pdf and .png. Raises OutputError where a file cannot be written."""
     figure = budgets(curves, optima, title)
@@ -284,13 +284,13 @@ def write_plots(stem: Path, curves: Mapping[str, Frontier], optima: Mapping[floa
     save_figure(figure, stem.with_suffix(".png"))
 
 
-@no_warnings()
+@suppress_warnings()
 def budgets(curves: Mapping[str, Frontier], optima: Mapping[float, float], title: str) -> Figure:
     """Draw the curves by method, and below them the excess over proven `optima`; otherwise `exact` is hollow."""
     figure, (above, below) = canvas(6.4, 5.6, 2, sharex=True, height_ratios=(3, 2))
     look = looks(curves)
     for name, points in curves.items():
-        style = lined(look[name], width=1.8 if name == "exact" else 1.2)
+        style = style_line(look[name], width=1.8 if name == "exact" else 1.2)
         known = [(b, t) for b, t in points if t is not None]
         above.plot([b for b, _ in known], [t for _, t in known], label=label(name), **style)
         if name == "exact":

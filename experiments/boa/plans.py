@@ -20,12 +20,12 @@ from experiments.boa.curves import (
     Curves,
     Point,
     PolicyCurve,
-    autoscaled,
-    budgeted,
-    drawn,
+    add_points_by_key,
+    build_autoscaling_curve,
+    build_budget_curve,
+    draw_workload,
     few,
     part,
-    pointed,
     tasks_of,
 )
 from experiments.boa.methods import METHODS
@@ -36,7 +36,7 @@ from experiments.harness.task import HarnessTask, Measured, Measurement
 from heuristics.boa.online import OBJECTIVES
 from instances import Instance, Options, Stopwatch
 from instances.boa import BoaAllocation, BoaRenting
-from instances.boa.online import believed
+from instances.boa.online import build_estimated_allocation
 from models.boa import PolicyBound, exact
 
 SAMPLES = ("boa/newtrace.csv", *(f"boa/newtrace_{k}.csv" for k in range(2, 8)))
@@ -67,32 +67,32 @@ def curves_experiment(
     def tasks(context: Context) -> Sequence[HarnessTask[Any]]:
         return tasks_of(made(context).values())
 
-    def concluded(context: Context, outcomes: Sequence[Any]) -> Sequence[Claim]:
-        return list(claims(context, pointed(made(context), outcomes)))
+    def conclude(context: Context, outcomes: Sequence[Any]) -> Sequence[Claim]:
+        return list(claims(context, add_points_by_key(made(context), outcomes)))
 
     def picture(path: Path, context: Context, outcomes: Sequence[Any]) -> None:
         from experiments.boa import pictures  # matplotlib, only where something is drawn
 
-        curves = pointed(made(context), outcomes)
+        curves = add_points_by_key(made(context), outcomes)
         getattr(pictures, draw)(path, {key: curve for key, curve in curves.items() if shown(key)})
 
-    return Experiment(name, title, tasks, concluded, traces, picture)
+    return Experiment(name, title, tasks, conclude, traces, picture)
 
 
-def sampled(context: Context) -> Sequence[str]:
+def choose_samples(context: Context) -> Sequence[str]:
     """Return the traces, only one for a quick run."""
     return SAMPLES[:1] if context.quick else SAMPLES
 
 
-def _of_first(key: tuple[Hashable, ...]) -> bool:
+def _is_of_first(key: tuple[Hashable, ...]) -> bool:
     return key[0] == SAMPLES[0]
 
 
 def bills(context: Context) -> Curves:
     """Build on each sample the curves of the exact plan, and of the plan that adds node acquisition to rescaling."""
     return {
-        (name, policy): budgeted(context, context.trace(name), policy, AT)
-        for name in sampled(context)
+        (name, policy): build_budget_curve(context, context.trace(name), policy, AT)
+        for name in choose_samples(context)
         for policy in ("exact", "acquiring-exact")
     }
 
@@ -103,7 +103,7 @@ def bills_claims(context: Context, curves: Curves) -> Iterator[Claim]:
     for curve in curves.values():
         for place, (task, point) in enumerate(zip(curve.tasks, curve.points, strict=True)):
             data = task.workload.data
-            plan = data.believed if curve.label == "exact" else with_acquisition(data)
+            plan = data.believed if curve.label == "exact" else include_acquisition(data)
             over.setdefault((curve.label, place), []).append(point.rented / data.budget_gpus - 1)
             late.setdefault((curve.label, place), []).append(point.mean / (exact(plan).objective or 1.0) - 1)
     for label, said in (("exact", "without"), ("acquiring-exact", "with")):
@@ -113,20 +113,20 @@ def bills_claims(context: Context, curves: Curves) -> Iterator[Claim]:
             yield over_samples(f"{who}: mean JCT over what the plan says", late[label, place])
 
 
-def with_acquisition(data: BoaRenting) -> BoaAllocation:
+def include_acquisition(data: BoaRenting) -> BoaAllocation:
     """Build the allocation problem with rescaling times that include the acquisition of a node."""
     more, plan = data.acquisition_seconds / HOUR, data.believed
     classes = [c.model_copy(update={"rescale_hours": c.rescale_hours + more}) for c in plan.classes]
-    return believed(classes, plan.budget, plan.max_width)
+    return build_estimated_allocation(classes, plan.budget, plan.max_width)
 
 
 def gaps(context: Context) -> Curves:
     """Build on each sample the curves of the plans at several budgets, in the cloud and in an ideal one."""
     found: Curves = {}
-    for name in sampled(context):
+    for name in choose_samples(context):
         for where, more in CLOUDS.items():
             for policy in PLANS:
-                curve = budgeted(context, context.trace(name), policy, _dense(context, policy), **more)
+                curve = build_budget_curve(context, context.trace(name), policy, _dense(context, policy), **more)
                 label = f"{policy}, {where}" if more else policy
                 found[name, where, policy] = replace(curve, label=label)
     return found
@@ -138,22 +138,22 @@ def _dense(context: Context, policy: str) -> Sequence[float]:
 
 def gaps_claims(context: Context, curves: Curves) -> Iterator[Claim]:
     for where in CLOUDS:
-        yield from _at_equal_bills(context, curves, where)
+        yield from _compare_at_equal_bills(context, curves, where)
     bounds = bounds_of(context, curves)
     for policy in PLANS:
         dense = few(context, _dense(context, policy))
         for x, gpus in zip(few(context, AT), few(context, BUDGETS), strict=True):
-            points = [curves[name, "ideal cloud", policy].points[dense.index(x)] for name in sampled(context)]
+            points = [curves[name, "ideal cloud", policy].points[dense.index(x)] for name in choose_samples(context)]
             what = f"ideal cloud, {policy}, {gpus} GPUs: mean JCT over the bound"
-            yield over_samples(what, over_bound(points, bounds))
+            yield over_samples(what, compute_gaps_to_bound(points, bounds))
 
 
-def _at_equal_bills(context: Context, curves: Curves, where: str) -> Iterator[Claim]:
+def _compare_at_equal_bills(context: Context, curves: Curves, where: str) -> Iterator[Claim]:
     """Compare the Width Calculator with the exact plan at the former's bill, and compare both bills."""
     dense = few(context, _dense(context, "exact"))
     for place, (x, gpus) in enumerate(zip(few(context, AT), few(context, BUDGETS), strict=True)):
         slower, bills = [], []
-        for name in sampled(context):
+        for name in choose_samples(context):
             point, best = curves[name, where, "width-calculator"].points[place], curves[name, where, "exact"]
             bills.append(point.rented / best.points[dense.index(x)].rented - 1)
             if (same := best.at(point.rented)) is not None:
@@ -166,14 +166,14 @@ def _at_equal_bills(context: Context, curves: Curves, where: str) -> Iterator[Cl
 def bounds_of(context: Context, curves: Curves) -> list[Bound]:
     """Return the bound on every policy for each sample; all curves of a sample have the same jobs."""
     found: list[Bound] = []
-    for name in sampled(context):
+    for name in choose_samples(context):
         mine = list(part(curves, name).values())
         most = max(point.run.totals["billed_gpu_h"] for curve in mine for point in curve.points)
         found.append(PolicyBound(mine[0].tasks[0].workload.data, most).at)
     return found
 
 
-def over_bound(points: Sequence[Point], bounds: Sequence[Bound]) -> list[float]:
+def compute_gaps_to_bound(points: Sequence[Point], bounds: Sequence[Bound]) -> list[float]:
     """Return the relative gap of the mean completion time to the bound at the same bill, for a run on each sample."""
     pairs = zip(points, bounds, strict=True)
     return [point.mean / bound(point.run.totals["billed_gpu_h"]) - 1 for point, bound in pairs]
@@ -204,11 +204,15 @@ BUDGETED = (
 def everyone(context: Context) -> Curves:
     """Build the curves of every policy on each sample: over budgets, over targets, or one run with requested widths."""
     found: Curves = {}
-    for name in sampled(context):
+    for name in choose_samples(context):
         trace = context.trace(name)
-        made = [budgeted(context, trace, policy, AT) for policy in BUDGETED]
-        made += [autoscaled(context, trace, o, reading=reading) for reading in (MOMENT, AVERAGED) for o in OBJECTIVES]
-        made += [budgeted(context, trace, "requested", AT[:1])]
+        made = [build_budget_curve(context, trace, policy, AT) for policy in BUDGETED]
+        made += [
+            build_autoscaling_curve(context, trace, o, reading=reading)
+            for reading in (MOMENT, AVERAGED)
+            for o in OBJECTIVES
+        ]
+        made += [build_budget_curve(context, trace, "requested", AT[:1])]
         found |= {(name, curve.label): curve for curve in made}
     return found
 
@@ -217,10 +221,10 @@ def bound_claims(context: Context, curves: Curves) -> Iterator[Claim]:
     bounds = bounds_of(context, curves)
     for (label,), curve in part(curves, SAMPLES[0]).items():
         for place, title in enumerate(_titles(context, curve)):
-            points = [curves[name, label].points[place] for name in sampled(context)]
+            points = [curves[name, label].points[place] for name in choose_samples(context)]
             more = f"it rents {fmean(point.rented for point in points):.0f} GPUs"
             what = f"{label}, {title}: mean JCT over the bound"
-            yield over_samples(what, over_bound(points, bounds), more)
+            yield over_samples(what, compute_gaps_to_bound(points, bounds), more)
 
 
 def _titles(context: Context, curve: PolicyCurve) -> list[str]:
@@ -236,11 +240,11 @@ CALCULATORS = ("exact", "width-calculator", "width-calculator-artifact")
 
 
 def calculators(context: Context) -> list[Measurement]:
-    plan = Instance.of(drawn(context, context.trace(SAMPLES[0])).data.believed, "newtrace, 1.25 times the load")
-    return [Measurement.of(planned, context.options, instance=plan, method=name) for name in CALCULATORS]
+    plan = Instance.of(draw_workload(context, context.trace(SAMPLES[0])).data.believed, "newtrace, 1.25 times the load")
+    return [Measurement.of(compute_plan, context.options, instance=plan, method=name) for name in CALCULATORS]
 
 
-def planned(instance: Instance, method: str, options: Options) -> dict[str, Any]:
+def compute_plan(instance: Instance, method: str, options: Options) -> dict[str, Any]:
     """Return the mean completion time of a method's plan, and the CPU seconds that it takes."""
     entry = next(entry for entry in METHODS[instance.problem] if entry.name == method)
     with Stopwatch() as watch:
@@ -266,15 +270,15 @@ def calculators_claims(context: Context, outcomes: Sequence[Measured]) -> list[C
 EXPERIMENTS = (
     curves_experiment(
         "budget-honesty", "What a budget is billed, and what a plan says of the mean JCT", bills, bills_claims, SAMPLES,
-        "mean_frontiers", _of_first,
+        "mean_frontiers", _is_of_first,
     ),
     curves_experiment(
         "gap-online", "Algorithm 1 against the exact plan online", gaps, gaps_claims, SAMPLES,
-        "mean_frontiers", _of_first,
+        "mean_frontiers", _is_of_first,
     ),
     curves_experiment(
         "against-bound", "Every policy against the bound, at its own bill", everyone, bound_claims, SAMPLES,
-        "mean_frontiers", _of_first,
+        "mean_frontiers", _is_of_first,
     ),
     Experiment(
         "width-calculator", "Algorithm 1 as it is written and as it was released", calculators, calculators_claims,

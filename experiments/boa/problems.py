@@ -19,7 +19,7 @@ PAPER = PaperSpec(
             certifier="models.boa.certificate:certificate",
             plot="experiments.boa.pictures:widths",
             front="experiments.boa.front:front",
-            trace="experiments.boa.front:of_trace",
+            trace="experiments.boa.front:read_trace",
             spaces="experiments.boa.worst:SPACES",
         ),
     ],

@@ -50,7 +50,7 @@ def _seconds(minutes: float) -> float:
     return 60 * minutes
 
 
-def _by_application(said: Sequence[str]) -> float | dict[str, float]:
+def _read_by_application(said: Sequence[str]) -> float | dict[str, float]:
     """Seconds for all, or `NAME=SECONDS` for each of some applications. Raises InputError."""
     if len(said) == 1 and "=" not in said[0]:
         return _number(said[0], said[0])
@@ -100,14 +100,14 @@ renting = Drawing(
             "Seconds of a rescaling, or NAME=SECONDS of an application's; repeatable.",
             kind=list[str],
             shown="as measured",
-            value=_by_application,
+            value=_read_by_application,
         ),
         "cold_rescale_seconds": Flag(
             "cold_rescale",
             "Seconds of a rescaling on a node that is new to the application.",
             kind=list[str],
             shown="as on any other",
-            value=_by_application,
+            value=_read_by_application,
         ),
         "period_seconds": Flag("period", "Seconds between two changes of widths; 0: at every event.", least=0),
         "max_width": Flag(help="Most GPUs of a job.", least=1, shown="as wide as --speedups goes"),

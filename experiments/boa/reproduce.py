@@ -22,19 +22,19 @@ from experiments.boa.curves import (
     Curves,
     PolicyCurve,
     Reading,
-    autoscaled,
     budget_factors,
-    budgeted,
+    build_autoscaling_curve,
+    build_budget_curve,
     burst_factors,
-    drawn,
+    draw_workload,
     factors,
     few,
     part,
     ratio,
 )
 from experiments.boa.plans import EXPERIMENTS as PLANS
-from experiments.boa.plans import NEWTRACE_LOAD, SAMPLES, curves_experiment, ours, sampled
-from experiments.harness.experiment import Claim, Context, Experiment, compared, measured
+from experiments.boa.plans import NEWTRACE_LOAD, SAMPLES, choose_samples, curves_experiment, ours
+from experiments.harness.experiment import Claim, Context, Experiment, compare_figure, compare_mean
 from experiments.harness.sample import ENOUGH_SEEDS, Sample
 from heuristics.boa.online import EFFICIENCIES, OBJECTIVES, pollux_name
 from instances.boa import TwoRates
@@ -106,7 +106,9 @@ def run_readings(context: Context, readings: Sequence[Reading]) -> list[Reading]
     return [reading for reading in readings if not context.quick or reading in FEW_READINGS]
 
 
-def of_readings(context: Context, traces: Traces, readings: Sequence[Reading] = READINGS, **said: Any) -> Curves:
+def build_curves_of_readings(
+    context: Context, traces: Traces, readings: Sequence[Reading] = READINGS, **said: Any
+) -> Curves:
     """BOA and Pollux with autoscaling on each sample under each reading, by sample, reading and objective."""
     found: Curves = {}
     for name, reading in product(traces.of(context), run_readings(context, readings)):
@@ -116,13 +118,15 @@ def of_readings(context: Context, traces: Traces, readings: Sequence[Reading] = 
             of = of | {"speedups": context.trace(DETAIL), "believed": FITTED}
             boa = of | ({"estimate_seconds": QUARTER} if "boa" in reading.learning else {})
             of = of | ({"estimate_seconds": QUARTER} if "pollux" in reading.learning else {})
-        found[name, reading, "boa"] = budgeted(context, trace, over=traces.over, **boa)
+        found[name, reading, "boa"] = build_budget_curve(context, trace, over=traces.over, **boa)
         for objective in OBJECTIVES:
-            found[name, reading, objective] = autoscaled(context, trace, objective, traces.aims, reading, **of)
+            found[name, reading, objective] = build_autoscaling_curve(
+                context, trace, objective, traces.aims, reading, **of
+            )
     return found
 
 
-def most(curves: Curves, objective: str, reading: Reading, what: str = "mean") -> list[float]:
+def compute_max_ratios(curves: Curves, objective: str, reading: Reading, what: str = "mean") -> list[float]:
     """Return for each sample the maximum ratio of Pollux's time to BOA's over the bills that both reach."""
     names = dict.fromkeys(name for name, of, _ in curves if of == reading)
     pairs = [(curves[name, reading, objective], curves[name, reading, "boa"]) for name in names]
@@ -133,7 +137,7 @@ def read_otherwise(curves: Curves, objective: str, but: Reading, what: str = "me
     """Return the results under every other reading, in words."""
     run = {of for _, of, _ in curves}
     others = [reading for reading in READINGS if reading in run and reading != but]
-    found = [(other, most(curves, objective, other, what)) for other in others]
+    found = [(other, compute_max_ratios(curves, objective, other, what)) for other in others]
     return tuple(f"{other.label}: {Sample.of(values).text('.2f')}" for other, values in found if values)
 
 
@@ -142,7 +146,7 @@ def decomposition(context: Context) -> Curves:
     found: Curves = {}
     for place, traces in product(range(len(SAMPLES)), THREE_TRACES):
         if mine := traces.of(context)[place : place + 1]:
-            curves = of_readings(context, replace(traces, files=tuple(mine)))
+            curves = build_curves_of_readings(context, replace(traces, files=tuple(mine)))
             found |= {(traces.title, *key): curve for key, curve in curves.items()}
     return found
 
@@ -154,7 +158,7 @@ def decomposition_claims(context: Context, curves: Curves) -> Iterator[Claim]:
             OBJECTIVES, MEASURES.items(), run_readings(context, READINGS)
         ):
             said = f"{traces.title}, {objective}: {what} over BOA's at equal bill, at most; {reading.label}"
-            yield _ours(traces.figure, said, most(mine, objective, reading, column))
+            yield _ours(traces.figure, said, compute_max_ratios(mine, objective, reading, column))
 
 
 def figure_1_claims(context: Context, curves: Curves) -> Iterator[Claim]:
@@ -169,7 +173,7 @@ def figure_1_claims(context: Context, curves: Curves) -> Iterator[Claim]:
             for traces in THREE_TRACES:
                 mine = part(curves, traces.title)
                 reading = AVERAGED if traces is EIGHTY_FIVE else ALL
-                if values := most(mine, objective, reading, column):
+                if values := compute_max_ratios(mine, objective, reading, column):
                     found[traces.title] = max(values)
             who = f"{what} of Pollux with autoscaling ({objective}) over BOA's, at most, over Figures 4 and 6"
             who += f", beside {paper:g}"  # the mean JCT has two
@@ -177,21 +181,21 @@ def figure_1_claims(context: Context, curves: Curves) -> Iterator[Claim]:
             if not found:
                 yield Claim("Figure 1", who, paper, None, "not run", "no runs of both rent as much")
                 continue
-            claim = compared("Figure 1", who, paper, max(found.values()), note=note, **UP_TO)
+            claim = compare_figure("Figure 1", who, paper, max(found.values()), note=note, **UP_TO)
             claim = replace(claim, sentence=sentence, would_change="what trace and which Pollux Figure 1 shows")
-            yield _not_comparable(claim, "it is not said which trace and which Pollux Figure 1 is of")
+            yield _mark_not_comparable(claim, "it is not said which trace and which Pollux Figure 1 is of")
 
 
 def figure_1(context: Context) -> Curves:
     return {
         (traces.title, *key): curve
         for traces, reading in ((EIGHTY_FIVE, AVERAGED), (FILTERED, ALL), (NEWTRACE, ALL))
-        for key, curve in of_readings(context, traces, (reading,)).items()
+        for key, curve in build_curves_of_readings(context, traces, (reading,)).items()
     }
 
 
 def figure_4(context: Context) -> Curves:
-    return of_readings(context, EIGHTY_FIVE, (MOMENT, TWO, AVERAGED))
+    return build_curves_of_readings(context, EIGHTY_FIVE, (MOMENT, TWO, AVERAGED))
 
 
 def figure_4_claims(context: Context, curves: Curves) -> Iterator[Claim]:
@@ -210,8 +214,8 @@ def figure_4_claims(context: Context, curves: Curves) -> Iterator[Claim]:
             ("at equal bill, at most", max(factors(pollux, boa), default=None)),
         ):
             what = f"mean JCT of {who} over BOA's {what}"
-            yield _paper("Figure 4", what, 1.6, _some(value), note=others, **said)
-        budget = ratio(pollux.rented_at(2100 / 3600), boa.rented_at(2100 / 3600))
+            yield _paper("Figure 4", what, 1.6, _list_known(value), note=others, **said)
+        budget = ratio(pollux.interpolate_rented(2100 / 3600), boa.interpolate_rented(2100 / 3600))
         note = f"at equal mean JCT at most {max(budget_factors(pollux, boa), default=0.0):.2f}"
         what = f"GPUs of {who} over BOA's at a mean JCT of 2100 s"
         if budget is None:
@@ -219,12 +223,12 @@ def figure_4_claims(context: Context, curves: Curves) -> Iterator[Claim]:
             continue
         why = "the authors measured speedups of their own, on at most 16 GPUs (Li-Zhouzi/adaptdl, policy/pollux.py)"
         why += "" if (reached := boa.at(40)) is None else f"; here BOA takes {3600 * reached:.0f} s at 40 GPUs"
-        yield _not_comparable(compared("Figure 4", what, 2.2, budget, note=note, **UP_TO), why)
+        yield _mark_not_comparable(compare_figure("Figure 4", what, 2.2, budget, note=note, **UP_TO), why)
 
 
 def figure_5(context: Context) -> Curves:
     one = replace(EIGHTY_FIVE, files=EIGHTY_FIVE.files[:1])
-    return of_readings(context, one, (AVERAGED,))
+    return build_curves_of_readings(context, one, (AVERAGED,))
 
 
 def figure_5_claims(context: Context, curves: Curves) -> Iterator[Claim]:
@@ -233,7 +237,7 @@ def figure_5_claims(context: Context, curves: Curves) -> Iterator[Claim]:
     for objective, pollux in zip(OBJECTIVES, rest, strict=True):
         factor = ratio(pollux.at(gpus), boa.at(gpus))
         what = f"mean JCT of {autoscaling(objective)} over BOA's at {gpus:.4g} GPUs"
-        yield claim_side("Figure 5", what, "> 1", _some(factor), "one trace; BOA follows bursts at once")
+        yield claim_side("Figure 5", what, "> 1", _list_known(factor), "one trace; BOA follows bursts at once")
 
 
 def _common_bill(curves: Sequence[PolicyCurve]) -> float:
@@ -245,10 +249,10 @@ def _common_bill(curves: Sequence[PolicyCurve]) -> float:
 def figure_6(context: Context) -> Curves:
     found: Curves = {}
     for traces in (FILTERED, NEWTRACE):
-        found |= {(traces.title, *key): curve for key, curve in of_readings(context, traces).items()}
+        found |= {(traces.title, *key): curve for key, curve in build_curves_of_readings(context, traces).items()}
         for name, objective in product(traces.of(context), OBJECTIVES):
             policy = pollux_name(objective)
-            fixed = budgeted(context, context.trace(name), policy, FIXED, applications=traces.applications)
+            fixed = build_budget_curve(context, context.trace(name), policy, FIXED, applications=traces.applications)
             found[traces.title, name, MOMENT, f"fixed-{objective}"] = fixed
     return found
 
@@ -266,13 +270,13 @@ def figure_6_claims(context: Context, curves: Curves) -> Iterator[Claim]:
                     "would_change": "the authors' simulator, which is not public",
                     "note": UP_TO_SAID,
                 }
-                yield _paper("Figure 6", who, paper, most(scaled, objective, ALL, column), **said)
+                yield _paper("Figure 6", who, paper, compute_max_ratios(scaled, objective, ALL, column), **said)
                 who = f"{traces.title}: {what} of Pollux on a fixed cluster ({objective}) over BOA's, at most"
-                yield _ours("Figure 6", who, most(mine, f"fixed-{objective}", MOMENT, column))
+                yield _ours("Figure 6", who, compute_max_ratios(mine, f"fixed-{objective}", MOMENT, column))
 
 
 def figure_7(context: Context) -> Curves:
-    return of_readings(context, replace(NEWTRACE, aims=EFFICIENCIES[1:]), (MOMENT, ALL))
+    return build_curves_of_readings(context, replace(NEWTRACE, aims=EFFICIENCIES[1:]), (MOMENT, ALL))
 
 
 def figure_7_claims(context: Context, curves: Curves) -> Iterator[Claim]:
@@ -309,17 +313,21 @@ def figure_8(context: Context) -> Curves:
     fitted = perfect | {"believed": FITTED}
     knowledge = {"perfect": perfect, "fitted": fitted, "learning": fitted | {"estimate_seconds": QUARTER}}
     found: Curves = {}
-    for name, who, (knows, said) in product(sampled(context), ("boa", *OBJECTIVES), knowledge.items()):
+    for name, who, (knows, said) in product(choose_samples(context), ("boa", *OBJECTIVES), knowledge.items()):
         trace = context.trace(name)
         boa = who == "boa"
-        curve = budgeted(context, trace, **said) if boa else autoscaled(context, trace, who, reading=AVERAGED, **said)
+        curve = (
+            build_budget_curve(context, trace, **said)
+            if boa
+            else build_autoscaling_curve(context, trace, who, reading=AVERAGED, **said)
+        )
         found[name, who, knows] = replace(curve, label=f"{curve.label}, {knows}")
     return found
 
 
 def figure_8_claims(context: Context, curves: Curves) -> Iterator[Claim]:
     for who, knows in product(("boa", *OBJECTIVES), ("fitted", "learning")):
-        pairs = [(curves[name, who, knows], curves[name, who, "perfect"]) for name in sampled(context)]
+        pairs = [(curves[name, who, knows], curves[name, who, "perfect"]) for name in choose_samples(context)]
         found = [max(values) for pair in pairs if (values := factors(*pair))]
         paper = 1.0 if who == "boa" else 1.4
         label = "BOA" if who == "boa" else autoscaling(who)
@@ -327,7 +335,7 @@ def figure_8_claims(context: Context, curves: Curves) -> Iterator[Claim]:
         what = f"{label}: mean JCT over that with true speedups at equal bill, at most"
         claim = _paper("Figure 8", what, paper, found)
         why = "one model is fitted to all placements at once, where an agent fits what its job has run"
-        yield _not_comparable(claim, why)
+        yield _mark_not_comparable(claim, why)
 
 
 def figure_9(context: Context) -> Curves:
@@ -335,16 +343,18 @@ def figure_9(context: Context) -> Curves:
     found: Curves = {}
     for c2, seed in bursts_of(context):
         said: dict[str, Any] = {"c2": c2, "seed": seed}
-        found[c2, seed, "boa"] = budgeted(context, trace, over=(1.3, 1.5, 1.75, 2.1), **said)
+        found[c2, seed, "boa"] = build_budget_curve(context, trace, over=(1.3, 1.5, 1.75, 2.1), **said)
         for reading, objective in product((MOMENT, AVERAGED), OBJECTIVES):
             aims = AIMS_AT_120[objective]
-            found[c2, seed, reading, objective] = autoscaled(context, trace, objective, aims, reading, **said)
+            found[c2, seed, reading, objective] = build_autoscaling_curve(
+                context, trace, objective, aims, reading, **said
+            )
     return found
 
 
 def bursts_of(context: Context) -> list[tuple[float, int]]:
     """Return the C² and seeds of the bursts that are run: those that the trace's rate of jobs can have."""
-    data = drawn(context, context.trace(SAMPLES[0])).data
+    data = draw_workload(context, context.trace(SAMPLES[0])).data
     greatest = TwoRates.greatest_c2(sum(c.arrivals_per_hour for c in data.classes))
     reached = [c2 for c2 in BURSTS if c2 <= greatest]
     return [(c2, seed) for seed in (SEEDS[:1] if context.quick else SEEDS) for c2 in few(context, reached)]
@@ -373,7 +383,7 @@ RECLAIMED = (0.0, 120.0, 600.0)
 def figure_11(context: Context) -> Curves:
     found: Curves = {}
     for seconds in RECLAIMED:
-        curves = of_readings(context, EIGHTY_FIVE, (AVERAGED,), reclamation_seconds=seconds)
+        curves = build_curves_of_readings(context, EIGHTY_FIVE, (AVERAGED,), reclamation_seconds=seconds)
         found |= {(seconds, *key): curve for key, curve in curves.items()}
     return found
 
@@ -406,15 +416,15 @@ SLEEP = 60.0
 
 
 def section_54(context: Context) -> Curves:
-    cold = of_readings(context, EIGHTY_FIVE, (AVERAGED,), **COLD)
+    cold = build_curves_of_readings(context, EIGHTY_FIVE, (AVERAGED,), **COLD)
     found: Curves = {("cold", *key): curve for key, curve in cold.items()}
     for name, seconds in product(EIGHTY_FIVE.of(context), (0.0, SLEEP)):
         said: dict[str, Any] = {"applications": THREE, "period_seconds": seconds}
-        found["period", name, seconds] = budgeted(context, context.trace(name), over=EIGHTY_FIVE.over, **said)
+        found["period", name, seconds] = build_budget_curve(context, context.trace(name), over=EIGHTY_FIVE.over, **said)
     trace = context.trace(SAMPLES[0])
-    found["times", "boa"] = budgeted(context, trace, over=(1.5,))
-    found["times", "fixed"] = budgeted(context, trace, pollux_name("sum"), (1.5,))
-    found["times", "scaled"] = autoscaled(context, trace, "sum", (0.7,), AVERAGED)
+    found["times", "boa"] = build_budget_curve(context, trace, over=(1.5,))
+    found["times", "fixed"] = build_budget_curve(context, trace, pollux_name("sum"), (1.5,))
+    found["times", "scaled"] = build_autoscaling_curve(context, trace, "sum", (0.7,), AVERAGED)
     return found
 
 
@@ -436,10 +446,10 @@ def section_54_claims(context: Context, curves: Curves) -> Iterator[Claim]:
     for objective in OBJECTIVES:
         who = f"mean JCT of {autoscaling(objective)} over BOA's, at most"
         what = f"85 jobs, rescaling 20 s warm and 120 s cold: {who}"
-        yield _ours("section 5.4", what, most(cold, objective, AVERAGED))
+        yield _ours("section 5.4", what, compute_max_ratios(cold, objective, AVERAGED))
 
 
-def _some(value: float | None) -> list[float]:
+def _list_known(value: float | None) -> list[float]:
     return [] if value is None else [value]
 
 
@@ -447,10 +457,10 @@ def _paper(where: str, what: str, paper: float, values: Sequence[float], **said:
     """Return the claim that compares a figure of the paper with our samples."""
     if not values:
         return Claim(where, what, paper, None, "not run", "no runs of both rent as much, or take as long")
-    return measured(where, what, paper, Sample.of(values), **UP_TO | said)
+    return compare_mean(where, what, paper, Sample.of(values), **UP_TO | said)
 
 
-def _not_comparable(claim: Claim, why: str) -> Claim:
+def _mark_not_comparable(claim: Claim, why: str) -> Claim:
     """Return the claim; if it is not near the paper's figure, with the reason why this says nothing about the paper."""
     if claim.verdict in ("reproduced", "near", "not run"):
         return claim
@@ -461,7 +471,7 @@ def claim_side(where: str, what: str, paper: str, ratios: Sequence[float], note:
     """Return the claim that ratios are above one, or below; it has a verdict if the interval is on one side."""
     if not ratios:
         return Claim(where, what, paper, None, "not run", "no runs of both rent as much")
-    sample = Sample.of_ratios(ratios)
+    sample = Sample.from_ratios(ratios)
     low, high = (sample.mean if end is None else end for end in (sample.low, sample.high))
     claim = Claim(where, what, paper, sample.mean, "few runs", note, sample)
     held, against = (low > 1, high < 1) if above else (high < 1, low > 1)
@@ -475,11 +485,11 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     *PLANS,
     curves_experiment(
         "decomposition", "What each rule of Pollux changes, one by one and all", decomposition, decomposition_claims,
-        EVERY, "two_frontiers",
+        EVERY, "plot_two_frontiers",
         lambda key: key[1] in (WORKLOADS[0], SAMPLES[0]) and (key[3] == "sum" or key[2:] == (MOMENT, "boa")),
     ),
     curves_experiment(
-        "figure-1", "Figure 1: the greatest factors", figure_1, figure_1_claims, EVERY, "two_frontiers",
+        "figure-1", "Figure 1: the greatest factors", figure_1, figure_1_claims, EVERY, "plot_two_frontiers",
         lambda key: key[1] in (WORKLOADS[0], SAMPLES[0]),
     ),
     curves_experiment(
@@ -487,11 +497,11 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         lambda key: key[0] == WORKLOADS[0] and (key[2] != "boa" or key[1] == MOMENT),
     ),
     curves_experiment(
-        "figure-5", "Figure 5: GPUs over time at 55 GPUs", figure_5, figure_5_claims, WORKLOADS[:1], "over_time"
+        "figure-5", "Figure 5: GPUs over time at 55 GPUs", figure_5, figure_5_claims, WORKLOADS[:1], "plot_over_time"
     ),
     curves_experiment(
         "figure-6", "Figure 6: JCT against GPUs, filterTrace and newTrace", figure_6, figure_6_claims,
-        (*SAMPLES, DETAIL), "two_frontiers",
+        (*SAMPLES, DETAIL), "plot_two_frontiers",
         lambda key: key[1] == SAMPLES[0] and (key[2] in (MOMENT, ALL)),
     ),
     curves_experiment(

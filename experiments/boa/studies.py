@@ -13,12 +13,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import typer
 
-from experiments.harness.experiment import Quick, Study, TextTable, chunks, limited
+from experiments.harness.experiment import Quick, Study, TextTable, chunks, limit_time
 from experiments.harness.task import Measured, Measurement
 from experiments.output.benchmark import Timing, benchmark, proofs, runs
 from experiments.output.terminal import percent
 from experiments.peers.comparison import LIMIT_S, Peer, PeerRow, comparison
-from experiments.peers.growth import Ladder, climbed
+from experiments.peers.growth import Ladder, build_study
 from experiments.simulator.boa import RentingWorld
 from experiments.simulator.kernel import simulate
 from heuristics.boa.online_pollux import Pollux, PolluxParameters
@@ -29,9 +29,9 @@ from instances.boa import (
     GpuType,
     JobClass,
     Speedup,
+    allow_rounding,
+    compute_min_budget,
     figure_1,
-    granted,
-    least_budget,
     newtrace,
     poisson_renting,
     random_allocation,
@@ -68,7 +68,7 @@ def benchmarks(options: Options, quick: Quick = False) -> Study:
 
 def _rows(options: Options, quick: bool) -> Iterator[Timing]:
     budgets = (1.0, 1.5, 2.0, 3.0)
-    references = [i.reference.objective or 0.0 for i in (figure_1(granted(b)) for b in budgets) if i.reference]
+    references = [i.reference.objective or 0.0 for i in (figure_1(allow_rounding(b)) for b in budgets) if i.reference]
     for name, target in (("exact", EXACT), ("literal", LITERAL), ("randomised", "models.boa:randomised")):
         figures = runs(target, [figure_1(b) for b in budgets], options)
         yield Timing(f"Figure 1, {name}", figures, partial(_off, references))
@@ -76,10 +76,10 @@ def _rows(options: Options, quick: bool) -> Iterator[Timing]:
         kind = f"tables of {WIDTHS}" if tables else "analytic"
         many, fewer = (1_000, 100) if quick else (10_000, 1_000)
         large, small = convex(many, tables), convex(fewer, tables)
-        arrays = Measurement.of(alone, options, instance=large)
-        yield Timing(f"convex, {many:,} epochs, {kind}", runs(EXACT, [large] * 3, options), _alone, [arrays])
+        arrays = Measurement.of(measure_arrays, options, instance=large)
+        yield Timing(f"convex, {many:,} epochs, {kind}", runs(EXACT, [large] * 3, options), _describe_arrays, [arrays])
         what = f"convex, {fewer:,} epochs, {kind}, cvxpy"
-        yield Timing(what, runs(CONE, [small], options), _beside, runs(EXACT, [small], options))
+        yield Timing(what, runs(CONE, [small], options), _describe_excess, runs(EXACT, [small], options))
     seeds = range(1 if quick else 10)
     for what, classes, epochs in (("5 x 60", 5, 60), ("50 x 30-60", 50, (30, 60)), ("5 x 200", 5, 200)):
         made = [random_allocation(classes, epochs, WIDTHS, seed=seed) for seed in seeds]
@@ -92,11 +92,11 @@ def _rows(options: Options, quick: bool) -> Iterator[Timing]:
         few = [random_allocation(5, 60, WIDTHS, rescale=rescale, seed=seed) for seed in range(1 if quick else 20)]
         for name, target in HEURISTICS.items():
             what = f"{name}, rescaling {rescale:g} epochs"
-            yield Timing(what, runs(target, few, options), _gaps, runs(EXACT, few, options), _each)
+            yield Timing(what, runs(target, few, options), _gaps, runs(EXACT, few, options), _compute_excesses)
     shown = LOADS[:1] if quick else LOADS
     loads = [newtrace(load) for load in shown]
-    real = [_with(one, widths="continuous") for one in loads]
-    hull = [_with(one, speedup_reading="hull") for one in loads]
+    real = [_change_instance(one, widths="continuous") for one in loads]
+    hull = [_change_instance(one, speedup_reading="hull") for one in loads]
     for kind, made in (("as measured", loads), ("on the hull", hull), ("real widths", real)):
         yield Timing(f"newTrace, 1.1 to 5 x load, {kind}", runs(EXACT, made, options))
     for load, one in zip(shown, loads, strict=True):
@@ -110,12 +110,16 @@ def _rows(options: Options, quick: bool) -> Iterator[Timing]:
             one, kind = convex(epochs, tables, types=3), "tables" if tables else "analytic"
             best = runs(EXACT, [one], options)
             yield Timing(f"3 GPU types, {epochs} epochs, {kind}", best)
-            yield Timing(f"3 GPU types, {epochs} epochs, {kind}, cone", runs(CONE, [one], options), _beside, best)
+            yield Timing(
+                f"3 GPU types, {epochs} epochs, {kind}, cone", runs(CONE, [one], options), _describe_excess, best
+            )
             if tables:
-                yield Timing(f"3 GPU types, {epochs} epochs, {kind}, LP", runs(LP, [one], options), _beside, best)
+                yield Timing(
+                    f"3 GPU types, {epochs} epochs, {kind}, LP", runs(LP, [one], options), _describe_excess, best
+                )
 
 
-def _with(instance: Instance[BoaAllocation], **changed: Any) -> Instance[BoaAllocation]:
+def _change_instance(instance: Instance[BoaAllocation], **changed: Any) -> Instance[BoaAllocation]:
     return instance.model_copy(update={"data": instance.data.model_copy(update=changed), "reference": None})
 
 
@@ -147,7 +151,7 @@ def convex(epochs: int, tables: bool, types: int = 1) -> Instance[BoaAllocation]
         for i in range(10)
     )
     data = BoaAllocation(budget=1e9, gpu_types=gpu_types, classes=classes, widths="continuous")
-    data = data.model_copy(update={"budget": 2 * least_budget(data)})
+    data = data.model_copy(update={"budget": 2 * compute_min_budget(data)})
     return Instance.of(data, f"{10 * (epochs // 10)} epochs")
 
 
@@ -165,7 +169,7 @@ def linear(data: BoaAllocation, options: Options) -> Answer:
     return literal_lp(data, options)
 
 
-def alone(instance: Instance[BoaAllocation], options: Options) -> dict[str, Any]:
+def measure_arrays(instance: Instance[BoaAllocation], options: Options) -> dict[str, Any]:
     """Return the minimum CPU seconds of five searches from arrays."""
     made, seconds = curves(instance.data), []
     for _ in range(5):
@@ -178,7 +182,7 @@ def alone(instance: Instance[BoaAllocation], options: Options) -> dict[str, Any]
 def points(instance: Instance[BoaAllocation], options: Options) -> dict[str, Any]:
     """Solve for 100 budgets up to the instance's own; return the number proven and the CPU seconds of the searches."""
     solved = frontier(instance.data)
-    budgets = np.linspace(least_budget(instance.data), instance.data.budget, 100)
+    budgets = np.linspace(compute_min_budget(instance.data), instance.data.budget, 100)
     results = [solved.at(float(b)) for b in budgets]
     return {
         "proven": sum(r.status == "optimal" for r in results),
@@ -196,12 +200,12 @@ def _off(references: Sequence[float], results: Sequence[Result]) -> str:
     return f"at most {max(*off, EQUAL):.1e} h from the closed form at the budget that is granted"
 
 
-def _beside(results: Sequence[Result], exact: Sequence[Result]) -> str:
+def _describe_excess(results: Sequence[Result], exact: Sequence[Result]) -> str:
     optimum, r = exact[0].objective or 1.0, results[0]
     return f"{round((r.objective or 0.0) / optimum - 1, 9) + 0.0:+.1e} from the exact; solver {r.solve_s or 0.0:.3f} s"
 
 
-def _alone(results: Sequence[Result], measured: Sequence[Measured]) -> str:
+def _describe_arrays(results: Sequence[Result], measured: Sequence[Measured]) -> str:
     return f"{proofs(results)}; from arrays {1000 * measured[0].figures['least_s']:.1f} ms"
 
 
@@ -210,7 +214,7 @@ def _search_s(results: Sequence[Result]) -> str:
     return f"{proofs(results)}; the search alone {fmean(seconds):.3f} s mean, {max(seconds):.3f} s max"
 
 
-def _each(results: Sequence[Result], exact: Sequence[Result]) -> dict[str, list[float]]:
+def _compute_excesses(results: Sequence[Result], exact: Sequence[Result]) -> dict[str, list[float]]:
     """Return the excess of each result over the optimum of its instance."""
     optima = [best.objective or 1.0 for best in exact]
     above = [(r.objective or np.inf) / optimum - 1 for r, optimum in zip(results, optima, strict=True)]
@@ -219,11 +223,11 @@ def _each(results: Sequence[Result], exact: Sequence[Result]) -> dict[str, list[
 
 def _draws(results: Sequence[Result], exact: Sequence[Result]) -> dict[str, list[float]]:
     """Return the excess of each draw over the optimum of their one instance."""
-    return _each(results, list(exact) * len(results))
+    return _compute_excesses(results, list(exact) * len(results))
 
 
 def _gaps(results: Sequence[Result], exact: Sequence[Result]) -> str:
-    (gaps,) = _each(results, exact).values()
+    (gaps,) = _compute_excesses(results, exact).values()
     return f"mean {percent(fmean(gaps))}, max {percent(max(gaps))} above the optimum"
 
 
@@ -246,7 +250,7 @@ def peers(options: Options, quick: Quick = False) -> Study:
         "BOA, 5 classes x 60 epochs x 64 widths": [random_allocation(5, 60, 64, seed=seed) for seed in range(5)],
     }
     made = [PeerRow(work, instances, EXACT, PEERS) for work, instances in rows.items()]
-    return comparison(made, limited(options, LIMIT_S), (0, 1) if quick else ())
+    return comparison(made, limit_time(options, LIMIT_S), (0, 1) if quick else ())
 
 
 def _classes(size: int, seed: int) -> Instance[BoaAllocation]:
@@ -260,7 +264,7 @@ LADDERS = (
 
 def growth(options: Options, quick: Quick = False) -> Study:
     """How CPU seconds of the exact allocation and of its peer grow with the size of the instance."""
-    return climbed(LADDERS, limited(options, LIMIT_S), quick)
+    return build_study(LADDERS, limit_time(options, LIMIT_S), quick)
 
 
 class Objective(StrEnum):

@@ -44,7 +44,7 @@ def three_widths() -> RepeatedEntries:
     return _classes("boa-three-widths", "classes by their speedups on two and on three GPUs", classes, 3)
 
 
-def two_epochs() -> RepeatedEntries:
+def build_two_epochs() -> RepeatedEntries:
     """Classes of two epochs on up to sixteen GPUs: each flat, saturating or linear in its speedup.
 
     An hour of work an hour on one GPU, of jobs of a weight, with or without half an hour of rescaling.
@@ -66,7 +66,7 @@ def two_epochs() -> RepeatedEntries:
     return _classes("boa-two-epochs", source, classes, WIDTHS[-1])
 
 
-SPACES = {"boa-allocation": {"three-widths": three_widths, "two-epochs": two_epochs}}
+SPACES = {"boa-allocation": {"three-widths": three_widths, "two-epochs": build_two_epochs}}
 RULES = ("width-calculator", "width-calculator-artifact", "one-width", "equal-share")
 SWEEPS = (
     Sweep("boa-allocation", "three-widths", 3, (4,), RULES),

@@ -41,7 +41,7 @@ def _as_found(search: Any, found: Any) -> Any:
     return found
 
 
-def _with_constant(name: str, constant: str, value: float, entered: str) -> MethodPart:
+def _replace_constant(name: str, constant: str, value: float, entered: str) -> MethodPart:
     """Return the part that a constant of the parameters switches off."""
     return MethodPart(name, constants={f"{DEFAULTS}.{constant}": value}, entered=(entered,))
 
@@ -71,10 +71,10 @@ PARTS = (
     MethodPart("short ruin and recreate", (f"{SEARCH}:ruin",)),
     MethodPart("integer program in the tree", (f"{TREE}:_solve_over_columns",)),
     MethodPart("dives in the tree", (f"{TREE}:BranchAndPrice._dive",)),
-    _with_constant("restarts of the tree", "branch_and_price.restarts", 0, f"{TREE}:BranchAndPrice._begin_anew"),
-    _with_constant("strong branching", "branch_and_price.reliable", 0, "models.eva.branching:strong_branching"),
+    _replace_constant("restarts of the tree", "branch_and_price.restarts", 0, f"{TREE}:BranchAndPrice._begin_anew"),
+    _replace_constant("strong branching", "branch_and_price.reliable", 0, "models.eva.branching:strong_branching"),
     MethodPart("patterns ruled out by the root", (f"{TREE}:BranchAndPrice._shrink",)),
-    _with_constant("smoothing of duals", "column_generation.smoothing", 0.0, f"{COLUMNS}.relax"),
+    _replace_constant("smoothing of duals", "column_generation.smoothing", 0.0, f"{COLUMNS}.relax"),
 )
 JOINT = {
     "all bounds by groups": ("bound by family", "bound by type"),
@@ -124,7 +124,7 @@ ROUND = "models.eva.round_search:RoundSearch"
 COUNTS = "models.eva.counts:CountBranching"
 
 
-def _at_once(partition: Any, start: Any, options: Any, clock: Any, watch: Any, parameters: Any) -> Any:
+def _solve_at_once(partition: Any, start: Any, options: Any, clock: Any, watch: Any, parameters: Any) -> Any:
     """Stand in for sifting: the integer program over all columns."""
     from models.core.highs import Solved
     from models.eva.net_saving import _integer
@@ -133,7 +133,7 @@ def _at_once(partition: Any, start: Any, options: Any, clock: Any, watch: Any, p
     return _integer(partition, np.arange(len(partition.net)), options, clock, watch, first)
 
 
-def _nothing_solved(*_: Any, **__: Any) -> Any:
+def _solve_nothing(*_: Any, **__: Any) -> Any:
     """Stand in for an integer program."""
     from models.core.highs import Solved
 
@@ -146,13 +146,13 @@ def _as_it_is(data: Any, answer: Answer, *_: Any) -> Answer:
 
 
 SAVING_PARTS = (
-    _with_constant("all patterns first", "first_saving_patterns", 0, f"{NET_SAVING}:_solve"),
+    _replace_constant("all patterns first", "first_saving_patterns", 0, f"{NET_SAVING}:_solve"),
     MethodPart(
         "all patterns",
         constants={f"{DEFAULTS}.first_saving_patterns": 0, f"{DEFAULTS}.saving_patterns": 0},
         entered=(f"{NET_SAVING}:_solve",),
     ),
-    MethodPart("sifting of all patterns", (f"{NET_SAVING}:_solve",), _at_once),
+    MethodPart("sifting of all patterns", (f"{NET_SAVING}:_solve",), _solve_at_once),
     MethodPart(
         "column generation",
         ("models.eva.parameters:SavingParameters.suits",),
@@ -160,7 +160,7 @@ SAVING_PARTS = (
         entered=(f"{NET_SAVING}:_generate_columns",),
     ),
     MethodPart("numbers of instances", (f"{SAVING}._count",)),
-    _with_constant("short list before a long one", "saving.counts.probed", 1 << 60, f"{COUNTS}._leaf"),
+    _replace_constant("short list before a long one", "saving.counts.probed", 1 << 60, f"{COUNTS}._leaf"),
     MethodPart("integer programs over lists", (f"{SAVING}._list",)),
     MethodPart("least cost as a bound", (f"{SAVING}._lower_otherwise",)),
     MethodPart("derivation of a small optimum", ("models.core.derivation:settle_small",), _as_it_is),
@@ -168,7 +168,7 @@ SAVING_PARTS = (
 SAVING_JOINT = {"numbers of instances and integer programs": ("numbers of instances", "integer programs over lists")}
 ROUND_PARTS = (
     MethodPart("numbers of instances in a round", (f"{ROUND}._branch_on_counts",), say_no),
-    MethodPart("integer program over a list", (f"{SAVING}._integer",), _nothing_solved),
+    MethodPart("integer program over a list", (f"{SAVING}._integer",), _solve_nothing),
     MethodPart("longer lists", (f"{ROUND}._longer",)),
     MethodPart(
         "short list before a long one",

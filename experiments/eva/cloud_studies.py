@@ -13,7 +13,7 @@ import typer
 
 from experiments.eva.methods import METHODS
 from experiments.eva.simulation import rounds_of_eva
-from experiments.harness.entry import named
+from experiments.harness.entry import select_by_name
 from experiments.harness.experiment import Study, chunks
 from experiments.harness.run import Run, apply
 from experiments.harness.task import Measured, Measurement
@@ -37,7 +37,7 @@ def choices(
 
     Every N-th round of Eva's own run is solved exactly.
     """
-    entries = named(METHODS[EvaReconfiguration.problem], "exact", *PLANS)
+    entries = select_by_name(METHODS[EvaReconfiguration.problem], "exact", *PLANS)
     rounds = rounds_of_eva(load(workload), every)
 
     def tables(outcomes: Sequence[Result]) -> list[str]:
@@ -209,7 +209,7 @@ def yardsticks(
     entries = {entry.name: entry for entry in METHODS[EvaPacking.problem]}
     if method not in entries:
         raise InputError(f"--method: must be one of {', '.join(entries)}, got {method!r}")
-    task = Measurement.of(hosted, options, None, instance=instance, method=method)
+    task = Measurement.of(measure_reference_cost, options, None, instance=instance, method=method)
 
     def tables(outcomes: Sequence[Measured]) -> list[str]:
         found = Yardstick(**outcomes[0].figures)
@@ -220,7 +220,7 @@ def yardsticks(
     return Study([task], tables)
 
 
-def hosted(instance: Instance[EvaCloud], method: str, options: Options) -> dict[str, Any]:
+def measure_reference_cost(instance: Instance[EvaCloud], method: str, options: Options) -> dict[str, Any]:
     """Compute the reference cost of a workload with a packing method."""
-    (entry,) = named(METHODS[EvaPacking.problem], method)
+    (entry,) = select_by_name(METHODS[EvaPacking.problem], method)
     return asdict(yardstick(instance.data, lambda data: apply(entry, Instance.of(data, "moment"), options)))

@@ -22,10 +22,10 @@ NONE = 1e-9  # stands for a share of 0, and for a room of 0
 
 def solve(data: EvaPacking) -> dict[str, Any]:
     """Return the instances to rent. Raises ValueError for a net saving and for types with a limited number."""
-    return packed(data, WEIGHTS)
+    return pack(data, WEIGHTS)
 
 
-def packed(data: EvaPacking, weights: Sequence[float]) -> dict[str, Any]:
+def pack(data: EvaPacking, weights: Sequence[float]) -> dict[str, Any]:
     """Return the instances to rent with other weights."""
     if data.objective != "cost" or data.limits:
         raise ValueError("is for the least cost, with any number of instances of a type")
@@ -34,7 +34,7 @@ def packed(data: EvaPacking, weights: Sequence[float]) -> dict[str, Any]:
     share = np.array([of_resource.get(resource, 1.0) for resource in data.resources])
     left, groups = arrays.count.copy(), []
     while left.any():
-        fills = [_filled(arrays, kind, left, weights, share) for kind in range(len(arrays.price))]
+        fills = [_fill_instance(arrays, kind, left, weights, share) for kind in range(len(arrays.price))]
         worth = np.array(fills) @ arrays.reservation_price / arrays.price ** weights[4]
         fill = fills[int(worth.argmax())]
         takes = (arrays.demand_of_type * fill[:, None]).sum(axis=1)
@@ -46,7 +46,9 @@ def packed(data: EvaPacking, weights: Sequence[float]) -> dict[str, Any]:
     return arrays.solution(groups)
 
 
-def _filled(arrays: PackingArrays, kind: int, left: IntArray, weights: Sequence[float], share: FloatArray) -> IntArray:
+def _fill_instance(
+    arrays: PackingArrays, kind: int, left: IntArray, weights: Sequence[float], share: FloatArray
+) -> IntArray:
     """Return the number of tasks of each class for an instance of a type."""
     need, free, fill = arrays.demand_of_type[kind], arrays.capacity[kind].copy(), np.zeros_like(left)
     while len(fitting := np.flatnonzero((need <= free).all(axis=1) & (left > fill))):

@@ -29,7 +29,7 @@ Settings = Mapping[str, Sequence[Instance]]
 
 
 @cache
-def of_trace(path: Path, limit: int | None, **options: Any) -> Instance:
+def read_trace(path: Path, limit: int | None, **options: Any) -> Instance:
     """Read the jobs of a trace, once."""
     said = "-".join(f"{key}-{value}" for key, value in sorted(options.items()))
     return trace_cloud(
@@ -41,8 +41,8 @@ def sample(context: Context, jobs: int | None, first: int = 0, **options: Any) -
     """Return `jobs` jobs of Eva's full trace from `first` on, all jobs if `None`; a quick run takes a few."""
     path = context.trace(FULL_TRACE)
     if context.quick:
-        return of_trace(path, QUICK_JOBS, **options)
-    return of_trace(path, jobs, **options, **({"first": first} if first else {}))
+        return read_trace(path, QUICK_JOBS, **options)
+    return read_trace(path, jobs, **options, **({"first": first} if first else {}))
 
 
 @dataclass(frozen=True)
@@ -81,22 +81,22 @@ class PolicyRuns:
     policies: tuple[str, ...]
     found: Mapping[tuple[str, str], Sequence[Simulated]]
 
-    def each(self, setting: str, policy: str, measure: Measure) -> list[float]:
+    def measure_draws(self, setting: str, policy: str, measure: Measure) -> list[float]:
         """Return a measure of every draw."""
         return [measure(run) for run in self.found[setting, policy]]
 
     def mean(self, setting: str, policy: str, measure: Measure) -> float:
         """Return the mean of a measure over all draws."""
-        return fmean(self.each(setting, policy, measure))
+        return fmean(self.measure_draws(setting, policy, measure))
 
     def sample(self, setting: str, policy: str, measure: Measure) -> Sample:
         """Return a measure with its interval."""
-        return Sample.of(self.each(setting, policy, measure))
+        return Sample.of(self.measure_draws(setting, policy, measure))
 
     def shares(self, setting: str, policy: str, of: str | None = None) -> list[float]:
         """Return the bill of every draw as a share of another policy's, by default the first's."""
-        bases = self.each(setting, of or self.policies[0], bill)
-        return [own / base for own, base in zip(self.each(setting, policy, bill), bases, strict=True)]
+        bases = self.measure_draws(setting, of or self.policies[0], bill)
+        return [own / base for own, base in zip(self.measure_draws(setting, policy, bill), bases, strict=True)]
 
     def share(self, setting: str, policy: str, of: str | None = None) -> float:
         """Return the bill as a share of another policy's, as the mean over all draws."""
@@ -108,7 +108,7 @@ class PolicyRuns:
 
     def lines(self, policy: str, measure: Measure) -> list[tuple[float, ...]]:
         """Return a measure for every setting, one tuple per draw."""
-        return list(zip(*(self.each(setting, policy, measure) for setting in self.settings), strict=True))
+        return list(zip(*(self.measure_draws(setting, policy, measure) for setting in self.settings), strict=True))
 
     def shares_line(self, policy: str, of: str | None = None) -> list[float]:
         """Return the bill as a share of another policy's for every setting."""
@@ -192,7 +192,9 @@ def _verdict(held: bool, nearly: bool) -> Verdict:
     return "reproduced" if held else "near" if nearly else "differs"
 
 
-def within(where: str, what: str, paper: float, ours: float | Sample, *, by: float = POINTS, note: str = "") -> Claim:
+def claim_within(
+    where: str, what: str, paper: float, ours: float | Sample, *, by: float = POINTS, note: str = ""
+) -> Claim:
     """Claim that our figure is within `by` of the paper's; it is near within twice that."""
     mean, sample = (ours.mean, ours) if isinstance(ours, Sample) else (ours, None)
     off = abs(paper - mean)
@@ -205,7 +207,7 @@ def holds(where: str, what: str, paper: str, ours: str, true: bool, *, nearly: b
     return Claim(where, what, paper, ours, _verdict(true, nearly), note)
 
 
-def at_least(
+def claim_min(
     where: str, what: str, paper: str, values: Sequence[float], least: float, *, nearly: float | None = None,
     note: str = "",
 ) -> Claim:  # fmt: skip
@@ -223,7 +225,7 @@ def speaks(sample: Sample, figure: float) -> bool:
     return not sample.low <= figure <= sample.high
 
 
-def spanned(values: Sequence[float]) -> str:
+def format_range(values: Sequence[float]) -> str:
     """Format the range of some shares in percent."""
     low, high = min(values), max(values)
     return f"{low:.1%}" if f"{low:.1%}" == f"{high:.1%}" else f"{low:.1%} to {high:.1%}"

@@ -34,8 +34,8 @@ def rounds(seed: int) -> JudgeTask:
 TASKS: dict[str, Drawn] = {
     "eva-packing": packing,
     "eva-rounds": rounds,
-    "prism": prism.judged,
-    "transactions": transactions.judged,
+    "prism": prism.build_task,
+    "transactions": transactions.build_task,
 }
 
 
@@ -43,7 +43,7 @@ def judge_calls(
     options: Options, repeats: Annotated[int, typer.Option(help="Calls of the judge.", min=1)] = 20
 ) -> Study:
     """Measure what a call of the judge takes of its own, on tasks of one case to fifty."""
-    tasks = [Measurement.of(taken, options, None, task=name, repeats=repeats) for name in TASKS]
+    tasks = [Measurement.of(measure_overhead, options, None, task=name, repeats=repeats) for name in TASKS]
 
     def tables(outcomes: Sequence[Measured]) -> list[TextTable]:
         rows = [
@@ -66,6 +66,6 @@ def judge_calls(
     return Study(tasks, tables, values=values)
 
 
-def taken(task: str, repeats: int, options: Options) -> dict[str, Any]:
+def measure_overhead(task: str, repeats: int, options: Options) -> dict[str, Any]:
     """Return the overhead of calls of the judge on a task."""
     return overhead(TASKS[task](0), repeats)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.harness.entry import Entry, named
+from experiments.harness.entry import Entry, select_by_name
 from instances.eva import EvaPacking, EvaReconfiguration, InstanceType, Task, packing_arrays
 from instances.eva.arrays import LARGEST_AMOUNT, WholeAmounts, contents
 
@@ -37,7 +37,7 @@ def _unfit_exact(data: EvaPacking) -> str | None:
 
     Without limits, only the patterns that save cost by themselves are needed.
     """
-    if data.objective == "cost" or not data.limited:
+    if data.objective == "cost" or not data.has_limits:
         return None
     from models.eva.net_saving import saving_patterns  # the only import of a model before a method is called
     from models.eva.parameters import DEFAULTS
@@ -57,7 +57,7 @@ def _unfit_one_by_one(data: EvaPacking) -> str | None:
         _, tied, entries = np.unique(arrays.reservation_price, return_inverse=True, return_counts=True)
         tasks = int(arrays.count[entries[tied] > 1].sum())
         return f"{tasks:,} tasks of equal reservation prices, more than {TIED:,}" if tasks > TIED else None
-    most = max((_most(data, task, kind) for task in data.tasks for kind in data.instance_types), default=0)
+    most = max((_count_fitting(data, task, kind) for task in data.tasks for kind in data.instance_types), default=0)
     return f"an instance holds {most:,} tasks, more than {ONE_BY_ONE:,}" if most > ONE_BY_ONE else None
 
 
@@ -66,7 +66,7 @@ def _unfit_first(data: EvaPacking) -> str | None:
     return None if data.objective == "cost" else _unfit_one_by_one(data)
 
 
-def _most(data: EvaPacking, task: Task, kind: InstanceType) -> int:
+def _count_fitting(data: EvaPacking, task: Task, kind: InstanceType) -> int:
     """Return the number of tasks of one entry that an instance of a type holds."""
     need = task.demand_on(kind.family)
     return int(min([task.count, *(kind.capacity[r] // need[r] for r in data.resources if need[r])]))
@@ -84,7 +84,7 @@ def _unfit_one_type(data: EvaPacking) -> str | None:
     """Return why heuristics for one instance type without a limit cannot take an instance; `None` if they can."""
     if data.objective != "cost":
         return "it has no interference"
-    if len(data.instance_types) > 1 or data.limited:
+    if len(data.instance_types) > 1 or data.has_limits:
         return "it packs on one instance type without limits"
     tasks = sum(task.count for task in data.tasks)
     return f"it packs {tasks:,} tasks one by one, more than {ONE_TYPE:,}" if tasks > ONE_TYPE else None
@@ -97,7 +97,7 @@ _PACKERS = (
     Entry("full-reconfiguration-first", "heuristics.eva:full_reconfiguration_first", _unfit_first),
 )
 # The first never costs more than `full-reconfiguration`, whose sets of tasks it rents cheaper types for.
-_STARTS = named(_PACKERS, "full-reconfiguration-artifact", "full-reconfiguration-first", "no-packing")
+_STARTS = select_by_name(_PACKERS, "full-reconfiguration-artifact", "full-reconfiguration-first", "no-packing")
 _CHOICE = Entry("eva-choice", "heuristics.eva.round:eva_choice")
 METHODS: dict[str, tuple[Entry, ...]] = {
     "eva-packing": (

@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
-from experiments.canvas import canvas, legend, lined, plain, save_all
-from experiments.eva.plan import priced
+from experiments.canvas import canvas, legend, plain, save_all, style_line
+from experiments.eva.plan import list_priced_groups
 from experiments.output.terminal import label
-from experiments.palette import HUES, TINTS, in_order, looks, things
-from experiments.simulator.plots import cdf, of_first_workload, over_days, save_speedups
+from experiments.palette import HUES, TINTS, assign_looks, looks, things
+from experiments.simulator.plots import cdf, plot_over_days, save_speedups, select_first_workload
 from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Bounds
 from instances.eva import EvaPacking, EvaReconfiguration
@@ -25,9 +25,9 @@ from instances.eva.packing import PricedType, TaskEntry
 COLUMNS = {"instances": "instances that are billed", "tasks": "tasks that run"}
 
 
-def over_time(runs: Sequence[Simulated], column: str) -> Figure:
+def plot_over_time(runs: Sequence[Simulated], column: str) -> Figure:
     """Plot a column of the timeline of each run over days, by policy."""
-    figure, _ = over_days(runs, lambda rows: rows[column], COLUMNS[column])
+    figure, _ = plot_over_days(runs, lambda rows: rows[column], COLUMNS[column])
     legend(figure)
     return figure
 
@@ -37,9 +37,9 @@ def draw_all(
 ) -> None:
     """Write the speed-ups of all workloads, and the instances and tasks over time of the first one."""
     save_speedups(folder, done, baseline)
-    first = of_first_workload(done)
+    first = select_first_workload(done)
     for column in COLUMNS if first else ():
-        save_all(over_time(first, column), folder / f"{column}.svg")
+        save_all(plot_over_time(first, column), folder / f"{column}.svg")
 
 
 def swept(panels: Mapping[str, Mapping[str, Sequence[float]]], settings: Iterable[str], axis: str) -> Figure:
@@ -49,7 +49,7 @@ def swept(panels: Mapping[str, Mapping[str, Sequence[float]]], settings: Iterabl
     for axes, (what, lines) in zip(every, panels.items(), strict=True):
         look = looks(lines)
         for policy, line in lines.items():
-            axes.plot(values, line, label=plain(policy), **lined(look[policy], marked=True))
+            axes.plot(values, line, label=plain(policy), **style_line(look[policy], marked=True))
         axes.set(xlabel=axis, ylabel=what)
     legend(figure)
     return figure
@@ -60,7 +60,7 @@ def uptimes(hours: Mapping[str, Sequence[float]]) -> Figure:
     figure, (axes,) = canvas(5.5, 4)
     look = looks(hours)
     for policy, up in hours.items():
-        cdf(axes, np.array(up), label=plain(policy), **lined(look[policy]))
+        cdf(axes, np.array(up), label=plain(policy), **style_line(look[policy]))
     axes.set(xlabel="hours that an instance is up", ylabel="share of instances", ylim=(0, 1), xlim=(0, None))
     legend(figure)
     return figure
@@ -69,9 +69,9 @@ def uptimes(hours: Mapping[str, Sequence[float]]) -> Figure:
 def horizons(shares: Mapping[str, tuple[Mapping[str, float], float]]) -> Figure:
     """Plot the bill over D, one line per workload, with the bill of Eva's own estimate as a level."""
     figure, (axes,) = canvas(6, 4)
-    look = in_order(shares)
+    look = assign_looks(shares)
     for name, (fixed, own) in shares.items():
-        axes.plot(list(fixed), list(fixed.values()), label=plain(name), **lined(look[name], marked=True))
+        axes.plot(list(fixed), list(fixed.values()), label=plain(name), **style_line(look[name], marked=True))
         axes.axhline(own, color=look[name].colour, linewidth=1, alpha=0.5)
     axes.set(xlabel="D (level: Eva's estimate)", ylabel="bill, of No-Packing's")
     legend(figure)
@@ -95,8 +95,8 @@ class Held:
 def packing(data: EvaPacking, solution: Mapping[str, Any]) -> Figure:
     """Plot one row per group of instances of one type, content and price, with each task's share of each resource."""
     kinds = {kind.name: kind for kind in data.instance_types}
-    groups = sorted(priced(data, solution), key=lambda group: list(kinds).index(group.type))
-    rows = [Held(_said(g.number, g.type, g.usd_per_hour, kept=g.kept), kinds[g.type], g.tasks) for g in groups]
+    groups = sorted(list_priced_groups(data, solution), key=lambda group: list(kinds).index(group.type))
+    rows = [Held(_label_group(g.number, g.type, g.usd_per_hour, kept=g.kept), kinds[g.type], g.tasks) for g in groups]
     return bars(data.resources, data.tasks, rows, f"{sum(group.usd for group in groups):.6g} USD/h")
 
 
@@ -113,13 +113,13 @@ def reconfiguration(data: EvaReconfiguration, solution: Mapping[str, Any]) -> Fi
     rented = sorted(solution.get("instances", []), key=lambda group: list(kinds).index(group["type"]))
     for group in rented:
         kind = kinds[group["type"]]
-        rows.append(Held(_said(group.get("count", 1), kind.name, kind.usd_per_hour), kind, group["tasks"]))
+        rows.append(Held(_label_group(group.get("count", 1), kind.name, kind.usd_per_hour), kind, group["tasks"]))
     new = sum(group.get("count", 1) for group in rented)
     said = f"{len(data.existing) - given_up} instances stay, {given_up} are given up, {new} are new; hatched: came"
     return bars(data.resources, data.tasks, rows, said)
 
 
-def _said(number: int, type: str, price: float, *, kept: bool = False) -> str:
+def _label_group(number: int, type: str, price: float, *, kept: bool = False) -> str:
     return f"{number} × {label(type)}, {price:g} USD/h" + (", kept" if kept else "")
 
 

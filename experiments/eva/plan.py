@@ -10,7 +10,7 @@ from typing import Any
 from instances import InputError, Result
 from instances.eva import EvaPacking
 from instances.gaps import agree
-from instances.text import shown
+from instances.text import escape_text
 
 HOURS = 730  # hours of a month in cloud billing
 
@@ -31,7 +31,7 @@ class PricedGroup:
         return self.number * self.usd_per_hour
 
 
-def priced(data: EvaPacking, solution: Mapping[str, Any]) -> Iterator[PricedGroup]:
+def list_priced_groups(data: EvaPacking, solution: Mapping[str, Any]) -> Iterator[PricedGroup]:
     """Yield the groups of a solution, the most expensive types first, and of a type first the running instances."""
     kinds = {kind.name: kind for kind in data.instance_types}
     running = {name: _running(data, kind.usd_per_hour, name) for name, kind in kinds.items()}
@@ -52,9 +52,14 @@ def priced(data: EvaPacking, solution: Mapping[str, Any]) -> Iterator[PricedGrou
 def plan(data: EvaPacking, solution: Mapping[str, Any]) -> Iterator[str]:
     """Yield one line per group of instances of one type, content and price, a comparison with now, and the bill."""
     bill, changes = 0.0, Counter[bool]()
-    for group in priced(data, solution):
-        tasks = ", ".join(f"{shown(task)} x {n}" if n > 1 else shown(task) for task, n in group.tasks.items())
-        said = f"{group.number} x {shown(group.type)} at {group.usd_per_hour:g} USD/h, each with {tasks or 'nothing'}"
+    for group in list_priced_groups(data, solution):
+        tasks = ", ".join(
+            f"{escape_text(task)} x {n}" if n > 1 else escape_text(task) for task, n in group.tasks.items()
+        )
+        said = (
+            f"{group.number} x {escape_text(group.type)} at {group.usd_per_hour:g} USD/h, "
+            f"each with {tasks or 'nothing'}"
+        )
         bill += group.usd
         changes[group.kept] += group.number
         yield f"{'keep' if group.kept else 'rent'} {said}"
@@ -100,7 +105,7 @@ class NextBest:
                 kind["max_instances"] = number - 1 if kind["name"] == name else kind["max_instances"]
             yield self.data.with_(instance_types=kinds)
 
-    def told(self, best: Result, found: Sequence[Result]) -> str:
+    def describe(self, best: Result, found: Sequence[Result]) -> str:
         """Describe the next best mix from the results of the rivals."""
         open_ones = [result for result in found if result.status != "infeasible"]
         solved = [r for r in open_ones if r.solved and r.objective is not None and r.solution is not None]
@@ -112,7 +117,7 @@ class NextBest:
         assert least.objective is not None
         assert least.solution is not None
         assert best.objective is not None
-        types = ", ".join(f"{n} x {shown(name)}" for name, n in mix(least.solution).items())
+        types = ", ".join(f"{n} x {escape_text(name)}" for name, n in mix(least.solution).items())
         dearer = best.objective and not agree(least.objective, best.objective)
         more = f", {least.objective / best.objective - 1:.2%} more" if dearer else ""
         bounds = [result.bound for result in open_ones]

@@ -31,7 +31,7 @@ from experiments.judging.judge import JudgedCase, JudgeTask
 from instances import InputError, Instance, MalformedSolution, Options
 from instances.eva import EvaPacking, InstanceType, Task
 from instances.fields import refuse_seed
-from instances.tables import packaged
+from instances.tables import read_packaged
 
 GPU_GB = 80
 NO_ROOM = Fraction(1_000_000)  # the pressure of a GPU whose memory is full
@@ -77,7 +77,7 @@ class PrismCase:
         return max(of / left if left else NO_ROOM for of, left in zip(load, room, strict=True))
 
     @property
-    def in_turn(self) -> Fraction:
+    def round_robin_pressure(self) -> Fraction:
         """Return the pressure of round-robin placement, the leaderboard's zero."""
         return self.pressure([i % self.gpus for i in range(len(self.models))])
 
@@ -89,7 +89,7 @@ class PrismCase:
 
     def score(self, pressure: Fraction) -> float:
         """Return the leaderboard's score of a pressure."""
-        share = (self.in_turn - pressure) / (self.in_turn - self.spread_out)
+        share = (self.round_robin_pressure - pressure) / (self.round_robin_pressure - self.spread_out)
         return 100 * sqrt(min(max(share, Fraction(0)), Fraction(1)))
 
     def below(self, pressure: Fraction) -> Instance[EvaPacking]:
@@ -120,7 +120,7 @@ def cases(seed: int = SEED, count: int = CASES) -> list[PrismCase]:
     return found
 
 
-def least_pressure(case: PrismCase, options: Options = Options()) -> tuple[Fraction, list[int]]:
+def find_min_pressure(case: PrismCase, options: Options = Options()) -> tuple[Fraction, list[int]]:
     """Return the proven minimum pressure and a placement with it. Raises InputError if a proof takes too long.
 
     A packing problem decides whether a placement is below the best one, until there is no better one. A bisection
@@ -137,7 +137,7 @@ def least_pressure(case: PrismCase, options: Options = Options()) -> tuple[Fract
         if result.status != "optimal" or result.objective is None:
             raise InputError(f"prism: not proven within {options.time_limit} s")
         if result.objective <= case.gpus:
-            on = _placed(case, result.solution)
+            on = _list_placement(case, result.solution)
             best = case.pressure(on)
         elif asked == best:
             return best, on
@@ -161,7 +161,7 @@ def _greedy(case: PrismCase) -> list[int]:
     return [on[j] for j in range(len(case.models))]
 
 
-def _placed(case: PrismCase, solution: Any) -> list[int]:
+def _list_placement(case: PrismCase, solution: Any) -> list[int]:
     bins = [dict(one["tasks"]) for one in solution["instances"] for _ in range(one["count"])]
     names = {name: gpu for gpu, tasks in enumerate(bins) for name in tasks}
     return [names[model.model_name] for model in case.models]
@@ -180,11 +180,11 @@ def calls() -> Calls:
     return Calls("compute_model_placement", arguments, answer)
 
 
-def judged(seed: int) -> JudgeTask:
+def build_task(seed: int) -> JudgeTask:
     """Build the task of the leaderboard's fifty cases, or of ten cases with a seed other than 0."""
     drawn = cases() if seed == 0 else cases(seed, 10)
-    known = packaged("experiments.eva", "prism").least_pressure.map(Fraction) if seed == 0 else None
-    least = [least_pressure(case)[0] for case in drawn] if known is None else list(known)
+    known = read_packaged("experiments.eva", "prism").least_pressure.map(Fraction) if seed == 0 else None
+    least = [find_min_pressure(case)[0] for case in drawn] if known is None else list(known)
     made = [
         JudgedCase(f"prism {i}", case.content, float(optimum), partial(_value, case))
         for i, (case, optimum) in enumerate(zip(drawn, least, strict=True))
@@ -221,14 +221,14 @@ def ceiling(
 
     def tables(outcomes: Sequence[Measured]) -> Iterator[TextTable | str]:
         rows = []
-        for i, (case, least, outcome) in enumerate(zip(drawn, _least(outcomes), outcomes, strict=True)):
+        for i, (case, least, outcome) in enumerate(zip(drawn, _read_min_pressures(outcomes), outcomes, strict=True)):
             figures = f"{float(least):.6f}", f"{case.score(least):.2f}", f"{outcome.cpu_s:.2f}"
             rows.append([str(i), str(case.gpus), str(least), *figures])
         yield TextTable(["case", "GPUs", "least pressure", "as a number", "its score", "CPU s"], rows)
-        yield f"no placement scores more than {_highest(drawn, _least(outcomes)):.4f} on average"
+        yield f"no placement scores more than {_highest(drawn, _read_min_pressures(outcomes)):.4f} on average"
 
     def values(outcomes: Sequence[Measured]) -> dict[str, Sample | float | str]:
-        least = _least(outcomes)
+        least = _read_min_pressures(outcomes)
         above = [float(own / case.spread_out - 1) for case, own in zip(drawn, least, strict=True)]
         return {
             "highest score": _highest(drawn, least),
@@ -241,11 +241,11 @@ def ceiling(
 
 def proven(case: int, draw: int, options: Options) -> dict[str, Any]:
     """Return the proven minimum pressure of a case, and a placement."""
-    least, on = least_pressure(cases(draw)[case], options)
+    least, on = find_min_pressure(cases(draw)[case], options)
     return {"least_pressure": str(least), "on": on}
 
 
-def _least(outcomes: Sequence[Measured]) -> list[Fraction]:
+def _read_min_pressures(outcomes: Sequence[Measured]) -> list[Fraction]:
     return [Fraction(outcome.figures["least_pressure"]) for outcome in outcomes]
 
 

@@ -15,7 +15,17 @@ import numpy as np
 
 from experiments.canvas import save_all
 from experiments.eva import grid
-from experiments.eva.grid import AS_ARTIFACT, FULL_TRACE, POINTS, Grid, PolicyRuns, Settings, at_least, holds, spanned
+from experiments.eva.grid import (
+    AS_ARTIFACT,
+    FULL_TRACE,
+    POINTS,
+    Grid,
+    PolicyRuns,
+    Settings,
+    claim_min,
+    format_range,
+    holds,
+)
 from experiments.eva.pictures import horizons, swept, uptimes
 from experiments.eva.tables import ONE, POLICIES, TABLES, seeds
 from experiments.harness.experiment import Claim, Context, Experiment
@@ -62,12 +72,12 @@ def _swept(
         lines = {what: {policy: line(found, policy) for policy in policies} for what, line in panels.items()}
         save_all(swept(lines, values, axis), path)
 
-    def made(context: Context, outcomes: Sequence[Simulated]) -> Sequence[Claim]:
+    def make_claims(context: Context, outcomes: Sequence[Simulated]) -> Sequence[Claim]:
         on = f"the first {grid.QUICK_JOBS} jobs of the trace" if context.quick else ON_ALL if whole else ON
         found = claims(runs.runs(context, outcomes))
         return [replace(claim, note="; ".join(filter(None, (claim.note, on)))) for claim in found]
 
-    return Experiment(name, title, runs.tasks, made, (FULL_TRACE,), draw)
+    return Experiment(name, title, runs.tasks, make_claims, (FULL_TRACE,), draw)
 
 
 def _less(line: Sequence[float]) -> list[float]:
@@ -84,18 +94,50 @@ def _figure_4(found: PolicyRuns) -> list[Claim]:
     each = [max(found.line(policy, grid.tasks_of_all)) for policy in ("owl", tnrp)]
     share = found.shares_line(rp)
     return [
-        at_least(where, "Eva-RP: JCT at 0.8 over JCT at 1, less 1", "rises", [line[-1] / line[0] - 1 for line in jct],
-                 0.05, nearly=0.0, note=f"{jct[0][0]:.1f} to {jct[0][-1]:.1f} h on the first slice"),
-        at_least(where, "Eva-RP: bill at 0.8 less bill at 1, of No-Packing's", "rises",
-                 [line[-1] - line[0] for line in bills], 0.05, nearly=0.0, note=f"{share[0]:.1%} to {share[-1]:.1%}"),
-        at_least(where, "Eva-TNRP: throughput less Owl's, where it is least", "similar", apart, -0.03, nearly=-0.06,
-                 note=f"Owl puts two tasks at most together, {each[0]:.2f} an instance, Eva {each[1]:.2f}, and tries "
-                 "pairs that it believes in at 0.95; figure-4-known has them known"),
-        at_least(where, "Eva-TNRP: bill below Owl's, where it is least so", "lower", [min(line) for line in below], 0.0,
-                 note=spanned([1 - one for one in found.shares_line(tnrp, "owl")])),
-        at_least(where, "Eva-TNRP: bill at 0.8 below No-Packing's", "no more, in the extreme the same",
-                 [1 - line[-1] for line in found.shares_lines(tnrp)], -0.001),
-    ]  # fmt: skip
+        claim_min(
+            where,
+            "Eva-RP: JCT at 0.8 over JCT at 1, less 1",
+            "rises",
+            [line[-1] / line[0] - 1 for line in jct],
+            0.05,
+            nearly=0.0,
+            note=f"{jct[0][0]:.1f} to {jct[0][-1]:.1f} h on the first slice",
+        ),
+        claim_min(
+            where,
+            "Eva-RP: bill at 0.8 less bill at 1, of No-Packing's",
+            "rises",
+            [line[-1] - line[0] for line in bills],
+            0.05,
+            nearly=0.0,
+            note=f"{share[0]:.1%} to {share[-1]:.1%}",
+        ),
+        claim_min(
+            where,
+            "Eva-TNRP: throughput less Owl's, where it is least",
+            "similar",
+            apart,
+            -0.03,
+            nearly=-0.06,
+            note=f"Owl puts two tasks at most together, {each[0]:.2f} an instance, Eva {each[1]:.2f}, and tries "
+            "pairs that it believes in at 0.95; figure-4-known has them known",
+        ),
+        claim_min(
+            where,
+            "Eva-TNRP: bill below Owl's, where it is least so",
+            "lower",
+            [min(line) for line in below],
+            0.0,
+            note=format_range([1 - one for one in found.shares_line(tnrp, "owl")]),
+        ),
+        claim_min(
+            where,
+            "Eva-TNRP: bill at 0.8 below No-Packing's",
+            "no more, in the extreme the same",
+            [1 - line[-1] for line in found.shares_lines(tnrp)],
+            -0.001,
+        ),
+    ]
 
 
 def _figure_4_known(found: PolicyRuns) -> list[Claim]:
@@ -105,11 +147,11 @@ def _figure_4_known(found: PolicyRuns) -> list[Claim]:
     moves, each = found.line("eva", grid.moves_a_job), found.line("eva", grid.tasks_of_all)
     shown = f"moves of a job {min(moves):.2f} to {max(moves):.2f}; tasks an instance {min(each):.2f} to {max(each):.2f}"
     return [
-        at_least(where, "Eva-TNRP: throughput less Owl's, where it is least", "similar", apart, -0.03, nearly=-0.06,
-                 note=f"what is left is of larger sets than Owl's pairs; {shown}"),
-        at_least(where, "Eva-TNRP: bill below Owl's, where it is least so", "lower",
-                 [1 - max(line) for line in found.shares_lines("eva", "owl")], 0.0,
-                 note=spanned([1 - one for one in found.shares_line("eva", "owl")])),
+        claim_min(where, "Eva-TNRP: throughput less Owl's, where it is least", "similar", apart, -0.03, nearly=-0.06,
+                  note=f"what is left is of larger sets than Owl's pairs; {shown}"),
+        claim_min(where, "Eva-TNRP: bill below Owl's, where it is least so", "lower",
+                  [1 - max(line) for line in found.shares_lines("eva", "owl")], 0.0,
+                  note=format_range([1 - one for one in found.shares_line("eva", "owl")])),
     ]  # fmt: skip
 
 
@@ -119,18 +161,18 @@ def _figure_5(found: PolicyRuns) -> list[Claim]:
     flat = found.shares_lines("stratus")
     below = [_less(line) for line in found.shares_lines("eva", "stratus")]
     return [
-        at_least(where, "share of rounds that are Full: 12% less the greatest", "less than 12%",
-                 [0.12 - max(line) for line in full], 0.0, nearly=-0.02,
-                 note=spanned(found.line("eva", grid.full_share))),
-        at_least(where, "share of rounds that are Full, at delays x1 less at x8", "falling",
-                 [line[0] - line[-1] for line in full], 0.0),
-        at_least(where, "moves of a job, at delays x1 less at x8", "fall", [line[0] - line[-1] for line in moves], 0.0,
-                 note=", ".join(f"{one:.1f}" for one in found.line("eva", grid.moves_a_job))),
-        at_least(where, "Stratus: its shares of No-Packing's bill are apart by, taken negative", "unaffected",
-                 [min(line) - max(line) for line in flat], -0.02, nearly=-0.05,
-                 note=spanned(found.shares_line("stratus"))),
-        at_least(where, "Eva: bill below Stratus's, where it is least so", "large at all delays",
-                 [min(line) for line in below], 0.05, nearly=0.0),
+        claim_min(where, "share of rounds that are Full: 12% less the greatest", "less than 12%",
+                  [0.12 - max(line) for line in full], 0.0, nearly=-0.02,
+                  note=format_range(found.line("eva", grid.full_share))),
+        claim_min(where, "share of rounds that are Full, at delays x1 less at x8", "falling",
+                  [line[0] - line[-1] for line in full], 0.0),
+        claim_min(where, "moves of a job, at delays x1 less at x8", "fall", [line[0] - line[-1] for line in moves], 0.0,
+                  note=", ".join(f"{one:.1f}" for one in found.line("eva", grid.moves_a_job))),
+        claim_min(where, "Stratus: its shares of No-Packing's bill are apart by, taken negative", "unaffected",
+                  [min(line) - max(line) for line in flat], -0.02, nearly=-0.05,
+                  note=format_range(found.shares_line("stratus"))),
+        claim_min(where, "Eva: bill below Stratus's, where it is least so", "large at all delays",
+                  [min(line) for line in below], 0.05, nearly=0.0),
     ]  # fmt: skip
 
 
@@ -139,10 +181,10 @@ def _figure_5_full(found: PolicyRuns) -> list[Claim]:
     alone = [[share - 1 for share in line] for line in found.shares_lines(FULL_ALONE, "eva")]
     mean = [share - 1 for share in found.shares_line(FULL_ALONE, "eva")]
     return [
-        at_least(where, "bill above Eva's, where it is least so", "noticeably", [min(line) for line in alone], 0.02,
-                 nearly=0.0, note=", ".join(f"{one:.1%}" for one in mean)),
-        at_least(where, "bill above Eva's, at delays x4 less at x1", "growing", [line[-1] - line[0] for line in alone],
-                 0.0),
+        claim_min(where, "bill above Eva's, where it is least so", "noticeably", [min(line) for line in alone], 0.02,
+                  nearly=0.0, note=", ".join(f"{one:.1%}" for one in mean)),
+        claim_min(where, "bill above Eva's, at delays x4 less at x1", "growing", [line[-1] - line[0] for line in alone],
+                  0.0),
         Claim(where, "bill above Eva's, at delays x8", "most noticeably", None, "not run",
               "on some slices no run would end: two instances of a type exchange their jobs in every round"),
     ]  # fmt: skip
@@ -154,9 +196,9 @@ def _figure_6(found: PolicyRuns) -> list[Claim]:
     bills = found.shares_lines("eva")
     return [
         _below(where, found, ("stratus", "synergy"), 0.1, 0.15),
-        grid.within(where, "Eva without Full: bill above Eva's, at most", 0.08, Sample.of(without), by=0.05),
-        at_least(where, "Eva: bill of No-Packing's, at 60% less at none", "rises",
-                 [line[-1] - line[0] for line in bills], 0.0, note=spanned(found.shares_line("eva"))),
+        grid.claim_within(where, "Eva without Full: bill above Eva's, at most", 0.08, Sample.of(without), by=0.05),
+        claim_min(where, "Eva: bill of No-Packing's, at 60% less at none", "rises",
+                  [line[-1] - line[0] for line in bills], 0.0, note=format_range(found.shares_line("eva"))),
     ]  # fmt: skip
 
 
@@ -164,7 +206,7 @@ def _figure_7(found: PolicyRuns) -> list[Claim]:
     single = [max(share - 1 for share in line) for line in found.shares_lines("eva-single", "eva")]
     return [
         _below("Figure 7", found, ("stratus", "synergy", "owl"), 0.1, 0.37),
-        grid.within("Figure 7", "Eva-Single: bill above Eva's, at most", 0.13, Sample.of(single)),
+        grid.claim_within("Figure 7", "Eva-Single: bill above Eva's, at most", 0.13, Sample.of(single)),
     ]
 
 
@@ -173,9 +215,9 @@ def _figure_8(found: PolicyRuns) -> list[Claim]:
     return [
         _below(where, found, ("stratus", "synergy", "owl"), 0.1, 0.16),
         *(
-            at_least(where, f"{policy}: bill of No-Packing's, at arrivals x0.5 less at x3", "falls",
-                     [line[0] - line[-1] for line in found.shares_lines(policy)], 0.0,
-                     note=spanned(found.shares_line(policy)))
+            claim_min(where, f"{policy}: bill of No-Packing's, at arrivals x0.5 less at x3", "falls",
+                      [line[0] - line[-1] for line in found.shares_lines(policy)], 0.0,
+                      note=format_range(found.shares_line(policy)))
             for policy in PACKING
         ),
     ]  # fmt: skip
@@ -192,7 +234,7 @@ def _below(where: str, found: PolicyRuns, others: Sequence[str], low: float, hig
     what = f"Eva: bill below that of {', '.join(others)}; least of all"
     inside = low - POINTS <= min(mean) and max(mean) <= high + POINTS
     claim = holds(where, what, f"{low:.0%} to {high:.0%}", "", inside, nearly=least.mean > 0)
-    claim = replace(claim, ours=round(least.mean, 4), sample=least, note=f"means {spanned(mean)}")
+    claim = replace(claim, ours=round(least.mean, 4), sample=least, note=f"means {format_range(mean)}")
     return claim if grid.speaks(least, 0.0) else claim.when_cut()
 
 
@@ -293,11 +335,11 @@ def _slices(context: Context) -> dict[str, list[Instance]]:
     return {ONE: [grid.sample(context, SLICE, first=first) for first in firsts]}
 
 
-def _said(context: Context, label: str) -> str:
+def _label_runs(context: Context, label: str) -> str:
     return f"few of {label}" if context.quick else label
 
 
-def _bounded(
+def _build_bounded(
     name: str, title: str, settings: Callable[[Context], Settings], policies: tuple[str, ...],
     claims: Callable[[Context, PolicyRuns, Mapping[str, list[float]]], list[Claim]],
 ) -> Experiment:  # fmt: skip
@@ -308,21 +350,21 @@ def _bounded(
         workloads = [one for some in settings(context).values() for one in some]
         return [*runs.tasks(context), *(Bounding(one, ("any",), ({},), context.options) for one in workloads)]
 
-    def made(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
+    def make_claims(context: Context, outcomes: Sequence[Any]) -> list[Claim]:
         drawn = settings(context)
         number = sum(map(len, drawn.values()))
         proven = iter(outcomes[-number:])
         bounds = {label: [next(proven).values[0] for _ in workloads] for label, workloads in drawn.items()}
         return claims(context, runs.runs(context, outcomes[:-number]), bounds)
 
-    return Experiment(name, title, tasks, made, (FULL_TRACE,))
+    return Experiment(name, title, tasks, make_claims, (FULL_TRACE,))
 
 
 def _gaps(bounds: Sequence[float], bills: Sequence[float]) -> list[float]:
     return [1 - bound / bill for bound, bill in zip(bounds, bills, strict=True)]
 
 
-def _shown(where: str, policy: str, measured: Mapping[str, Sequence[float]]) -> list[Claim]:
+def _list_unpublished(where: str, policy: str, measured: Mapping[str, Sequence[float]]) -> list[Claim]:
     """Return claims without a figure of the paper."""
     return [
         Claim(where, f"{policy}: {what}", None, None, "no figure", "", Sample.of(values))
@@ -336,7 +378,10 @@ def _bounds(context: Context, found: PolicyRuns, bounds: Mapping[str, list[float
         base = found.mean(label, "no-packing", grid.bill)
         gaps = {policy: 1 - bound / found.mean(label, policy, grid.bill) for policy in POLICIES}
         shown = ", ".join(f"{policy} {gap:.1%}" for policy, gap in gaps.items())
-        where, note = f"bound, {_said(context, label)}", "Eva is at 58% in the paper's Table 14, at 60% in Table 13"
+        where, note = (
+            f"bound, {_label_runs(context, label)}",
+            "Eva is at 58% in the paper's Table 14, at 60% in Table 13",
+        )
         what, below = "no policy is below it; gaps", min(gaps.values()) >= 0
         made += [
             Claim(where, "of No-Packing's bill", None, round(bound / base, 4), "no figure", note),
@@ -351,17 +396,17 @@ def _exact_in_the_loop(context: Context, found: PolicyRuns, bounds: Mapping[str,
     for policy in ("eva", *EXACT):
         measured = {
             "bill, of No-Packing's": found.shares(ONE, policy),
-            "bill above the bound, of the bill": _gaps(bounds[ONE], found.each(ONE, policy, grid.bill)),
-            "moves of a job": found.each(ONE, policy, grid.moves_a_job),
+            "bill above the bound, of the bill": _gaps(bounds[ONE], found.measure_draws(ONE, policy, grid.bill)),
+            "moves of a job": found.measure_draws(ONE, policy, grid.moves_a_job),
         }
         if policy != "eva":
-            jct, of_eva = (found.each(ONE, name, grid.jct_hours) for name in (policy, "eva"))
+            jct, of_eva = (found.measure_draws(ONE, name, grid.jct_hours) for name in (policy, "eva"))
             measured |= {
                 "bill below Eva's, of Eva's": _less(found.shares(ONE, policy, "eva")),
                 "mean JCT below Eva's, of Eva's": [1 - own / eva for own, eva in zip(jct, of_eva, strict=True)],
-                "problems proven optimal": found.each(ONE, policy, grid.proven_share),
+                "problems proven optimal": found.measure_draws(ONE, policy, grid.proven_share),
             }
-        made += _shown("exact in the loop", policy, measured)
+        made += _list_unpublished("exact in the loop", policy, measured)
     return made
 
 
@@ -381,16 +426,16 @@ def _patience(context: Context, found: PolicyRuns, bounds: Mapping[str, list[flo
     """Limit the gain of a better bound: a clairvoyant policy compared with the bound."""
     made = []
     for label, workloads in _patient_settings(context).items():
-        alone = zip(workloads, found.each(label, "no-packing", grid.bill), strict=True)
+        alone = zip(workloads, found.measure_draws(label, "no-packing", grid.bill), strict=True)
         measured = {
-            "bill above the bound, of the bill": _gaps(bounds[label], found.each(label, PATIENT, grid.bill)),
+            "bill above the bound, of the bill": _gaps(bounds[label], found.measure_draws(label, PATIENT, grid.bill)),
             "bill, of No-Packing's": found.shares(label, PATIENT),
-            "mean JCT, h": found.each(label, PATIENT, grid.jct_hours),
-            "mean JCT of No-Packing, h": found.each(label, "no-packing", grid.jct_hours),
-            "moves of a job": found.each(label, PATIENT, grid.moves_a_job),
+            "mean JCT, h": found.measure_draws(label, PATIENT, grid.jct_hours),
+            "mean JCT of No-Packing, h": found.measure_draws(label, "no-packing", grid.jct_hours),
+            "moves of a job": found.measure_draws(label, PATIENT, grid.moves_a_job),
             "first starts of all tasks, of No-Packing's bill": [_starts(one.data) / base for one, base in alone],
         }
-        made += _shown("patience" if label == ONE else f"patience, {label}", "patient", measured)
+        made += _list_unpublished("patience" if label == ONE else f"patience, {label}", "patient", measured)
     return made
 
 
@@ -440,7 +485,7 @@ def _horizons() -> Experiment:
         made = []
         for label, (fixed, own) in shares(context, outcomes).items():
             best = min(fixed, key=fixed.__getitem__)
-            above, where = own / fixed[best] - 1, f"D, {_said(context, label)}"
+            above, where = own / fixed[best] - 1, f"D, {_label_runs(context, label)}"
             shown = f"{own:.1%} of No-Packing's; best fixed {best}, {fixed[best]:.1%}"
             what = "D-hat is near the best D (section 4.5)"
             made.append(holds(where, what, "adapts", shown, above < 0.02, nearly=above < 0.04))
@@ -455,12 +500,12 @@ def _horizons() -> Experiment:
 EXPERIMENTS = (
     *TABLES,
     *FIGURES,
-    _bounded("bound", "A bound that no policy beats, and the policies' gaps", _traces, POLICIES, _bounds),
-    _bounded(
+    _build_bounded("bound", "A bound that no policy beats, and the policies' gaps", _traces, POLICIES, _bounds),
+    _build_bounded(
         "exact-in-the-loop", f"Eva with exact methods, on slices of {SLICE} jobs of the trace",
         _slices, ("no-packing", "eva", *EXACT), _exact_in_the_loop,
     ),
-    _bounded(
+    _build_bounded(
         "patience", f"What a better bound could gain at most, on slices of {SLICE} jobs of the trace and on all of it",
         _patient_settings, ("no-packing", PATIENT), _patience,
     ),

@@ -11,17 +11,17 @@ from typing import Annotated, Any, get_args
 import numpy as np
 import typer
 
-from experiments.eva.evolved import packed, solve
+from experiments.eva.evolved import pack, solve
 from experiments.eva.methods import METHODS
-from experiments.harness.entry import Entry, named
-from experiments.harness.experiment import Quick, Study, limited
+from experiments.harness.entry import Entry, select_by_name
+from experiments.harness.experiment import Quick, Study, limit_time
 from experiments.harness.run import Run
 from experiments.harness.sample import Sample
 from experiments.harness.task import Measured, Measurement
 from experiments.output.benchmark import Timing, benchmark, proofs, runs
 from experiments.output.terminal import percent
 from experiments.peers.comparison import LIMIT_S, Peer, PeerRow, comparison
-from experiments.peers.growth import Ladder, climbed
+from experiments.peers.growth import Ladder, build_study
 from heuristics.eva import reconfigure
 from instances import CheckFailed, Instance, Options, Result, Solution, Stopwatch, check
 from instances.eva import (
@@ -54,7 +54,7 @@ ROUND = "models.eva.reconfiguration:exact_reconfiguration"
 PATTERNS = Peer("HiGHS, all maximal patterns", "experiments.peers.highs.eva:patterns")
 CONTENTS = Peer("HiGHS, all contents", "experiments.peers.highs.eva:contents")
 COLUMNS = Peer("HiGHS, column generation", "experiments.peers.highs.eva:columns")
-(_LITERAL,) = named(METHODS["eva-reconfiguration"], "literal")
+(_LITERAL,) = select_by_name(METHODS["eva-reconfiguration"], "literal")
 LITERAL = Peer("HiGHS, the literal program", _LITERAL.target)
 
 
@@ -71,7 +71,7 @@ def benchmarks(
     ] = False,
 ) -> Study:
     """Print CPU seconds of building and solving, with one solver thread."""
-    stretch = limited(options, STRETCH_S)
+    stretch = limit_time(options, STRETCH_S)
     if vector_packing or three:
         return benchmark(_classes("three" if three else "one", range(2 if quick else 10), replace(stretch, gap=0.0)))
     if net_saving:
@@ -81,7 +81,7 @@ def benchmarks(
 
 def _rows(options: Options, pods: Path | None, quick: bool) -> Iterator[Timing]:
     few = range(2 if quick else 10)
-    stretch = replace(limited(options, STRETCH_S), gap=0.0)
+    stretch = replace(limit_time(options, STRETCH_S), gap=0.0)
     tables = [table_7(200, seed) for seed in range(2 if quick else 30)]
     saving = [table_7(200, seed, objective="net-saving") for seed in few]
     large = [table_7(n, 0) for n in (1_000, 8_000, 100_000)[: 1 if quick else None]]
@@ -89,7 +89,10 @@ def _rows(options: Options, pods: Path | None, quick: bool) -> Iterator[Timing]:
     for one in large:
         yield Timing(f"{_tasks(one):,} tasks of Table 7, cost", runs(EXACT, [one], options))
     yield Timing(
-        "200 tasks, Figure 1, net-saving", runs(EXACT, saving, options), _kept, runs(HEURISTIC, saving, options)
+        "200 tasks, Figure 1, net-saving",
+        runs(EXACT, saving, options),
+        _describe_kept,
+        runs(HEURISTIC, saving, options),
     )
     big = table_7(8_000, 0, objective="net-saving")
     yield Timing("8,000 tasks, Figure 1, net-saving", runs(EXACT, [big], options))
@@ -106,7 +109,7 @@ def _rows(options: Options, pods: Path | None, quick: bool) -> Iterator[Timing]:
     yield _heuristic(_classes_of(rounded), rounded, options)
     if not quick:
         shares, spread = alibaba(pods, gpus="fractional"), alibaba(pods, perturb=0.1)
-        longer = replace(limited(options, PERTURBED_S), gap=0.0)
+        longer = replace(limit_time(options, PERTURBED_S), gap=0.0)
         yield Timing(f"pod list, GPU shares, {_classes_of(shares)}", runs(EXACT, [shares], stretch))
         yield Timing(f"pod list, perturbed, {_classes_of(spread)}", runs(EXACT, [spread], longer))
 
@@ -117,7 +120,7 @@ def _interfering(quick: bool, options: Options) -> Iterator[Timing]:
     for least in THROUGHPUTS:
         made = [random_workloads(tasks, workloads, seed, least_throughput=least) for seed in range(2 if quick else 5)]
         what = f"{tasks} tasks of {workloads} workloads, throughput {least:g} to 1"
-        yield Timing(what, runs(EXACT, made, options), _kept, runs(HEURISTIC, made, options))
+        yield Timing(what, runs(EXACT, made, options), _describe_kept, runs(HEURISTIC, made, options))
     for least in WEAKER:
         made = [random_workloads(tasks, workloads, seed, least_throughput=least) for seed in range(1 if quick else 20)]
         what = f"the same, {least:g} to 1, until within {percent(NEAR)}"
@@ -129,16 +132,18 @@ def _classes(types: Types, seeds: Sequence[int], options: Options) -> Iterator[T
     for number in range(1, 11):
         for items in paper_sizes(number):
             made = [caprara_toth(number, items, seed, types=types) for seed in seeds]
-            yield Timing(f"class {number}, {items} items", runs(EXACT, made, options), _converged)
+            yield Timing(f"class {number}, {items} items", runs(EXACT, made, options), _describe_convergence)
 
 
 def _heuristic(of: str, instance: Instance[EvaPacking], options: Options) -> Timing:
     """Time repeated runs of Full Reconfiguration, compared with its algorithm alone on prepared arrays."""
-    beside = Measurement.of(alone, options, instance=instance)
-    return Timing(f"Full Reconfiguration, {of}", runs(HEURISTIC, [instance] * TRIES, options), _alone, [beside])
+    beside = Measurement.of(measure_arrays, options, instance=instance)
+    return Timing(
+        f"Full Reconfiguration, {of}", runs(HEURISTIC, [instance] * TRIES, options), _describe_arrays, [beside]
+    )
 
 
-def alone(instance: Instance[EvaPacking], options: Options) -> dict[str, Any]:
+def measure_arrays(instance: Instance[EvaPacking], options: Options) -> dict[str, Any]:
     """Return the minimum CPU seconds of Algorithm 1 on arrays over a few runs."""
     arrays, seconds = packing_arrays(instance.data), []
     for _ in range(TRIES):
@@ -156,7 +161,7 @@ def _classes_of(instance: Instance[EvaPacking]) -> str:
     return f"{len(instance.data.tasks)} classes"
 
 
-def _alone(results: Sequence[Result], measured: Sequence[Measured]) -> str:
+def _describe_arrays(results: Sequence[Result], measured: Sequence[Measured]) -> str:
     return f"the algorithm alone {1000 * measured[0].figures['least_s']:.2f} ms"
 
 
@@ -176,7 +181,7 @@ def above_proven(results: Sequence[Result], heuristic: Sequence[Result]) -> list
     return [a for a, r in zip(above(results, heuristic), results, strict=True) if r.status == "optimal"]
 
 
-def _kept(results: Sequence[Result], heuristic: Sequence[Result]) -> str:
+def _describe_kept(results: Sequence[Result], heuristic: Sequence[Result]) -> str:
     kept = [(h.objective or 0.0) / (r.objective or 1.0) for h, r in zip(heuristic, results, strict=True)]
     proven = sum(r.status == "optimal" for r in results)
     gap = percent(max((r.gap or 0.0 for r in results), default=None), 4)
@@ -189,7 +194,7 @@ def _near(results: Sequence[Result]) -> str:
     return f"{sum(g <= NEAR for g in gaps)}/{len(gaps)} within {percent(NEAR)}, largest gap {percent(max(gaps))}"
 
 
-def _converged(results: Sequence[Result]) -> str:
+def _describe_convergence(results: Sequence[Result]) -> str:
     """Describe how many optima are proven, how many linear programs are solved, and the largest absolute gap.
 
     A linear program over enumerated patterns counts as solved, because HiGHS has all its columns.
@@ -208,17 +213,17 @@ def price_lists(
 ) -> Study:
     """Print how many packings are proven, and how many are within 0.05% of the bound; 5 or 60 CPU seconds each."""
     return benchmark(
-        _listed(n, name, seeds, options)
+        _time_listed(n, name, seeds, options)
         for n in pods or LISTS_S
         for name in cloud or LISTS  # the smallest first
     )
 
 
-def _listed(n: int, name: str, seeds: int, options: Options) -> Timing:
+def _time_listed(n: int, name: str, seeds: int, options: Options) -> Timing:
     made = [price_list(n, seed, cloud=name) for seed in range(seeds)]  # type: ignore[arg-type]
-    limit = limited(options, LISTS_S.get(n, max(LISTS_S.values())))
+    limit = limit_time(options, LISTS_S.get(n, max(LISTS_S.values())))
 
-    def found(results: Sequence[Result], heuristic: Sequence[Result]) -> str:
+    def describe(results: Sequence[Result], heuristic: Sequence[Result]) -> str:
         near = sum(r.gap is not None and r.gap <= NEAR_ON_LISTS for r in results)
         mean = percent(sum(above(results, heuristic)) / len(results))
         share = f"{near}/{len(results)} within {percent(NEAR_ON_LISTS, 2)}"
@@ -227,7 +232,7 @@ def _listed(n: int, name: str, seeds: int, options: Options) -> Timing:
     def measures(results: Sequence[Result], heuristic: Sequence[Result]) -> dict[str, list[float]]:
         return {"Full Reconfiguration above exact": above(results, heuristic)}
 
-    return Timing(f"{n:,} pods, {name}", runs(EXACT, made, limit), found, runs(HEURISTIC, made, options), measures)
+    return Timing(f"{n:,} pods, {name}", runs(EXACT, made, limit), describe, runs(HEURISTIC, made, options), measures)
 
 
 def moments(
@@ -236,17 +241,17 @@ def moments(
     number: Annotated[int, typer.Option(min=1, help="Draws of a moment of each trace.")] = 200,
 ) -> Study:
     """Print how many random moments of a trace are proven, and how far the heuristic is above their optima."""
-    limit = replace(limited(options, STRETCH_S), gap=0.0)
-    return benchmark(_packed(file, number, limit) for file in trace)
+    limit = replace(limit_time(options, STRETCH_S), gap=0.0)
+    return benchmark(_time_packing(file, number, limit) for file in trace)
 
 
-def _packed(trace: Path, number: int, options: Options) -> Timing:
+def _time_packing(trace: Path, number: int, options: Options) -> Timing:
     """Time the packing of the tasks alive at random times of a trace, each within a limit."""
     times, made = times_of(trace, number), moments_of(trace, number)
     span = max(times) + 1.0
     blocks = [int(BLOCKS * at / span) for at in times]
 
-    def found(results: Sequence[Result], heuristic: Sequence[Result]) -> str:
+    def describe(results: Sequence[Result], heuristic: Sequence[Result]) -> str:
         seconds, worst = [r.cpu_s or 0.0 for r in results], max(1.0 if r.gap is None else r.gap for r in results)
         proven, said = above_proven(results, heuristic), "unknown"
         if proven:
@@ -260,12 +265,12 @@ def _packed(trace: Path, number: int, options: Options) -> Timing:
         if not proven:
             return {}
         values = [excess for excess, _ in proven]
-        mean = Sample.resampled(values, [block for _, block in proven], fmean)
+        mean = Sample.bootstrap(values, [block for _, block in proven], fmean)
         whole = replace(mean, seeds=len(values), least=min(values), greatest=max(values))
         return {"Full Reconfiguration above the optimum": whole}
 
     beside = runs(HEURISTIC, made, options)
-    return Timing(f"moments of {trace.stem}", runs(EXACT, made, options), found, beside, measures)
+    return Timing(f"moments of {trace.stem}", runs(EXACT, made, options), describe, beside, measures)
 
 
 def moments_of(trace: Path, number: int) -> list[Instance[EvaPacking]]:
@@ -293,7 +298,7 @@ def peers(options: Options, quick: Quick = False) -> Study:
         PeerRow("Eva, 60 pods on a price list", more, EXACT, [COLUMNS]),
         PeerRow("Eva, 100 distinct pods", [pod_requests(100, s) for s in range(5)], EXACT, [COLUMNS]),
     )
-    return comparison(rows, limited(options, LIMIT_S), (0, 1) if quick else ())
+    return comparison(rows, limit_time(options, LIMIT_S), (0, 1) if quick else ())
 
 
 def _workloads(size: int, seed: int) -> Instance[EvaPacking]:
@@ -311,7 +316,7 @@ LADDERS = (
 
 def growth(options: Options, quick: Quick = False) -> Study:
     """How CPU seconds of the exact packing and of its peers grow with the size of the instance."""
-    return climbed(LADDERS, limited(options, LIMIT_S), quick)
+    return build_study(LADDERS, limit_time(options, LIMIT_S), quick)
 
 
 TRAINED_ON, HELD_OUT = range(1000, 1020), range(30)  # seeds of samples of Table 7
@@ -333,12 +338,12 @@ def evolution(
     held_out = {"200 tasks of Table 7, held out": [table_7(200, seed) for seed in HELD_OUT[: 3 if quick else None]]}
     for file in trace or ():
         held_out[f"moments of {file.stem}"] = moments_of(file, number)
-    return benchmark(_evolved(what, made, options) for what, made in held_out.items())
+    return benchmark(_time_evolved(what, made, options) for what, made in held_out.items())
 
 
-def _evolved(what: str, made: Sequence[Instance], options: Options) -> Timing:
+def _time_evolved(what: str, made: Sequence[Instance], options: Options) -> Timing:
     own = [Run(instance, Entry(OWN, OWN), options) for instance in made]
-    return Timing(what, own, _said, [*runs(EXACT, made, options), *runs(HEURISTIC, made, options)], _above)
+    return Timing(what, own, _describe_gaps, [*runs(EXACT, made, options), *runs(HEURISTIC, made, options)], _above)
 
 
 def _above(own: Sequence[Result], beside: Sequence[Result]) -> dict[str, list[float]]:
@@ -350,7 +355,7 @@ def _above(own: Sequence[Result], beside: Sequence[Result]) -> dict[str, list[fl
     }
 
 
-def _said(own: Sequence[Result], beside: Sequence[Result]) -> str:
+def _describe_gaps(own: Sequence[Result], beside: Sequence[Result]) -> str:
     mine, paper = _above(own, beside).values()
     return (
         f"{percent(fmean(mine))} above the optimum, {percent(max(mine))} at worst; Full Reconfiguration "
@@ -372,11 +377,11 @@ def _search(options: Options, quick: bool) -> Study:
         return {**weights, **figures, "CPU s": found.cpu_s or 0.0}
 
     few = {"samples": 2, "generations": 1} if quick else {"samples": len(TRAINED_ON)}
-    task = Measurement.of(evolved_weights, options, None, first=TRAINED_ON[0], **few)
+    task = Measurement.of(search_weights, options, None, first=TRAINED_ON[0], **few)
     return Study([task], tables, values=values)
 
 
-def evolved_weights(first: int, samples: int, options: Options, generations: int = GENERATIONS) -> dict[str, Any]:
+def search_weights(first: int, samples: int, options: Options, generations: int = GENERATIONS) -> dict[str, Any]:
     """Search the best weights on samples by scipy's differential evolution, and return them with the mean gap."""
     from scipy.optimize import differential_evolution  # slow to load
 
@@ -384,7 +389,7 @@ def evolved_weights(first: int, samples: int, options: Options, generations: int
     optima = [exact(data, options).objective or 0.0 for data in made]
 
     def above(weights: Sequence[float]) -> float:
-        found = [_cost(data, packed(data, weights)) for data in made]
+        found = [_cost(data, pack(data, weights)) for data in made]
         return fmean(cost / optimum - 1 for cost, optimum in zip(found, optima, strict=True))
 
     found = differential_evolution(

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from experiments.eva import grid
-from experiments.eva.grid import AS_ARTIFACT, FULL_TRACE, Grid, PolicyRuns, holds, within
+from experiments.eva.grid import AS_ARTIFACT, FULL_TRACE, Grid, PolicyRuns, claim_within, holds
 from experiments.eva.methods import METHODS
-from experiments.harness.entry import named
-from experiments.harness.experiment import Claim, Context, Experiment, chunks, compared, measured
+from experiments.harness.entry import select_by_name
+from experiments.harness.experiment import Claim, Context, Experiment, chunks, compare_figure, compare_mean
 from experiments.harness.run import Run
 from experiments.harness.sample import Sample
 from experiments.simulator.simulated import Simulated
@@ -69,7 +69,7 @@ READINGS: Mapping[str, Mapping[str, Any]] = {
 """How three tasks and more may slow each other down, other than in the first order of the artifact's generator."""
 
 
-def _of_6274(table: str, paper: Mapping[str, PaperRow], durations: Mapping[str, Any]) -> Experiment:
+def _build_6274(table: str, paper: Mapping[str, PaperRow], durations: Mapping[str, Any]) -> Experiment:
     runs = Grid(lambda context: {ONE: [grid.sample(context, None, **AS_ARTIFACT, **durations)]}, POLICIES)
     otherwise = Grid(
         lambda context: {label: [grid.sample(context, None, **said, **durations)] for label, said in READINGS.items()},
@@ -86,9 +86,9 @@ def _of_6274(table: str, paper: Mapping[str, PaperRow], durations: Mapping[str, 
         made = [claim for policy in POLICIES for claim in _row(table, policy, paper[policy], found, note)]
         for label in READINGS:
             what = f"eva, {label}: bill, of No-Packing's"
-            made.append(within(table, what, paper["eva"].share, others.share(label, "eva"), note=note))
+            made.append(claim_within(table, what, paper["eva"].share, others.share(label, "eva"), note=note))
             jct, what = others.mean(label, "eva", grid.jct_hours), f"eva, {label}: mean JCT, h"
-            made.append(compared(table, what, paper["eva"].jct, round(jct, 3), note=note))
+            made.append(compare_figure(table, what, paper["eva"].jct, round(jct, 3), note=note))
         return made
 
     return Experiment(table.lower().replace(" ", "-"), f"{table}: 6,274 jobs", tasks, claims, (FULL_TRACE,))
@@ -99,23 +99,33 @@ def _row(where: str, policy: str, paper: PaperRow, found: PolicyRuns, note: str)
         return found.mean(ONE, policy, measure)
 
     if policy == "no-packing":
-        bill = compared(where, f"{policy}: bill, USD", paper.usd, round(mean(grid.bill), 2), within=1e-5, note=note)
+        bill = compare_figure(
+            where, f"{policy}: bill, USD", paper.usd, round(mean(grid.bill), 2), within=1e-5, note=note
+        )
     else:
-        bill = within(where, f"{policy}: bill, of No-Packing's", paper.share, found.share(ONE, policy), note=note)
+        bill = claim_within(where, f"{policy}: bill, of No-Packing's", paper.share, found.share(ONE, policy), note=note)
     days = "days 30 to 60" + (f"; {note}" if note else "")
     return [
         bill,
-        compared(where, f"{policy}: mean JCT, h", paper.jct, round(mean(grid.jct_hours), 3), note=note),
-        within(where, f"{policy}: tasks an instance", paper.tasks, mean(grid.tasks_an_instance), by=0.05 * paper.tasks,
-               note=days),
-        within(where, f"{policy}: throughput of a job", paper.throughput, mean(grid.throughput), by=0.015, note=note),
-        within(where, f"{policy}: idle time of a job, h", paper.idle, mean(grid.idle_hours), by=0.015, note=note),
-    ]  # fmt: skip
+        compare_figure(where, f"{policy}: mean JCT, h", paper.jct, round(mean(grid.jct_hours), 3), note=note),
+        claim_within(
+            where,
+            f"{policy}: tasks an instance",
+            paper.tasks,
+            mean(grid.tasks_an_instance),
+            by=0.05 * paper.tasks,
+            note=days,
+        ),
+        claim_within(
+            where, f"{policy}: throughput of a job", paper.throughput, mean(grid.throughput), by=0.015, note=note
+        ),
+        claim_within(where, f"{policy}: idle time of a job, h", paper.idle, mean(grid.idle_hours), by=0.015, note=note),
+    ]
 
 
 def _bill(where: str, policy: str, paper: float, found: PolicyRuns, what: str = "bill") -> Claim:
     """Compare a bill, as a share of No-Packing's, with that of the paper."""
-    return within(where, f"{policy}: {what}, of No-Packing's", paper, Sample.of(found.shares(ONE, policy)))
+    return claim_within(where, f"{policy}: {what}, of No-Packing's", paper, Sample.of(found.shares(ONE, policy)))
 
 
 SHARES_6 = {"no-packing": (1.0, 4.44), "eva-single": (0.795, 5.11), "eva": (0.742, 4.55)}
@@ -132,7 +142,7 @@ def _table_6() -> Experiment:
             if policy != "no-packing":
                 made.append(_bill(where, policy, share, found))
             ours = found.sample(ONE, policy, grid.jct_hours)
-            made.append(measured(where, f"{policy}: mean JCT, h", jct, ours, note=note))
+            made.append(compare_mean(where, f"{policy}: mean JCT, h", jct, ours, note=note))
         return made
 
     return Experiment("table-6", "Table 6: jobs of four tasks", runs.tasks, claims)
@@ -180,7 +190,7 @@ SIMULATED_12 = {"no-packing": 160.74, "stratus": 152.94, "synergy": 141.17, "owl
 UNKNOWN = "the paper's jobs are not published: ours are of Table 7, uniformly"
 
 
-def _unpublished(claims: Sequence[Claim]) -> list[Claim]:
+def _mark_unpublished(claims: Sequence[Claim]) -> list[Claim]:
     """Mark claims about unpublished jobs as not comparable if they differ."""
     noted = [replace(claim, note=UNKNOWN) for claim in claims]
     against = ("differs", "few runs")
@@ -200,14 +210,16 @@ def _physical(name: str) -> Experiment:
                 made.append(_bill(where, policy, row.share, found))
             if row.launched is not None:
                 launched = found.sample(ONE, policy, grid.instances_launched)
-                made.append(measured(where, f"{policy}: instances launched", row.launched, launched))
+                made.append(compare_mean(where, f"{policy}: instances launched", row.launched, launched))
             if row.moves is not None:
                 moves = found.sample(ONE, policy, grid.moves_a_task)
-                made.append(within(where, f"{policy}: moves of a task", row.moves, moves, by=0.1 * max(row.moves, 0.1)))
+                made.append(
+                    claim_within(where, f"{policy}: moves of a task", row.moves, moves, by=0.1 * max(row.moves, 0.1))
+                )
             for paper, (resource, shown) in zip(row.allocated, ALLOCATED.items(), strict=True):
                 share = found.sample(ONE, policy, partial(grid.allocation, resource))
-                made.append(within(where, f"{policy}: {shown} in use, of what is billed", paper, share))
-        return _unpublished(made)
+                made.append(claim_within(where, f"{policy}: {shown} in use, of what is billed", paper, share))
+        return _mark_unpublished(made)
 
     return Experiment(name, f"{where}: {jobs} jobs, run in the paper, simulated here", runs.tasks, claims)
 
@@ -224,7 +236,7 @@ def _table_12() -> Experiment:
         ]
         what = "difference of simulated and actual bills"
         no_cloud = Claim("Table 12", what, "-3.2% to 4.9%", None, "no figure", "no cloud is rented here")
-        return [*_unpublished(made), no_cloud]
+        return [*_mark_unpublished(made), no_cloud]
 
     return Experiment("table-12", "Table 12: the paper's simulator on 32 jobs", runs.tasks, claims)
 
@@ -234,7 +246,7 @@ SECONDS_5 = {1_000: 0.40, 2_000: 1.50, 4_000: 5.53, 8_000: 22.06}
 
 def _table_5() -> Experiment:
     """Return the time of Full Reconfiguration, of tasks drawn from Table 7 as in Table 4."""
-    (full,) = named(METHODS[EvaPacking.problem], "full-reconfiguration")
+    (full,) = select_by_name(METHODS[EvaPacking.problem], "full-reconfiguration")
 
     def tasks(context: Context) -> list[Run]:
         number = 1 if context.quick else SEEDS
@@ -288,7 +300,7 @@ def _artifact() -> Experiment:
                 ours, what = round(found.mean(label, policy, grid.bill), 2), f"{policy}, {label}: bill, USD"
                 if policy == "owl":
                     note = "the artifact's order of equal ratios is by the hashes of strings, another one in every run"
-                    made.append(compared("artifact", what, usd, ours, within=5e-3, near=0.02, note=note))
+                    made.append(compare_figure("artifact", what, usd, ours, within=5e-3, near=0.02, note=note))
                 else:
                     made.append(holds("artifact", what, f"{usd:.2f}", f"{ours:.2f}", ours == usd, note="to the cent"))
         shares = [found.share(next(iter(ARTIFACT)), policy) for policy in POLICIES]
@@ -317,8 +329,8 @@ def _tables_8_and_9() -> Experiment:
         jobs = read_numbers(context.trace(FULL_TRACE), ("gpus", *TABLE_9), least=0)
         note = f"{len(jobs):,} jobs"
         made = [
-            within("Table 8", f"share of the jobs with {gpus} GPUs", paper, float((jobs["gpus"] == gpus).mean()),
-                   by=0.05 * paper, note=note)
+            claim_within("Table 8", f"share of the jobs with {gpus} GPUs", paper, float((jobs["gpus"] == gpus).mean()),
+                         by=0.05 * paper, note=note)
             for gpus, paper in TABLE_8.items()
         ]  # fmt: skip
         made = [replace(claim, **OF_ALL_PODS) if claim.verdict == "differs" else claim for claim in made]
@@ -328,7 +340,7 @@ def _tables_8_and_9() -> Experiment:
             kind = "Gavel's durations" if column == "duration_s" else "the pods' own lives"
             names = ("mean", "median", "80th percentile", "95th percentile")
             made += [
-                within(
+                claim_within(
                     "Table 9", f"{kind}: {name}, h", expected, float(value), by=max(0.05, 0.03 * expected), note=note
                 )
                 for name, expected, value in zip(names, paper, ours, strict=True)
@@ -346,7 +358,7 @@ TABLES = (
     _physical("table-10"),
     _physical("table-11"),
     _table_12(),
-    _of_6274("Table 13", TABLE_13, {"durations": "alibaba", "shuffle": 2}),
-    _of_6274("Table 14", TABLE_14, {}),
+    _build_6274("Table 13", TABLE_13, {"durations": "alibaba", "shuffle": 2}),
+    _build_6274("Table 14", TABLE_14, {}),
     _artifact(),
 )

@@ -32,7 +32,7 @@ from experiments.judging.calls import Calls
 from experiments.judging.judge import JudgedCase, JudgeTask
 from instances import MalformedSolution, Options
 from instances.fields import refuse_seed
-from instances.tables import packaged
+from instances.tables import read_packaged
 
 USE = re.compile(r"(\d+)([rw])(\d+)")
 WORKLOADS = (1, 2, 3)
@@ -57,7 +57,7 @@ class Transaction:
     length: int
     uses: tuple[Use, ...]
 
-    def apart(self, other: Transaction) -> int | None:
+    def count_min_steps(self, other: Transaction) -> int | None:
         """Return the minimum steps from this start to that of a later `other`; `None` without a conflict."""
         return max(
             (a.step - b.step + 1 for a in self.uses for b in other.uses if a.key == b.key and (a.writes or b.writes)),
@@ -87,7 +87,7 @@ class TransactionWorkload:
         return last
 
     @property
-    def in_turn(self) -> int:
+    def file_order_makespan(self) -> int:
         """Return the makespan of the order of the file, the leaderboard's zero."""
         return self.makespan(range(len(self.transactions)))
 
@@ -105,9 +105,9 @@ class TransactionWorkload:
         ]
 
 
-def published(number: int) -> tuple[TransactionWorkload, list[int]]:
+def read_published(number: int) -> tuple[TransactionWorkload, list[int]]:
     """Return one of the leaderboard's three workloads, and its best known order."""
-    table = packaged("experiments.eva", "transactions")
+    table = read_packaged("experiments.eva", "transactions")
     rows = table[table.workload == number]
     made = tuple(
         Transaction(int(length), _uses(str(uses))) for length, uses in zip(rows.length, rows.uses, strict=True)
@@ -123,7 +123,7 @@ def _uses(text: str) -> tuple[Use, ...]:
 
 def score(makespans: int, workloads: Sequence[TransactionWorkload]) -> float:
     """Return the leaderboard's score of `makespans`, the sum of the makespans in steps."""
-    zero, end = sum(one.in_turn for one in workloads), sum(one.longest for one in workloads)
+    zero, end = sum(one.file_order_makespan for one in workloads), sum(one.longest for one in workloads)
     return 100 * min(max((zero - makespans) / ((1 - CUT_OFF) * (zero - end)), 0.0), 1.0)
 
 
@@ -146,7 +146,7 @@ def calls() -> Calls:
     return Calls("get_best_schedule", lambda content: (Told(content), SEQUENCES), lambda _, returned: list(returned[1]))
 
 
-def disguised(workload: TransactionWorkload, seed: int) -> TransactionWorkload:
+def disguise(workload: TransactionWorkload, seed: int) -> TransactionWorkload:
     """Return an equivalent workload with shuffled transactions and renamed keys, which has the same minimum makespan.
 
     Raises InputError for an invalid seed.
@@ -163,13 +163,13 @@ def disguised(workload: TransactionWorkload, seed: int) -> TransactionWorkload:
     return TransactionWorkload(tuple(made))
 
 
-def judged(seed: int) -> JudgeTask:
+def build_task(seed: int) -> JudgeTask:
     """Build the task of the workloads with a proven minimum makespan; a seed other than 0 disguises them."""
     cases = []
     for number in PROVEN:
-        workload, order = published(number)
+        workload, order = read_published(number)
         optimum = workload.makespan(order)
-        workload = disguised(workload, seed) if seed else workload
+        workload = disguise(workload, seed) if seed else workload
         value = partial(_value, workload)
         cases.append(JudgedCase(f"workload {number}", workload.content, float(optimum), value))
     return JudgeTask("transactions", "transactions in the order that ends soonest", f"{__name__}:calls", cases)
@@ -189,7 +189,7 @@ def path_bound(workload: TransactionWorkload) -> int:
 
     The transactions that write a common key are in conflict, and possibly all transactions.
     """
-    apart = [[one.apart(other) for other in workload.transactions] for one in workload.transactions]
+    apart = [[one.count_min_steps(other) for other in workload.transactions] for one in workload.transactions]
     everybody = range(len(apart))
     writers: dict[int, list[int]] = {}
     for i in everybody:
@@ -238,7 +238,7 @@ class Exchanges:
         self.starts = makespan - self.last
         self.columns = 0
         self.rows: list[tuple[dict[int, int], int, int]] = []  # coefficients by column, minimum and maximum
-        self.begins = {kind: self._more(self.starts) for kind in kinds}
+        self.begins = {kind: self._list_new_columns(self.starts) for kind in kinds}
         self.rows += [(dict.fromkeys(self.begins[kind], 1), count, count) for kind, count in kinds.items()]
         for key in sorted({written for _, written in kinds}):
             self._see_writers(key)
@@ -246,12 +246,12 @@ class Exchanges:
             if kind[0] < kind[1] and kind[::-1] in kinds:
                 self._see_exchange(self.begins[kind], self.begins[kind[::-1]])
 
-    def _more(self, count: int) -> range:
+    def _list_new_columns(self, count: int) -> range:
         self.columns += count
         return range(self.columns - count, self.columns)
 
     def _see_writers(self, key: int) -> None:
-        for start, written in enumerate(self._more(self.starts)):
+        for start, written in enumerate(self._list_new_columns(self.starts)):
             writers = {begins[start]: 1 for kind, begins in self.begins.items() if kind[1] == key}
             self.rows.append((writers | {written: -1}, 0, 0))
             if (later := start + self.last) < self.starts:
@@ -261,11 +261,11 @@ class Exchanges:
     def _see_exchange(self, one: range, other: range) -> None:
         """Add rows: of two kinds, only one begins within as many starts as a transaction has steps."""
         for first in range(max(1, self.starts - self.last)):
-            (column,) = self._more(1)
+            (column,) = self._list_new_columns(1)
             for start in range(first, min(first + self.last + 1, self.starts)):
                 self.rows += [({one[start]: 1, column: -1}, -1, 0), ({other[start]: 1, column: 1}, 0, 1)]
 
-    def refuted(self, options: Options) -> bool:
+    def is_infeasible(self, options: Options) -> bool:
         """Return whether the program is infeasible, by HiGHS."""
         from scipy import sparse
 
@@ -298,7 +298,7 @@ def proven_above(workload: TransactionWorkload, makespan: int, options: Options)
     bound = path_bound(workload)
     with suppress(ValueError):
         for asked in range(makespan - 1, bound - 1, -1):
-            if Exchanges(workload, asked).refuted(options):
+            if Exchanges(workload, asked).is_infeasible(options):
                 return asked + 1
     return min(bound, makespan)
 
@@ -315,7 +315,7 @@ def ceiling(options: Options, quick: Quick = False) -> Study:
             status = "optimal" if bound == known else "open"
             rows.append([str(number), str(in_turn), str(bound), str(known), status, f"{outcome.cpu_s or 0.0:.2f}"])
         yield TextTable(["workload", "in turn", "bound", "best known", "status", "CPU s"], rows)
-        highest, reached = (scored(outcomes, name) for name in ("bound", "best_known"))
+        highest, reached = (compute_score(outcomes, name) for name in ("bound", "best_known"))
         yield f"no orders score more than {highest:.4f}, the best known {reached:.4f}"
 
     def values(outcomes: Sequence[Measured]) -> dict[str, Sample | float | str]:
@@ -324,16 +324,25 @@ def ceiling(options: Options, quick: Quick = False) -> Study:
             for number, outcome in zip(numbers, outcomes, strict=True)
             for name in ("in_turn", "bound", "best_known")
         }
-        return each | {"highest score": scored(outcomes, "bound"), "best known score": scored(outcomes, "best_known")}
+        return each | {
+            "highest score": compute_score(outcomes, "bound"),
+            "best known score": compute_score(outcomes, "best_known"),
+        }
 
-    def scored(outcomes: Sequence[Measured], name: str) -> float:
-        return score(sum(outcome.figures[name] for outcome in outcomes), [published(number)[0] for number in numbers])
+    def compute_score(outcomes: Sequence[Measured], name: str) -> float:
+        return score(
+            sum(outcome.figures[name] for outcome in outcomes), [read_published(number)[0] for number in numbers]
+        )
 
     return Study(tasks, lambda outcomes: list(tables(outcomes)), values=values)
 
 
 def proven(number: int, options: Options) -> dict[str, Any]:
     """Return the makespan of the best known order of a workload, and a lower bound for any order."""
-    workload, order = published(number)
+    workload, order = read_published(number)
     known = workload.makespan(order)
-    return {"in_turn": workload.in_turn, "best_known": known, "bound": proven_above(workload, known, options)}
+    return {
+        "in_turn": workload.file_order_makespan,
+        "best_known": known,
+        "bound": proven_above(workload, known, options),
+    }

@@ -15,7 +15,7 @@ from experiments.harness.experiment import Quick, Study
 from experiments.worst_cases.space import Chosen, RepeatedEntries, Space
 from experiments.worst_cases.study import Sweep, study_of
 from instances import Instance, Options, Solution
-from instances.compiled import compiled
+from instances.compiled import compile_lazily
 from instances.eva import EvaPacking, InstanceType, Task, table_7
 from instances.eva.packing import DEFAULT
 
@@ -116,7 +116,7 @@ class CutBins:
                 starts = [np.repeat(whole, n, axis=0)] * ROUNDS
             else:
                 starts = found[: ROUNDS // 3] if n == size else found[:1]
-            found += [annealed_cuts(rng, bins, self.units, rule, STEPS) for bins in starts]
+            found += [anneal_cuts(rng, bins, self.units, rule, STEPS) for bins in starts]
             found.sort(key=lambda bins: self._rank(bins, rule))
             worst[n] = found[:ROUNDS]
         return [tuple(sorted(self._place[_cut(bin_)] for bin_ in bins.tolist())) for bins in reversed(worst[size])]
@@ -130,7 +130,7 @@ class CutBins:
     def _place(self) -> dict[Cut, int]:
         return {cut: place for place, cut in enumerate(self.cuts)}
 
-    def told(self, chosen: Chosen) -> str:
+    def describe(self, chosen: Chosen) -> str:
         return "; ".join(" + ".join(str(list(p)) for p in self.cuts[place] if any(p)) for place in chosen)
 
     def features(self, chosen: Chosen) -> dict[str, float]:
@@ -159,8 +159,8 @@ def _compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
             yield first, *rest
 
 
-@compiled
-def annealed_cuts(rng, start, units, rule, steps):  # type: ignore[no-untyped-def]
+@compile_lazily
+def anneal_cuts(rng, start, units, rule, steps):  # type: ignore[no-untyped-def]
     """Return the highest cuts that annealing reaches from a start; `start[i]`: pieces of one instance."""
     number, pieces, resources = start.shape
     bins, best, old = start.copy(), start.copy(), start[0].copy()
@@ -194,7 +194,7 @@ def annealed_cuts(rng, start, units, rule, steps):  # type: ignore[no-untyped-de
     return best
 
 
-@compiled
+@compile_lazily
 def height(bins, units, rule):  # type: ignore[no-untyped-def]
     """Return the instances that a greedy rule takes for all pieces, and the smallest load as a share."""
     number, pieces, resources = bins.shape
@@ -216,15 +216,15 @@ def height(bins, units, rule):  # type: ignore[no-untyped-def]
     while there and keys[there - 1] == 0:  # an empty piece is no task
         there -= 1
     tasks, free = tasks[:there], np.full((there, resources), units)
-    used = _filled(tasks, free) if rule == DOT_PRODUCT else _fitted(tasks, free, rule == BEST_FIT)
+    used = _fill_instances(tasks, free) if rule == DOT_PRODUCT else _count_fitted(tasks, free, rule == BEST_FIT)
     most = 0
     for i in range(used):
         most = max(most, free[i].sum())
     return used + 1.0 - most / (units * resources)
 
 
-@compiled
-def _fitted(tasks, free, best):  # type: ignore[no-untyped-def]
+@compile_lazily
+def _count_fitted(tasks, free, best):  # type: ignore[no-untyped-def]
     """Return the number of instances of first or best fit, and write their free amounts to `free`."""
     used = 0
     for task in tasks:
@@ -239,8 +239,8 @@ def _fitted(tasks, free, best):  # type: ignore[no-untyped-def]
     return used
 
 
-@compiled
-def _filled(tasks, free):  # type: ignore[no-untyped-def]
+@compile_lazily
+def _fill_instances(tasks, free):  # type: ignore[no-untyped-def]
     """Return the instances and the load of the dot-product rule, as above."""
     placed = np.zeros(len(tasks), np.bool_)
     left, used = len(tasks), 0

@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from experiments.harness.run import Run, Unchecked, concluded, load_method
+from experiments.harness.run import Run, Unchecked, conclude_run, load_method
 from experiments.harness.task import Digests, HarnessTask, Reported, ReportFile
 from experiments.harness.user_functions import resolve
 from instances import CheckFailed, InputError, Result
 from instances.fields import Frozen
 from instances.proofs import Certificate, NoCertificate
-from instances.proofs.certificate import rounded
+from instances.proofs.certificate import round_bound
 from instances.proofs.verify import see_certificate
 from instances.registry import PROBLEMS
 from instances.result import Termination
@@ -90,18 +90,18 @@ class Certification(HarnessTask[Certified]):
             return Certified(result=proven, kind=found.kind, text=found.text)
         answer = replace(
             result.unchecked(),
-            bound=rounded(found.bound, result.sense),
+            bound=round_bound(found.bound, result.sense),
             info={**result.info, "certificate": found.how},
         )
         known = Unchecked(answer, method.kind, method.honours)
         try:
-            checked = concluded(self.run.entry, self.run.instance, known, self.run.options)
+            checked = conclude_run(self.run.entry, self.run.instance, known, self.run.options)
         except CheckFailed as error:
             return Certified(result=self.result, reason=f"the proof contradicts the solution: {error}")
         checked = checked.model_copy(update={"options": result.options})
         return Certified(result=checked, kind=found.kind, text=found.text)
 
-    def ended(self, reported: Reported, termination: Termination, reason: str) -> Certified:
+    def conclude_early(self, reported: Reported, termination: Termination, reason: str) -> Certified:
         return Certified(result=self.result, reason=reason)
 
     def content(self, digests: Digests) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from experiments.harness.runner import CutShort, Handover, HostPool, Keep, Lost,
 from experiments.harness.task import HarnessTask, R, Reported
 from instances import InputError
 from instances.result import versions
-from instances.text import said_by
+from instances.text import describe_error
 
 CONNECT_S = 10.0
 CLOSE_S = 2.0
@@ -67,7 +67,7 @@ def as_finished_on(
     def settle(i: int) -> R:
         if futures[i].status == "cancelled" and i not in given_up:  # the client cancels it if its scheduler is lost
             raise Lost(f"the scheduler at {address} was lost")
-        outcome = _handed(futures[i], begun.get(i, [])).outcome_of(tasks[i])
+        outcome = _hand_over(futures[i], begun.get(i, [])).outcome_of(tasks[i])
         if keep is not None:
             keep(tasks[i], outcome)
         finished.add(i)
@@ -105,7 +105,7 @@ def as_finished_on(
                 ended(i, cut.outcome_of(tasks[i]))
 
 
-def _handed(future: Any, workers: Sequence[str]) -> Handover:
+def _hand_over(future: Any, workers: Sequence[str]) -> Handover:
     if future.status == "finished":
         handover: Handover | None = future.result()
         if handover is not None:
@@ -134,7 +134,7 @@ def _client(address: str) -> Any:
             raise InputError(f"--dask: {address}: the scheduler has no workers")
         for worker, there in found.items():
             if isinstance(there, Exception):
-                raise InputError(f"--dask: {worker} cannot run Gapwise, which it needs, too: {said_by(there)}")
+                raise InputError(f"--dask: {worker} cannot run Gapwise, which it needs, too: {describe_error(there)}")
             for name in dict.fromkeys([*here, *there]):
                 if here.get(name) != there.get(name):
                     raise InputError(f"--dask: {worker} has {name} {there.get(name)}, here it is {here.get(name)}")
@@ -183,7 +183,7 @@ def work_here(session: WorkerSession, i: int, packed: bytes) -> Handover | None:
     worker, key = get_worker(), thread_state.key
     worker.log_event(session.topic, {"i": i, "worker": worker.address})
     task = pickle.loads(packed)
-    held, future = _begun(session, worker.state.nthreads, i, task)
+    held, future = _schedule(session, worker.state.nthreads, i, task)
     given_up = False
     while not wait([future], GIVEN_UP_S).done:
         waiting = worker.state.tasks.get(key)
@@ -197,12 +197,12 @@ def work_here(session: WorkerSession, i: int, packed: bytes) -> Handover | None:
     return None if given_up else held.pool.handover(i, task, future)
 
 
-def _begun(session: WorkerSession, processes: int, i: int, task: Any) -> tuple[_SessionPool, Any]:
+def _schedule(session: WorkerSession, processes: int, i: int, task: Any) -> tuple[_SessionPool, Any]:
     """Schedule the task in the pool of its session, and return both. End pools of other sessions that are unused."""
     with _lock:
         for other, held in list(_session_pools.items()):
             if not held.futures and time.monotonic() - held.used > UNUSED_S and other != session:
-                _cleared(_session_pools.pop(other))
+                _clear(_session_pools.pop(other))
         if session not in _session_pools:
             _session_pools[session] = _SessionPool(HostPool(processes, session.modules, session.place))
         held = _session_pools[session]
@@ -216,12 +216,12 @@ def end_here(session: WorkerSession) -> dict[int, Handover]:
         held = _session_pools.pop(session, None)
         if held is None:
             return {}
-        found = {i: held.pool.interrupted(i) for i, future in held.futures.items() if not future.done()}
-        _cleared(held)
+        found = {i: held.pool.report_interrupted(i) for i, future in held.futures.items() if not future.done()}
+        _clear(held)
     return {i: handover for i, handover in found.items() if handover is not None}
 
 
-def _cleared(held: _SessionPool) -> None:
+def _clear(held: _SessionPool) -> None:
     held.pool.stop()
     held.pool.join()
     held.pool.clear()

@@ -12,7 +12,7 @@ def always(data: Any) -> str | None:
     return None
 
 
-def never(data: Any) -> bool:
+def accept_all(data: Any) -> bool:
     """Keep a method in `all` on every instance that it fits."""
     return False
 
@@ -30,7 +30,7 @@ class Entry:
     name: str
     target: str
     unfit: Callable[[Any], str | None] = field(default=always, compare=False)
-    costly: Callable[[Any], bool] = field(default=never, compare=False)
+    costly: Callable[[Any], bool] = field(default=accept_all, compare=False)
     starts: tuple[Entry, ...] = field(default=(), compare=False)
     code: bytes | None = field(default=None, repr=False)
 
@@ -40,7 +40,7 @@ class Entry:
         return self.target.startswith("heuristics.")
 
     @property
-    def by_user(self) -> bool:
+    def is_by_user(self) -> bool:
         """Return whether it is a function of the user's, which has `module:function` for its name."""
         return self.name == self.target
 
@@ -49,7 +49,7 @@ GROUPS: dict[str, Callable[[Entry], bool]] = {"all": lambda entry: True, "heuris
 """Names that stand for all methods of a kind that fit an instance and do not run for hours."""
 
 
-def named(entries: Sequence[Entry], *names: str) -> tuple[Entry, ...]:
+def select_by_name(entries: Sequence[Entry], *names: str) -> tuple[Entry, ...]:
     """Return the methods of these names."""
     known = {entry.name: entry for entry in entries}
     return tuple(known[name] for name in names)

@@ -50,14 +50,14 @@ class Value(Frozen):
             return found
         if isinstance(found, Sample):
             numbers = {name: getattr(found, name) for name in ("mean", "low", "high", "least", "greatest")}
-            finite = {name: _rounded(number) for name, number in numbers.items() if _finite(number)}
+            finite = {name: _round_figure(number) for name, number in numbers.items() if _finite(number)}
             return cls(n=found.seeds, text=None if "mean" in finite else ENDLESS, **finite)
         if found is None or isinstance(found, str):
             return cls(text=found)
-        return cls(mean=_rounded(float(found))) if _finite(found) else cls(text=ENDLESS)
+        return cls(mean=_round_figure(float(found))) if _finite(found) else cls(text=ENDLESS)
 
     @classmethod
-    def of_claim(cls, claim: Claim) -> Value:
+    def from_claim(cls, claim: Claim) -> Value:
         """Build the value of a claim, with the fields that it is compared with."""
         made = cls.of(claim.ours if claim.sample is None else claim.sample)
         names = ("where", "what", "paper", "verdict", "note", "sentence", "readings", "would_change")
@@ -65,7 +65,7 @@ class Value(Frozen):
         said["readings"] = list(claim.readings)
         return made.model_copy(update={"claim": {name: value for name, value in said.items() if value}})
 
-    def shown(self, form: str) -> str:
+    def format_value(self, form: str) -> str:
         """Replace `{mean:.1%}` and similar fields in `form` by figures; `{half}` is half the interval.
 
         Raises InputError if the value has no such figure.
@@ -103,7 +103,7 @@ class Probe(Frozen):
         for name in [*then, *(name for name in there if name not in then)]:
             was, found = then.get(name), there.get(name)
             if not _same(was, found):
-                return f"{name}: {_told(was)}, now {_told(found)}"
+                return f"{name}: {_describe_figure(was)}, now {_describe_figure(found)}"
         return None
 
     def _figures(self) -> dict[str, Figure]:
@@ -129,7 +129,7 @@ def _same(one: Figure | None, other: Figure | None) -> bool:
     return math.isclose(one, other, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
 
 
-def _told(figure: Figure | None) -> str:
+def _describe_figure(figure: Figure | None) -> str:
     return "none" if figure is None else repr(figure)
 
 
@@ -158,7 +158,7 @@ class Evidence(Frozen):
             raise InputError(f"{self.id}: has no value {name!r}, but {', '.join(map(repr, self.values)) or 'none'}")
         return self.values[name]
 
-    def outdated(self, command: str, inputs: Mapping[str, str], probe: Probe) -> str | None:
+    def explain_staleness(self, command: str, inputs: Mapping[str, str], probe: Probe) -> str | None:
         """Return why the record is stale, in one line: by its command, those `inputs` at hand, and its probe now."""
         if command != self.command:
             return f"its command was {self.command}, now {command}"
@@ -168,7 +168,7 @@ class Evidence(Frozen):
         return "has no probe" if self.probe is None else self.probe.difference(probe)
 
 
-def made(
+def build_record(
     record: str, title: str, command: str, found: Mapping[str, Any], *, tables: Sequence[TextTable] = (),
     inputs: Mapping[str, Path], cpu_s: float | None, probe: Probe | None = None,
 ) -> Evidence:  # fmt: skip
@@ -190,14 +190,14 @@ def made(
     )
 
 
-def claimed(claims: Sequence[Claim]) -> dict[str, Value]:
+def collect_claims(claims: Sequence[Claim]) -> dict[str, Value]:
     """Return the values of claims, by name, or by place and measure if unnamed. Raises InputError for a duplicate."""
     found: dict[str, Value] = {}
     for claim in claims:
         name = claim.name or f"{claim.where}: {claim.what}".replace(SEPARATOR, ",")
         if name in found:
             raise InputError(f"two claims are called {name!r}")
-        found[name] = Value.of_claim(claim)
+        found[name] = Value.from_claim(claim)
     return found
 
 
@@ -234,12 +234,12 @@ def read(record: str, folder: Path = FOLDER) -> Evidence | None:
         return Evidence.model_validate(content)
 
 
-def recorded(folder: Path = FOLDER) -> list[str]:
+def list_records(folder: Path = FOLDER) -> list[str]:
     """Return the ids of all records in a folder."""
     return sorted(str(path.relative_to(folder).with_suffix("")) for path in folder.rglob("*.json"))
 
 
-def shown(said: str, folder: Path = FOLDER) -> str:
+def show_text(said: str, folder: Path = FOLDER) -> str:
     """Return the text that a page shows for `RECORD; VALUE; FORM`.
 
     Raises InputError if there is no such record or value, or if the value has no such figure.
@@ -252,12 +252,12 @@ def shown(said: str, folder: Path = FOLDER) -> str:
     if found is None:
         raise InputError(f"{path_of(record, folder)}: no such record")
     try:
-        return found.value(name).shown(form)
+        return found.value(name).format_value(form)
     except InputError as error:
         raise InputError(f"{record}: {name}: {error}") from None
 
 
-def _rounded(number: float) -> float:
+def _round_figure(number: float) -> float:
     """Round a number to `FIGURES` significant digits."""
     return float(f"{number:.{FIGURES}g}")
 

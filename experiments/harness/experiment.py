@@ -55,7 +55,7 @@ class Claim:
         return replace(self, verdict="few runs") if self.verdict in AGAINST else self
 
 
-def compared(
+def compare_figure(
     where: str, what: str, paper: float, ours: float, *, within: float = 0.03, near: float = 0.1, note: str = ""
 ) -> Claim:
     """Compare a figure of the paper with ours: `reproduced` or `near` within a share of it, or `differs`."""
@@ -64,7 +64,7 @@ def compared(
     return Claim(where, what, paper, ours, verdict, note)
 
 
-def measured(
+def compare_mean(
     where: str,
     what: str,
     paper: float,
@@ -77,10 +77,10 @@ def measured(
 ) -> Claim:
     """Compare a figure of the paper with the mean of a sample of ours; `more`: further fields of the claim.
 
-    The mean decides `reproduced` and `near`, as in `compared`. `differs` takes enough seeds and an interval that
+    The mean decides `reproduced` and `near`, as in `compare_figure`. `differs` takes enough seeds and an interval that
     does not reach the paper's figure; else it is `few runs`.
     """
-    claim = compared(where, what, paper, sample.mean, within=within, near=near, note=note)
+    claim = compare_figure(where, what, paper, sample.mean, within=within, near=near, note=note)
     claim = replace(claim, sample=sample, **more)
     if claim.verdict == "differs":
         reached = sample.low is None or sample.high is None or sample.low <= paper <= sample.high
@@ -114,7 +114,7 @@ class Context:
         self.lacked[name] = InputError(why)
         raise self.lacked[name]
 
-    def at_hand(self, names: Iterable[str]) -> dict[str, Path]:
+    def find_files(self, names: Iterable[str]) -> dict[str, Path]:
         """Return the files of those traces that are there."""
         found = {}
         for name in names:
@@ -148,7 +148,7 @@ class Experiment:
             return str(error)
         return None
 
-    def not_run(self, why: str) -> Claim:
+    def claim_not_run(self, why: str) -> Claim:
         """Return the one claim of an experiment that is not run."""
         return Claim(self.title, self.name, None, None, "not run", why)
 
@@ -202,7 +202,7 @@ def chunks(outcomes: Sequence[Any], size: int) -> list[Sequence[Any]]:
     return [outcomes[i : i + size] for i in range(0, len(outcomes), size)]
 
 
-def limited(options: Options, seconds: float) -> Options:
+def limit_time(options: Options, seconds: float) -> Options:
     """Return the options with a study's own time limit, unless another one is given."""
     return options if options.time_limit is not None else replace(options, time_limit=seconds)
 
@@ -221,7 +221,7 @@ class StagedStudy(Study):
 
 def following(study: Study, outcomes: Sequence[Any]) -> Tasks:
     """Return the tasks of the stage after these outcomes; empty after the last stage."""
-    return after(_stages_of(study), outcomes)
+    return send_outcomes(_stages_of(study), outcomes)
 
 
 def _stages_of(study: Study) -> Stages:
@@ -231,7 +231,7 @@ def _stages_of(study: Study) -> Stages:
         yield study.tasks
 
 
-def after(stages: Stages, outcomes: Sequence[Any]) -> Tasks:
+def send_outcomes(stages: Stages, outcomes: Sequence[Any]) -> Tasks:
     """Return the tasks after these outcomes; empty after the last stage."""
     left = list(outcomes)
     with suppress(StopIteration):
@@ -255,13 +255,15 @@ def side_by_side(each: Sequence[Stages]) -> Stages:
                 going.append((stages, stages.send(mine)))
 
 
-def of_each(studies: Sequence[Study]) -> tuple[list[list[Any]], Stages]:
+def combine_stages(studies: Sequence[Study]) -> tuple[list[list[Any]], Stages]:
     """Combine the stages of several studies, and return them with one list per study that collects its outcomes."""
     found: list[list[Any]] = [[] for _ in studies]
-    return found, side_by_side([_noted(_stages_of(one), mine) for one, mine in zip(studies, found, strict=True)])
+    return found, side_by_side(
+        [_collect_outcomes(_stages_of(one), mine) for one, mine in zip(studies, found, strict=True)]
+    )
 
 
-def _noted(stages: Stages, found: list[Any]) -> Stages:
+def _collect_outcomes(stages: Stages, found: list[Any]) -> Stages:
     with suppress(StopIteration):
         tasks = next(stages)
         while True:

@@ -25,7 +25,7 @@ from statistics import fmean, median
 from experiments.harness.run import Run
 from instances import Reference, Result, agree, better, gap
 from instances.fields import Measure, Sense
-from instances.gaps import ahead, of_nothing
+from instances.gaps import ahead, is_gap_meaningless
 
 THE_REFERENCE = "the reference"
 UNSOLVED = ("error", "no_solution", "infeasible")
@@ -87,19 +87,19 @@ class Scored:
         return self.run.instance.data.measure
 
     @property
-    def shown_gap_to_optimum(self) -> float | None:
+    def display_gap_to_optimum(self) -> float | None:
         """Return the reported gap to the optimum: in the measure, if the problem has one."""
         return self.gap_to_optimum if self.measure is None else self.measure_gap_to_optimum
 
     @property
-    def shown_gap_to_bound(self) -> float | None:
+    def display_gap_to_bound(self) -> float | None:
         """Return the reported gap to the best bound: in the measure, if the problem has one."""
         return self.gap_to_bound if self.measure is None else self.measure_gap_to_bound
 
     @property
     def has_gap(self) -> bool:
         """Return whether there is a reported gap; on one instance it is of the same kind for all methods."""
-        return self.shown_gap_to_optimum is not None or self.shown_gap_to_bound is not None
+        return self.display_gap_to_optimum is not None or self.display_gap_to_bound is not None
 
     @property
     def optimum_known(self) -> bool:
@@ -107,7 +107,7 @@ class Scored:
         return self.gap_to_optimum is not None or self.nothing == "optimum"
 
     @property
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         """Return whether the run ended in an error, or its bound is refuted."""
         return self.result.status == "error"
 
@@ -171,24 +171,24 @@ class MethodSummary:
         return self._to_optimum("gap_to_optimum")
 
     @property
-    def shown_gaps(self) -> tuple[float, ...]:
+    def display_gaps(self) -> tuple[float, ...]:
         """Return the reported gaps to the optimum: in the measure, if the problem has one."""
-        return self._to_optimum("shown_gap_to_optimum")
+        return self._to_optimum("display_gap_to_optimum")
 
     @property
-    def shown_gaps_to_bound(self) -> tuple[float, ...]:
+    def display_gaps_to_bound(self) -> tuple[float, ...]:
         """Return the reported gaps to the best bound: in the measure, if the problem has one."""
-        return self.values("shown_gap_to_bound")
+        return self.values("display_gap_to_bound")
 
     @property
     def common(self) -> tuple[float, ...]:
         """Return the reported gaps to the optimum on the instances on which every method with any gap has one."""
-        return self.values("shown_gap_to_optimum", self.alike)
+        return self.values("display_gap_to_optimum", self.alike)
 
     @property
     def common_to_bound(self) -> tuple[float, ...]:
         """Return the reported gaps to the best bound on the same instances."""
-        return self.values("shown_gap_to_bound", self.alike)
+        return self.values("display_gap_to_bound", self.alike)
 
     def _to_optimum(self, name: str) -> tuple[float, ...]:
         own = self.everywhere.intersection(s.key for s in self.scored)
@@ -219,15 +219,15 @@ def score(finished: Sequence[tuple[Run, Result]]) -> list[Scored]:
 
     A result becomes an error if another solution refutes its bound.
     """
-    known = {key: _known(group) for key, group in by_instance(finished).items()}
+    known = {key: _find_known(group) for key, group in group_by_instance(finished).items()}
     return [_score(run, result, known[_key(run)]) for run, result in finished]
 
 
 def false_references(finished: Sequence[tuple[Run, Result]]) -> list[str]:
     """Return a line for each instance whose reference the runs refute."""
     lines = []
-    for (_, _, name), group in by_instance(finished).items():
-        reason = _known(group).refuted.get(THE_REFERENCE)
+    for (_, _, name), group in group_by_instance(finished).items():
+        reason = _find_known(group).refuted.get(THE_REFERENCE)
         if reason is not None:
             lines.append(f"{name}: {reason}")
     return lines
@@ -237,7 +237,7 @@ def _key(run: Run) -> tuple[str, str, str]:
     return run.instance.problem, run.instance_set, run.instance.name
 
 
-def by_instance(
+def group_by_instance(
     finished: Sequence[tuple[Run, Result]],
 ) -> dict[tuple[str, str, str], list[tuple[Run, Result]]]:
     """Group the runs by problem, instance set and name of the instance."""
@@ -247,11 +247,11 @@ def by_instance(
     return instances
 
 
-def _known(group: Sequence[tuple[Run, Result]]) -> Known:
-    return known_of([result for _, result in group], group[0][0].instance.reference)
+def _find_known(group: Sequence[tuple[Run, Result]]) -> Known:
+    return find_known([result for _, result in group], group[0][0].instance.reference)
 
 
-def known_of(results: Sequence[Result], reference: Reference | None = None) -> Known:
+def find_known(results: Sequence[Result], reference: Reference | None = None) -> Known:
     """Return the best objective and bound of one instance, from its results and its reference, if any."""
     sense = results[0].sense
     best = min if sense == "minimize" else max
@@ -310,7 +310,7 @@ def _score(run: Run, result: Result, known: Known) -> Scored:
         best = known.objective
         assert best is not None
         assert known.bound is not None
-        excess, nothing = _share(best, objective, _opposite(sense)), of_nothing(best, objective)
+        excess, nothing = _share(best, objective, _opposite(sense)), is_gap_meaningless(best, objective)
         proven, why = agree(objective, known.bound), "optimum" if nothing else ""
         found = Scored(run, result, excess, None, proven, known.bound_by, why, part=part)
         if measure is None:
@@ -320,7 +320,7 @@ def _score(run: Run, result: Result, known: Known) -> Scored:
     bound = known.bound
     if bound is not None:  # within the tolerance of a contradiction the bound is met
         bound = min(bound, objective) if sense == "minimize" else max(bound, objective)
-    why = "objective" if of_nothing(objective, bound) else ""
+    why = "objective" if is_gap_meaningless(objective, bound) else ""
     found = Scored(run, result, None, _share(objective, bound, sense), False, known.bound_by, why, part=part)
     if measure is None or bound is None:
         return found
@@ -329,7 +329,7 @@ def _score(run: Run, result: Result, known: Known) -> Scored:
 
 def _share(base: float, other: float | None, sense: Sense) -> float | None:
     """Return the gap relative to `base`; `None` if it is undefined."""
-    return None if of_nothing(base, other) else gap(base, other, sense)
+    return None if is_gap_meaningless(base, other) else gap(base, other, sense)
 
 
 def _opposite(sense: Sense) -> Sense:

@@ -57,13 +57,13 @@ class _Process(context.SpawnProcess):
     def _Popen(started: Any) -> Any:
         starting = threading.get_ident()
 
-        def without_script(name: str) -> dict[str, Any]:
+        def drop_script(name: str) -> dict[str, Any]:
             said = _preparation(name)
             mine = threading.get_ident() == starting  # another thread may start a process that does need its script
             return {key: value for key, value in said.items() if not (mine and key in SCRIPT)}
 
         with _one_at_a_time:
-            spawn.get_preparation_data = without_script
+            spawn.get_preparation_data = drop_script
             try:
                 return context.SpawnProcess._Popen(started)
             finally:
@@ -79,7 +79,7 @@ def start_method() -> Any:
     return _Spawn()
 
 
-def started(made: Any) -> Any:
+def start_process(made: Any) -> Any:
     """Start the process `made`, which never sees an interrupt, that is for us alone, and may start others."""
     made.daemon = False
     if not hasattr(signal, "pthread_sigmask"):  # Windows
@@ -148,8 +148,8 @@ class Host:
         at_limit = threading.Event()
         try:
             self._send(order)
-            self._running = self._heard()
-            code: int | None = self._heard(limit, at_limit)
+            self._running = self._receive()
+            code: int | None = self._receive(limit, at_limit)
         except (EOFError, OSError):
             code = self._end_processes(ANSWER_S)
         self._running, self._gone_by = None, math.inf
@@ -191,7 +191,7 @@ class Host:
                     raise
                 self._end_processes(0.0)
 
-    def _heard(self, limit: float | None = None, at_limit: threading.Event | None = None) -> int:
+    def _receive(self, limit: float | None = None, at_limit: threading.Event | None = None) -> int:
         """Receive the next number from the host. Raises EOFError if the host is dead."""
         until = math.inf if limit is None else time.monotonic() + limit
         left, used = PATIENCE, 0.0
@@ -269,7 +269,7 @@ def _new_host(*about: Any) -> tuple[Any, Connection]:
     """Start a host in a new interpreter."""
     ours, theirs = multiprocessing.Pipe()
     with theirs:
-        return started(start_method().Process(target=serve, args=(theirs, *about))), ours
+        return start_process(start_method().Process(target=serve, args=(theirs, *about))), ours
 
 
 _spares: list[tuple[Any, Connection]] = []
@@ -327,7 +327,7 @@ def serve(orders: Connection, work: Work, modules: Sequence[str], folder: str, p
             if CAN_COPY:
                 if wanting:  # only now, because most commands have no second run
                     _import(wanting)
-                code, wanting = _copied(orders, work, order)
+                code, wanting = _work_in_copy(orders, work, order)
                 orders.send_bytes(b"%d" % code)
             else:
                 threading.Thread(target=_outlive_no_parent, args=(os.getppid(), folder), daemon=True).start()
@@ -361,7 +361,7 @@ def _import(modules: Sequence[str]) -> None:
     gc.enable()
 
 
-def _copied(orders: Connection, work: Work, order: bytes) -> tuple[int, list[str]]:
+def _work_in_copy(orders: Connection, work: Work, order: bytes) -> tuple[int, list[str]]:
     """Work on `order` in a copy of this process, and end all processes of the copy.
 
     Return the exit code, and the modules of this project that the copy had to import, for the next one to have them.
@@ -463,7 +463,7 @@ except ImportError:  # Windows
 CAN_LOCK = fcntl is not None
 
 
-def locked(handle: int) -> bool | None:
+def try_lock(handle: int) -> bool | None:
     """Lock the open `handle` until it is closed or the process ends; return `False` if another process holds the lock.
 
     Returns `None` if locks are not available, as on some network file systems.
@@ -502,7 +502,7 @@ class TemporaryFolder:
                 return
             with suppress(FileNotFoundError):  # another command has just removed it before it was locked
                 self._lock = os.open(self.path, AS_IT_IS | os.O_DIRECTORY)
-                if locked(self._lock) is not False:
+                if try_lock(self._lock) is not False:
                     (self.path / MARK).write_bytes(SIGNED)
                     return
                 os.close(self._lock)
@@ -535,13 +535,13 @@ def remove_abandoned(place: Path | None) -> None:
 def _remove_where_abandoned(folder: Path) -> None:
     handle = os.open(folder, AS_IT_IS | os.O_DIRECTORY)
     try:
-        if _signed(handle) and locked(handle):
+        if _is_signed(handle) and try_lock(handle):
             shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(handle)
 
 
-def _signed(folder: int) -> bool:
+def _is_signed(folder: int) -> bool:
     mark = os.open(MARK, AS_IT_IS, dir_fd=folder)
     try:
         return os.read(mark, 2 * len(SIGNED)) == SIGNED

@@ -11,7 +11,7 @@ from pathlib import Path
 from instances import InputError, Instance, load, parse
 from instances.files import read_json
 from instances.reading import is_folder
-from instances.text import shown
+from instances.text import escape_text
 
 SUFFIXES = (".json", ".json.gz")
 
@@ -33,7 +33,7 @@ def from_paths(paths: Sequence[Path], methods: tuple[str, ...]) -> list[Instance
     found: dict[tuple[Path, str], list[Instance]] = {}
     for file, instance in instances_at(dict.fromkeys(paths)).items():
         found.setdefault((file.resolve().parent, instance.problem), []).append(instance)
-    names = _told_apart(dict.fromkeys(folder for folder, _ in found))
+    names = _find_distinct_ends(dict.fromkeys(folder for folder, _ in found))
     return [InstanceSet(names[folder], instances, methods) for (folder, _), instances in found.items()]
 
 
@@ -67,11 +67,11 @@ def _instances_in(folder: Path) -> dict[Path, Instance]:
         raise InputError(f"{folder}: no instance files (.json, .json.gz) in this folder")
     if foreign:
         more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
-        print(f"passed over, no instance file: {shown(str(foreign[0]))}{more}", file=sys.stderr)
+        print(f"passed over, no instance file: {escape_text(str(foreign[0]))}{more}", file=sys.stderr)
     return found
 
 
-def _told_apart(folders: Iterable[Path]) -> dict[Path, str]:
+def _find_distinct_ends(folders: Iterable[Path]) -> dict[Path, str]:
     """Return the shortest distinct ends of the paths."""
     left, names, length = list(folders), {}, 1
     while left:
@@ -79,7 +79,7 @@ def _told_apart(folders: Iterable[Path]) -> dict[Path, str]:
         for folder in left:
             end = folder.parts[-length:]
             if times[end] == 1 or length >= len(folder.parts):
-                names[folder] = shown(str(Path(*end)))  # a name may be no UTF-8
+                names[folder] = escape_text(str(Path(*end)))  # a name may be no UTF-8
         left = [folder for folder in left if folder not in names]
         length += 1
     return names

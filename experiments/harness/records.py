@@ -14,7 +14,7 @@ from importlib import resources
 from pathlib import Path
 
 from experiments.harness.entry import Entry
-from experiments.harness.gaps import Known, by_instance, known_of
+from experiments.harness.gaps import Known, find_known, group_by_instance
 from experiments.harness.instance_set import InstanceSet
 from experiments.harness.run import Run
 from instances import InputError, Instance, Reference, Result, agree, better, check
@@ -89,13 +89,13 @@ def write_records(records: Iterable[Record], path: Path) -> None:
     write_whole(path, text.getvalue().encode())
 
 
-def with_records(sets: Sequence[InstanceSet]) -> list[InstanceSet]:
+def add_records(sets: Sequence[InstanceSet]) -> list[InstanceSet]:
     """Return the sets with the records as references, without records of other data or another reading (`unlike`)."""
     records = read_records()
-    return [replace(s, instances=[_known(i, records.get((i.problem, i.name))) for i in s.instances]) for s in sets]
+    return [replace(s, instances=[_add_record(i, records.get((i.problem, i.name))) for i in s.instances]) for s in sets]
 
 
-def _known(instance: Instance, record: Record | None) -> Instance:
+def _add_record(instance: Instance, record: Record | None) -> Instance:
     if record is None or not record.of(instance):
         return instance
     by = " and ".join(dict.fromkeys(name for name in (record.found_by, *record.provers) if name))
@@ -122,20 +122,20 @@ class RecordCheck:
     bettered: tuple[str, ...]
 
 
-def compared(finished: Sequence[tuple[Run, Result]]) -> RecordCheck:
+def compare_with_records(finished: Sequence[tuple[Run, Result]]) -> RecordCheck:
     """Compare runs with the records of their instances, if a record of the same data and reading exists.
 
     `false_references` reports a false record that is also the reference of its instance.
     """
     records, refuted, bettered = read_records(), [], []
-    for group in by_instance(finished).values():
+    for group in group_by_instance(finished).values():
         instance = group[0][0].instance
         record = records.get((instance.problem, instance.name))
         if record is None or not record.of(instance):
             continue
-        runs, said = known_of([result for _, result in group]), instance.reference
-        false = _refuted(record, runs, instance.data.sense)
-        if false is None and _bettered(record, runs, instance.data.sense):
+        runs, said = find_known([result for _, result in group]), instance.reference
+        false = _explain_refutation(record, runs, instance.data.sense)
+        if false is None and _is_bettered(record, runs, instance.data.sense):
             ours = f"objective {runs.objective!r}, bound {runs.bound!r}"
             bettered.append(f"{instance.name}: {ours}; recorded {record.objective!r}, {record.bound!r}")
         elif false is not None and (said is None or (said.objective, said.bound) != (record.objective, record.bound)):
@@ -143,7 +143,7 @@ def compared(finished: Sequence[tuple[Run, Result]]) -> RecordCheck:
     return RecordCheck(tuple(refuted), tuple(bettered))
 
 
-def _refuted(record: Record, runs: Known, sense: Sense) -> str | None:
+def _explain_refutation(record: Record, runs: Known, sense: Sense) -> str | None:
     if runs.objective is not None and record.bound is not None and better(runs.objective, record.bound, sense):
         return f"objective {runs.objective!r} of {runs.found_by} is better than the recorded bound {record.bound!r}"
     if record.objective is not None and runs.bound is not None and better(record.objective, runs.bound, sense):
@@ -151,7 +151,7 @@ def _refuted(record: Record, runs: Known, sense: Sense) -> str | None:
     return None
 
 
-def _bettered(record: Record, runs: Known, sense: Sense) -> bool:
+def _is_bettered(record: Record, runs: Known, sense: Sense) -> bool:
     found = runs.objective is not None and (record.objective is None or better(runs.objective, record.objective, sense))
     return found or _tighter(runs.bound, record.bound, sense)
 
@@ -173,7 +173,7 @@ def differing(sets: Sequence[InstanceSet]) -> Iterator[str]:
     yield from (f"{problem} {name}: a record without an instance" for problem, name in records)
 
 
-def recorded(
+def update_records(
     results: Sequence[Result], sets: Sequence[InstanceSet], methods: Mapping[str, Sequence[Entry]]
 ) -> tuple[list[Record], list[str]]:
     """Return all records, improved by `results`, and a line for each new record.
@@ -193,14 +193,14 @@ def recorded(
         instance, record = places[key][1], known[key]
         if not record.of(instance):
             record = Record(record.problem, record.instance_set, record.instance, checksum(instance))
-        new = _improved(result, instance, record, {entry.name for entry in methods[result.problem]})
+        new = _improve_record(result, instance, record, {entry.name for entry in methods[result.problem]})
         if new != known[key]:
             known[key] = new
             news.append(f"{result.instance}: objective {new.objective!r}, bound {new.bound!r}, by {result.method}")
     return list(known.values()), news
 
 
-def _improved(result: Result, instance: Instance, record: Record, methods: Collection[str]) -> Record:
+def _improve_record(result: Result, instance: Instance, record: Record, methods: Collection[str]) -> Record:
     sense, by = result.sense, f"{result.method} {versions().get('gapwise', '')}".strip()
     if result.solution is not None:
         verdict = check(instance.data, result.solution)

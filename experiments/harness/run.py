@@ -32,7 +32,7 @@ from instances.gaps import ahead
 from instances.method import ANY, Method
 from instances.reading import is_folder
 from instances.result import Kind, Termination, TracePoint, versions
-from instances.text import shown
+from instances.text import escape_text
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Unchecked:
 
 def load_method(entry: Entry) -> Method[Any]:
     """Load the method that an entry names. Raises InputError if there is no such method."""
-    if entry.by_user:
+    if entry.is_by_user:
         return user_method(entry.target, entry.code)
     found = getattr(resolve(entry.target), "method", None)
     if not isinstance(found, Method):
@@ -58,7 +58,7 @@ def apply(entry: Entry, instance: Instance, options: Options, report: Report | N
     """Run a method and check its answer. Raises any exception of the method."""
     method = load_method(entry)
     found = Unchecked(answer(entry, method, instance, options, report), method.kind, method.honours)
-    return concluded(entry, instance, found, options)
+    return conclude_run(entry, instance, found, options)
 
 
 def answer(
@@ -91,7 +91,7 @@ def uses_start(method: Method[Any]) -> bool:
     return method.kind == "exact" or "start" in method.takes
 
 
-def concluded(entry: Entry, instance: Instance, found: Unchecked, options: Options) -> Result:
+def conclude_run(entry: Entry, instance: Instance, found: Unchecked, options: Options) -> Result:
     """Check an answer against the data of `instance` and return the result. Raises CheckFailed."""
     result = conclude(instance.data, entry.name, found.answer, options, kind=found.kind, honours=found.honours)
     return result.model_copy(update={"instance": instance.name})
@@ -117,11 +117,13 @@ class Run(HarnessTask[Result]):
     @property
     def modules(self) -> tuple[str, ...]:
         """Return the modules of the method and its starts; none for a user's method, whose import may do anything."""
-        return () if self.entry.by_user else tuple(e.target.partition(":")[0] for e in (self.entry, *self.entry.starts))
+        return (
+            () if self.entry.is_by_user else tuple(e.target.partition(":")[0] for e in (self.entry, *self.entry.starts))
+        )
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        called = () if self.entry.by_user else (self.entry, *self.entry.starts)
+        called = () if self.entry.is_by_user else (self.entry, *self.entry.starts)
         return tuple(sorted(f"{self.instance.problem} {entry.name}" for entry in called))
 
     def label(self) -> tuple[str, str]:
@@ -137,20 +139,20 @@ class Run(HarnessTask[Result]):
     def outcome(self, found: Unchecked) -> Result:
         """Check an answer against the data of this process; the result has status `error` if the check fails."""
         try:
-            return self._concluded(found)
+            return self._conclude(found)
         except Exception as error:
             reason = Failure.of(error, Reported()).reason
-            return self._concluded(replace(found, answer=Answer(None, None, "error", reason)))
+            return self._conclude(replace(found, answer=Answer(None, None, "error", reason)))
 
-    def _concluded(self, found: Unchecked) -> Result:
+    def _conclude(self, found: Unchecked) -> Result:
         """Return the checked result, with the objective of the start among the options in effect."""
-        result = concluded(self.entry, self.instance, found, self.options)
-        return result.model_copy(update={"options": self._in_effect(result.options, found.honours)})
+        result = conclude_run(self.entry, self.instance, found, self.options)
+        return result.model_copy(update={"options": self._add_start_objective(result.options, found.honours)})
 
-    def _in_effect(self, options: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
+    def _add_start_objective(self, options: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
         return options | ({"start": self.start.objective} if self.start is not None and "start" in names else {})
 
-    def ended(self, reported: Reported, termination: Termination, reason: str) -> Result:
+    def conclude_early(self, reported: Reported, termination: Termination, reason: str) -> Result:
         """Return the better of the first and the last incumbent, because the first may be a start that is better."""
         known = Unchecked(Answer(reported.solution, reported.bound, termination, reason, trace=reported.trace))
         if reported.about is not None:
@@ -171,19 +173,19 @@ class Run(HarnessTask[Result]):
             "starts": [start.name for start in self.entry.starts],
             "versions": versions(),
             "limit": "CPU",  # excludes stored results from when limits counted waiting and compilation
-            "source": digests.source(self.entry.target, self.entry.code) if self.entry.by_user else None,
+            "source": digests.source(self.entry.target, self.entry.code) if self.entry.is_by_user else None,
         }
 
-    def kept(self, outcome: Result) -> bool:
+    def is_final(self, outcome: Result) -> bool:
         return outcome.status != "error"
 
-    def recalled(self, text: str) -> Result | None:
+    def parse_outcome(self, text: str) -> Result | None:
         """Parse a stored result; return `None` if its options differ or the checker contradicts it."""
         result = Result.model_validate_json(text)
-        if result.options != self._in_effect(self.options.only(frozenset(result.options)), result.options):
+        if result.options != self._add_start_objective(self.options.select(frozenset(result.options)), result.options):
             return None
         found = Unchecked(result.unchecked(), honours=frozenset(result.options))
-        again = concluded(self.entry, self.instance, found, self.options)
+        again = conclude_run(self.entry, self.instance, found, self.options)
         return result if all(getattr(again, name) == getattr(result, name) for name in CHECKED) else None
 
 
@@ -211,7 +213,7 @@ def best_start(
     """
     clock, best = Stopwatch(limit_s), given
     for name, run in heuristics:
-        if clock.expired:
+        if clock.has_expired:
             break
         with suppress(Exception):
             result = run(clock.limit_left_s)
@@ -262,21 +264,21 @@ def starts_at(path: Path, instances: Sequence[Instance]) -> dict[str, GivenStart
     files = sorted(path.rglob("*.json")) if folder else [path]
     for file in files:
         content = read_json(file)
-        if folder and not _solved(content):
+        if folder and not _is_solved(content):
             continue
         instance = _instance_of(content, instances, alone=not folder and len(instances) == 1)
         if instance is not None:
-            start = _checked(file, content, instance)
+            start = _read_start(file, content, instance)
             best = found.get(instance.name)
             if best is None or ahead(start.objective, best.objective, instance.data.sense):
                 found[instance.name] = start
     if not found:
-        names = shown(", ".join(i.name for i in instances[:3])) + (", ..." if len(instances) > 3 else "")
+        names = escape_text(", ".join(i.name for i in instances[:3])) + (", ..." if len(instances) > 3 else "")
         raise InputError(f"--start: {path}: no result with a solution of {names}")
     return found
 
 
-def _solved(content: Any) -> bool:
+def _is_solved(content: Any) -> bool:
     return isinstance(content, dict) and "solution" in content and content.get("status") in ("optimal", "feasible")
 
 
@@ -287,13 +289,13 @@ def _instance_of(content: Any, instances: Sequence[Instance], alone: bool) -> In
     return next((i for i in instances if (i.name, i.problem) == (said.get("instance"), said.get("problem"))), None)
 
 
-def _checked(file: Path, content: Any, instance: Instance) -> GivenStart:
+def _read_start(file: Path, content: Any, instance: Instance) -> GivenStart:
     """Read the start in a file. Raises InputError if the independent checker rejects it."""
     result = content if isinstance(content, dict) and "solution" in content else {"solution": content}
     solution, problem = result["solution"], result.get("problem", instance.problem)
     where = f"--start: {file}"
     if problem != instance.problem:
-        raise InputError(f"{where}: problem: must be {instance.problem}, got {shown(str(problem))}")
+        raise InputError(f"{where}: problem: must be {instance.problem}, got {escape_text(str(problem))}")
     if solution is None:
         raise InputError(f"{where}: solution: must not be empty, got null; the status is {result.get('status')}")
     try:
@@ -302,5 +304,7 @@ def _checked(file: Path, content: Any, instance: Instance) -> GivenStart:
         raise InputError(f"{where}: solution: {error}") from None
     if verdict.violations or verdict.objective is None:
         broken = next(iter(verdict.violations), "no solution")
-        raise InputError(f"{where}: solution: breaks a constraint of {shown(instance.name)}: {shown(broken)}")
+        raise InputError(
+            f"{where}: solution: breaks a constraint of {escape_text(instance.name)}: {escape_text(broken)}"
+        )
     return GivenStart(str(result.get("method", "solution")), solution, verdict.objective)

@@ -29,7 +29,7 @@ from experiments.harness.host import LOOK_S, Ended, Host, TemporaryFolder
 from experiments.harness.task import Failure, HarnessTask, R, Reported, ReportFile, Whole, WholeTask
 from experiments.harness.user_functions import ROOT, resolve
 from instances import Options
-from instances.clock import OVERRUN, cpu_seconds, ended_after
+from instances.clock import OVERRUN, cpu_seconds, end_process_after
 from instances.private import private_folder
 from instances.result import Termination
 
@@ -94,7 +94,7 @@ def as_finished(
         raise
     finally:
         pool.join()
-        short = {} if ended is None else {i: pool.interrupted(i) for i in range(len(tasks)) if i not in finished}
+        short = {} if ended is None else {i: pool.report_interrupted(i) for i in range(len(tasks)) if i not in finished}
         pool.clear()
         for i, handover in short.items():
             if ended is not None and handover is not None:
@@ -138,7 +138,7 @@ class Handover:
     def outcome_of(self, task: HarnessTask[R]) -> R:
         """Return the outcome of the task, checked in this process."""
         if self.reported is not None:
-            return task.ended(self.reported, self.termination, self.reason)
+            return task.conclude_early(self.reported, self.termination, self.reason)
         return task.outcome(self.found)
 
 
@@ -188,7 +188,7 @@ class HostPool:
         """Return the result or the report of a task whose future is done."""
         try:
             ended = future.result()
-            found = _found(self.report_path(i))
+            found = _read_output(self.report_path(i))
         except Exception as error:  # the output file cannot be read
             found = Failure.of(error, Reported())
         if isinstance(found, Failure):
@@ -204,7 +204,7 @@ class HostPool:
             return Handover(reported=reported, reason=reason)
         return Handover(reported=reported, reason=f"the process died with exit code {ended.exitcode}")
 
-    def interrupted(self, i: int) -> Handover | None:
+    def report_interrupted(self, i: int) -> Handover | None:
         """Return the report of an interrupted task; `None` if the task had not begun."""
         if not self.report_path(i).exists():
             return None
@@ -251,13 +251,13 @@ def _work(order: bytes) -> None:
     report = ReportFile(path)
     try:
         task = pickle.loads(packed)
-        with ended_after(_end(task.time_limit, GRACE)):
+        with end_process_after(_end(task.time_limit, GRACE)):
             content = pickle.dumps((task.work(report),))
     except BaseException as error:  # a user's function may raise SystemExit or any other class
         content = pickle.dumps(Failure.of(error, Reported(about=report.reported.about)))
     if os.getpid() == me:  # not in a process that the work has forked
         try:
-            _hand_over(content, _handed_over(report.path))
+            _hand_over(content, _name_output(report.path))
         except OSError as error:
             raise SystemExit(UNWRITTEN + (error.errno or 0)) from error
 
@@ -270,13 +270,13 @@ def _hand_over(content: bytes, path: Path) -> None:
     os.replace(beside, path)
 
 
-def _handed_over(report: Path) -> Path:
+def _name_output(report: Path) -> Path:
     return report.with_suffix(".found")
 
 
-def _found(report: Path) -> Any:
+def _read_output(report: Path) -> Any:
     """Read and remove the output of a task: a Failure, or a tuple with the result; `None` if there is no file."""
-    path = _handed_over(report)
+    path = _name_output(report)
     if not path.exists():
         return None
     content = path.read_bytes()
@@ -290,7 +290,7 @@ Kernels = dict[str, list[str]]
 
 
 @cache
-def listed() -> Mapping[str, Kernels]:
+def list_kernels() -> Mapping[str, Kernels]:
     """Return the compiled functions of each method."""
     known: Mapping[str, Kernels] = json.loads(LIST.read_text())
     return known
@@ -303,7 +303,7 @@ def compile_first(tasks: Sequence[HarnessTask[Any]], quiet: bool = False, jobs: 
     """
     wanted: dict[str, set[str]] = {}
     for name in dict.fromkeys(name for task in tasks for name in task.kernels):
-        for kernel, signatures in listed().get(name, {}).items():
+        for kernel, signatures in list_kernels().get(name, {}).items():
             wanted.setdefault(kernel, set()).update(signatures)
     kernels = {kernel: sorted(wanted[kernel]) for kernel in sorted(wanted)}
     if not kernels or (done := _mark(kernels)) is None or done.exists():
@@ -349,9 +349,9 @@ class Compilation(WholeTask[Whole]):
 
     def work(self, report: ReportFile) -> Whole:
         """Compile and report on standard error. A function that is missing or takes other arguments is no error."""
-        from instances.compiled import not_kept  # imports numba, so only if there are functions to compile
+        from instances.compiled import is_missing_in_cache  # imports numba, so only if there are functions to compile
 
-        missing = [(function, types) for function, types in self._functions() if not_kept(function, types)]
+        missing = [(function, types) for function, types in self._functions() if is_missing_in_cache(function, types)]
         if missing and not self.quiet:
             print(
                 f"compiling {len(missing)} function{'s' if len(missing) > 1 else ''}, once: ",
@@ -365,7 +365,7 @@ class Compilation(WholeTask[Whole]):
                 function.compile(types)
         if missing and not self.quiet:
             print(f"{cpu_seconds() - before:.0f} s", file=sys.stderr, flush=True)
-        return self.made("finished")
+        return self.build_outcome("finished")
 
     def _functions(self) -> list[tuple[Any, Any]]:
         """Return the functions with the argument types of each signature."""
@@ -385,7 +385,9 @@ def types_of(signature: str) -> Any:
     """Parse the types of a signature in numba's notation; a named tuple is written with the name of its class."""
     from numba import types
 
-    def named(kinds: Any, target: str) -> Any:
+    def build_named_tuple(kinds: Any, target: str) -> Any:
         return types.BaseTuple.from_types(kinds, resolve(target))
 
-    return eval(signature, {"__builtins__": {}}, {**vars(types), "named": named, "generator": types.npy_rng})
+    return eval(
+        signature, {"__builtins__": {}}, {**vars(types), "named": build_named_tuple, "generator": types.npy_rng}
+    )

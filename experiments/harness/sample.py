@@ -38,14 +38,14 @@ class Sample:
         return cls(len(values), middle, low, high, min(values), max(values))
 
     @classmethod
-    def of_ratios(cls, ratios: Sequence[float]) -> Sample:
+    def from_ratios(cls, ratios: Sequence[float]) -> Sample:
         """Return the geometric mean of positive paired ratios, with Student's t interval of their logarithms."""
         logs = cls.of([math.log(ratio) for ratio in ratios])
         low, high = (None if end is None else math.exp(end) for end in (logs.low, logs.high))
         return cls(logs.seeds, math.exp(logs.mean), low, high, min(ratios), max(ratios))
 
     @classmethod
-    def resampled(
+    def bootstrap(
         cls,
         rows: Sequence[Any],
         groups: Sequence[Hashable],

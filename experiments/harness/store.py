@@ -15,12 +15,12 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
-from experiments.harness.host import CAN_LOCK, locked
+from experiments.harness.host import CAN_LOCK, try_lock
 from experiments.harness.task import Digests, HarnessTask, R
 from instances import InputError, OutputError
 from instances.files import HALF_WRITTEN
 from instances.reading import refuse_irregular
-from instances.text import shown
+from instances.text import escape_text
 
 SCHEMA = (
     "CREATE TABLE IF NOT EXISTS runs (key TEXT, options TEXT, what TEXT, how TEXT, outcome TEXT NOT NULL, "
@@ -47,7 +47,7 @@ class Store:
         self.fault: str | None = None  # why results are no longer kept
         self._digests = Digests()
         self._held: set[str] = set()
-        self._lock = _locked(path.parent)
+        self._lock = _lock_folder(path.parent)
         try:
             if path.exists() and not resume:
                 os.replace(path, path.with_name(path.name + ".previous"))
@@ -83,7 +83,7 @@ class Store:
             raise self._useless(error) from error
         for (text,) in rows:
             with suppress(Exception):  # the task is repeated if a row is damaged
-                outcome = task.recalled(text)
+                outcome = task.parse_outcome(text)
                 if outcome is not None:
                     self._held.add(key)
                     return outcome
@@ -91,7 +91,7 @@ class Store:
 
     def put(self, task: HarnessTask[R], outcome: R) -> None:
         """Store the outcome of `task` at once and durably. Raises OutputError if it cannot be stored."""
-        if not task.kept(outcome):
+        if not task.is_final(outcome):
             return
         try:
             key, options = self.key(task), json.dumps(outcome.options, sort_keys=True)
@@ -114,9 +114,9 @@ class Store:
             self.put(task, outcome)
         except OutputError as error:
             self.fault = str(error)
-            print(f"{shown(self.fault)}; from here on results are not kept", file=sys.stderr)
+            print(f"{escape_text(self.fault)}; from here on results are not kept", file=sys.stderr)
 
-    def held(self, tasks: Sequence[HarnessTask[Any]]) -> int:
+    def count_held(self, tasks: Sequence[HarnessTask[Any]]) -> int:
         """Return how many of `tasks` were found in the store or put there."""
         return sum(self.key(task) in self._held for task in tasks)
 
@@ -138,7 +138,7 @@ def read_outcomes(path: Path) -> list[str]:
         raise InputError(f"{path}: cannot be used as a store of results: {error}") from error
 
 
-def _locked(folder: Path) -> int | None:
+def _lock_folder(folder: Path) -> int | None:
     """Return a handle of `folder` that holds a lock until it is closed or the process ends. Raises InputError."""
     if not CAN_LOCK:
         return None
@@ -146,7 +146,7 @@ def _locked(folder: Path) -> int | None:
         handle = os.open(folder, os.O_RDONLY)
     except OSError as error:
         raise InputError(f"{folder}: {error.strerror}") from error
-    if locked(handle) is False:
+    if try_lock(handle) is False:
         os.close(handle)
         raise InputError(f"{folder}: another command is writing its results there")
     for entry in os.scandir(folder):

@@ -23,7 +23,7 @@ from instances.fields import Frozen
 from instances.online import RuleBroken
 from instances.options import OPTION_NAMES
 from instances.result import Termination, TracePoint, versions
-from instances.text import said_by
+from instances.text import describe_error
 
 BOUND_EVERY_S = 0.5  # minimum interval between writes of a bound without an incumbent
 
@@ -155,18 +155,18 @@ class HarnessTask(Generic[R]):
         """Check the value that `work` returned, and return the outcome."""
 
     @abstractmethod
-    def ended(self, reported: Reported, termination: Termination, reason: str) -> R:
+    def conclude_early(self, reported: Reported, termination: Termination, reason: str) -> R:
         """Return the outcome of a task that failed or was ended, from its report."""
 
     @abstractmethod
     def content(self, digests: Digests) -> dict[str, Any]:
         """Return all inputs of the outcome except the options, for a digest."""
 
-    def kept(self, outcome: R) -> bool:
+    def is_final(self, outcome: R) -> bool:
         """Return whether an outcome is final, so that the task is not repeated."""
         return False
 
-    def recalled(self, text: str) -> R | None:
+    def parse_outcome(self, text: str) -> R | None:
         """Parse the outcome from `text`; return `None` if it is not valid or has other options."""
         return None
 
@@ -180,7 +180,7 @@ class Failure:
     @classmethod
     def of(cls, error: BaseException, reported: Reported) -> Self:
         name = type(error).__name__
-        said = said_by(error)
+        said = describe_error(error)
         if not isinstance(error, InputError | CheckFailed | RuleBroken):
             said = f"{name}: {said}" if said else name
             said += _place_in_user_code(error)
@@ -216,7 +216,7 @@ W = TypeVar("W", bound=Whole)
 class WholeTask(HarnessTask[W]):
     """Base class of tasks that either finish or fail, without a partial result and by default without a time limit.
 
-    `outcome_type`: the class of the outcome. A subclass may fill in further fields of a failed outcome in `made`.
+    `outcome_type`: the class of the outcome. A subclass may add fields of a failed outcome in `build_outcome`.
     """
 
     outcome_type: ClassVar[type[Any]]
@@ -230,20 +230,20 @@ class WholeTask(HarnessTask[W]):
     def outcome(self, found: W) -> W:
         return found
 
-    def ended(self, reported: Reported, termination: Termination, reason: str) -> W:
-        return self.made("error", reason=reason)
+    def conclude_early(self, reported: Reported, termination: Termination, reason: str) -> W:
+        return self.build_outcome("error", reason=reason)
 
-    def kept(self, outcome: W) -> bool:
+    def is_final(self, outcome: W) -> bool:
         return outcome.status == "finished"
 
-    def recalled(self, text: str) -> W | None:
+    def parse_outcome(self, text: str) -> W | None:
         found: W = self.outcome_type.model_validate_json(text)
-        return found if found.options == self.effective.only(OPTION_NAMES) else None
+        return found if found.options == self.effective.select(OPTION_NAMES) else None
 
-    def made(self, status: Literal["finished", "error"], **fields: Any) -> W:
+    def build_outcome(self, status: Literal["finished", "error"], **fields: Any) -> W:
         """Build the outcome of this task with its options and further `fields`."""
         made: W = self.outcome_type(
-            **{"workload": self.label()[0], "status": status, "options": self.effective.only(OPTION_NAMES)} | fields
+            **{"workload": self.label()[0], "status": status, "options": self.effective.select(OPTION_NAMES)} | fields
         )
         return made
 
@@ -297,7 +297,7 @@ class Measurement(WholeTask[Measured]):
         with Stopwatch() as clock:
             figures = function(**self.given, options=self.options)
         seconds = figures.pop("cpu_s", clock.cpu_s)  # the function's own time, if it excludes preparation
-        return self.made("finished", figures=figures, cpu_s=seconds)
+        return self.build_outcome("finished", figures=figures, cpu_s=seconds)
 
     def content(self, digests: Digests) -> dict[str, Any]:
         given = {name: digests.of(value) for name, value in self.given.items()}
@@ -330,10 +330,12 @@ class Batch:
     def outcome(self, found: list[Any]) -> Any:
         pairs = zip(self.tasks, found, strict=True)
         failed = ((task, one, isinstance(one, Failure)) for task, one in pairs)
-        return [t.ended(one.reported, "error", one.reason) if lost else t.outcome(one) for t, one, lost in failed]
+        return [
+            t.conclude_early(one.reported, "error", one.reason) if lost else t.outcome(one) for t, one, lost in failed
+        ]
 
-    def ended(self, reported: Reported, termination: Termination, reason: str) -> Any:
-        return [task.ended(Reported(), termination, reason) for task in self.tasks]
+    def conclude_early(self, reported: Reported, termination: Termination, reason: str) -> Any:
+        return [task.conclude_early(Reported(), termination, reason) for task in self.tasks]
 
 
 def _done(task: HarnessTask[Any], report: ReportFile) -> Any:

@@ -33,7 +33,7 @@ from instances import Answer, InputError, Options, ProblemData, Result, Stopwatc
 from instances.method import ANY, Method
 from instances.options import OPTION_NAMES
 from instances.result import Termination
-from instances.text import said_by
+from instances.text import describe_error
 
 NAMES = ("instances", "models", "heuristics", "experiments")
 ROOT = Path(instances.__file__).resolve().parents[1]
@@ -57,15 +57,15 @@ def user_method(name: str, code: bytes | None = None) -> Method[Any]:
     if not callable(function):
         raise InputError(f"method: {name} must be a function, or have __call__(data), got {type(function).__name__}")
 
-    def alone(data: ProblemData) -> Answer:
-        return _called(name, function, data)
+    def call_without_options(data: ProblemData) -> Answer:
+        return _call(name, function, data)
 
-    def with_options(data: ProblemData, options: Options) -> Answer:
-        return _called(name, function, data, options)
+    def call_with_options(data: ProblemData, options: Options) -> Answer:
+        return _call(name, function, data, options)
 
     if _takes_options(function):
-        return Method(name, "heuristic", with_options, ("options",), OPTION_NAMES)
-    return Method(name, "heuristic", alone, (), ANY)
+        return Method(name, "heuristic", call_with_options, ("options",), OPTION_NAMES)
+    return Method(name, "heuristic", call_without_options, (), ANY)
 
 
 def _built(name: str, kind: type[Any]) -> Any:
@@ -73,10 +73,10 @@ def _built(name: str, kind: type[Any]) -> Any:
         try:
             return kind()
         except Exception as error:  # the user's constructor may raise anything
-            raise InputError(f"method: {name}: {type(error).__name__}: {said_by(error)}") from error
+            raise InputError(f"method: {name}: {type(error).__name__}: {describe_error(error)}") from error
 
 
-def _called(name: str, function: Callable[..., Any], data: ProblemData, *options: Options) -> Answer:
+def _call(name: str, function: Callable[..., Any], data: ProblemData, *options: Options) -> Answer:
     copy = data.model_copy(deep=True)
     with Stopwatch() as clock, users_first():
         returned = function(copy, *options)
@@ -151,10 +151,10 @@ def user_function(target: str, code: bytes | None = None, what: str = "method") 
         try:
             return pickle.loads(code)
         except Exception as error:  # the user's modules may raise anything on import
-            raise InputError(f"{what}: {target}: {type(error).__name__}: {said_by(error)}") from error
+            raise InputError(f"{what}: {target}: {type(error).__name__}: {describe_error(error)}") from error
 
 
-def pickled(function: Any, what: str = "method") -> bytes:
+def pickle_function(function: Any, what: str = "method") -> bytes:
     """Pickle a function or an object for another process, also from a notebook. Raises InputError if this fails."""
     import cloudpickle  # loading it takes as long as some runs
 
@@ -162,7 +162,7 @@ def pickled(function: Any, what: str = "method") -> bytes:
         code: bytes = cloudpickle.dumps(function)
     except Exception as error:
         raise InputError(
-            f"{what}: {own_name(function)}: cannot be passed to another process: {said_by(error)}"
+            f"{what}: {own_name(function)}: cannot be passed to another process: {describe_error(error)}"
         ) from error
     return code
 
@@ -188,7 +188,11 @@ def resolve(target: str, what: str = "method") -> Any:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # the user's module may raise anything on import
-        said = said_by(error) if isinstance(error, ImportError) else f"{type(error).__name__}: {said_by(error)}"
+        said = (
+            describe_error(error)
+            if isinstance(error, ImportError)
+            else f"{type(error).__name__}: {describe_error(error)}"
+        )
         raise InputError(f"{what}: {target}: {said}") from error
     function = getattr(found, name, None)
     if not (callable(function) or callable(getattr(function, "decide", None))):
@@ -255,7 +259,7 @@ def users_first() -> Iterator[None]:
     if not folders:
         yield
         return
-    ours = _shared(folders)
+    ours = _find_shared_modules(folders)
     finder = _Finder(folders, ours)
     for name in ours:
         if _has(folders, name):
@@ -268,7 +272,7 @@ def users_first() -> Iterator[None]:
     finally:
         _inside = False
         sys.meta_path.remove(finder)
-        for name, module in _shared(folders).items():
+        for name, module in _find_shared_modules(folders).items():
             if ours.get(name) is not module:
                 their_modules[name] = module
             del sys.modules[name]
@@ -295,7 +299,7 @@ def _is_ours(name: str, path: Path) -> bool:
     return any(Path(ours).resolve() == path.resolve() for ours in importlib.import_module(name).__path__)
 
 
-def _shared(folders: dict[str, Path]) -> dict[str, ModuleType]:
+def _find_shared_modules(folders: dict[str, Path]) -> dict[str, ModuleType]:
     return {name: module for name, module in sys.modules.items() if name.partition(".")[0] in folders}
 
 

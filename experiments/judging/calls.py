@@ -19,7 +19,7 @@ class Calls:
     answer: Callable[[tuple[Any, ...], Any], Any]
 
 
-def of_problem() -> Calls:
+def build_calls() -> Calls:
     """Return the call `solve(data)` with the typed data of an instance, which returns a solution in its file format."""
     return Calls("solve", _data, lambda _, returned: plain(returned, "solution"))
 

@@ -54,20 +54,20 @@ def serve(handle: int) -> None:
             calls: Calls = resolve(about["calls"])()
             given = [calls.arguments(content) for content in about["contents"]]
         except Exception as error:
-            return judge.send_bytes(_said(error).encode())
+            return judge.send_bytes(_describe_error(error).encode())
         find_folders()  # which the copies need not search again
         gc.collect()
         gc.freeze()
         judge.send_bytes(b"")
         while True:
             order = json.loads(judge.recv_bytes())
-            head, answers = _judged(judge, order, calls, given)
+            head, answers = _judge(judge, order, calls, given)
             judge.send_bytes(json.dumps(head).encode())
             judge.send_bytes(answers)
     return None
 
 
-def _judged(
+def _judge(
     judge: Connection, order: dict[str, Any], calls: Calls, given: Sequence[Any]
 ) -> tuple[dict[str, Any], bytes]:
     """Run a program in a copy; return how it ended, the resources that it used, and its output."""
@@ -83,7 +83,7 @@ def _judged(
         inside, why = array.array("i", said.read(NUMBER)), said.read()
     ended, content = "cannot", NOT_CONFINED + why
     if not why:
-        ended, content = _awaited(judge, outside, inside[0], answers, order["seconds"], len(order["order"]))
+        ended, content = _await_output(judge, outside, inside[0], answers, order["seconds"], len(order["order"]))
     os.close(answers)
     _, status, used = os.wait4(outside, 0)  # with all that the first process inside has waited for
     if not content.startswith(CONFINED):
@@ -92,7 +92,7 @@ def _judged(
     return {"ended": ended, "code": os.waitstatus_to_exitcode(status), **seconds}, content[1:]
 
 
-def _awaited(
+def _await_output(
     judge: Connection, outside: int, inside: int, answers: int, seconds: float, lines: int
 ) -> tuple[str, bytes]:
     """Read the output of a program until it ends or is ended, and return it with the reason.
@@ -176,7 +176,7 @@ def _run(order: dict[str, Any], calls: Calls, given: Sequence[Any], answers: int
         os.closerange(answers + 1, 1 << 12)
         os.chdir(os.path.dirname(PROGRAM))
         sys.meta_path.insert(0, _Hidden())
-        _called(order, calls, given, answers)
+        _call(order, calls, given, answers)
     finally:
         os._exit(0)
 
@@ -211,25 +211,25 @@ class _Hidden:
             raise ModuleNotFoundError(f"{name} is not for programs that are judged")
 
 
-def _called(order: dict[str, Any], calls: Calls, given: Sequence[Any], answers: int) -> None:
+def _call(order: dict[str, Any], calls: Calls, given: Sequence[Any], answers: int) -> None:
     random.seed(0)
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed(0)
     try:
-        function = _loaded(order["program"], order.get("function") or calls.function)
+        function = _load(order["program"], order.get("function") or calls.function)
     except BaseException as error:  # whatever a program does when it is loaded
-        return _write(answers, {"fault": _said(error)})
+        return _write(answers, {"fault": _describe_error(error)})
     for i in order["order"]:
         try:
             answer = calls.answer(given[i], function(*given[i]))
         except BaseException as error:  # SystemExit too
-            _write(answers, {"error": _said(error)})
+            _write(answers, {"error": _describe_error(error)})
         else:
             _write(answers, {"answer": answer})
     return None
 
 
-def _loaded(text: str, name: str) -> Any:
+def _load(text: str, name: str) -> Any:
     with open(PROGRAM, "w", encoding="utf-8") as file:
         file.write(text)
     spec = importlib.util.spec_from_file_location("program", PROGRAM)
@@ -249,5 +249,5 @@ def _write(answers: int, said: dict[str, Any]) -> None:
         line = line[os.write(answers, line) :]
 
 
-def _said(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:SAID]

@@ -171,8 +171,8 @@ def _see(visible: Iterable[str], hidden: Iterable[str]) -> None:
     seen = {os.path.abspath(name) for path in visible for name in (path, os.path.realpath(path))} - {"/"}
     covers = {os.path.abspath(path) for path in hidden} - seen
     for path in OWN_FOLDERS:  # mounts of their own, because the mount of the root becomes read-only
-        _mount(_made(path), NEW_ROOT + path, None, BIND)
-    _mount("proc", _made("/proc"), "proc", NO_SUID | NO_DEVICES)
+        _mount(_make_folder(path), NEW_ROOT + path, None, BIND)
+    _mount("proc", _make_folder("/proc"), "proc", NO_SUID | NO_DEVICES)
     shown, covered = set[str](), set[str]()
     for path in sorted({*DEVICES, *SYSTEM, *seen, *covers}):  # folders before what is in them
         there = NEW_ROOT + path
@@ -186,9 +186,9 @@ def _see(visible: Iterable[str], hidden: Iterable[str]) -> None:
             os.symlink(os.readlink(path), there)
         elif os.path.exists(path) and nearest not in shown:
             if os.path.isdir(path):
-                _made(path)
+                _make_folder(path)
             else:
-                _made(os.path.dirname(path))
+                _make_folder(os.path.dirname(path))
                 Path(there).touch()
             _mount(path, there, None, BIND | RECURSIVE)
             _set_read_only(there)
@@ -201,7 +201,7 @@ def _see(visible: Iterable[str], hidden: Iterable[str]) -> None:
     os.chdir("/")
 
 
-def _made(path: str) -> str:
+def _make_folder(path: str) -> str:
     """Make a folder of the new root, and return its path of now."""
     os.makedirs(NEW_ROOT + path, exist_ok=True)
     return NEW_ROOT + path

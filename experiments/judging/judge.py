@@ -23,7 +23,7 @@ from experiments.judging.confinement import THREADS
 from instances import CheckFailed, InputError, MalformedSolution, agree, better
 from instances.fields import Sense
 from instances.reading import read_bytes
-from instances.text import said_by, shown
+from instances.text import describe_error, escape_text
 
 SECONDS, MEMORY_MB = 10.0, 2048
 LARGEST_PROGRAM = 1 << 20  # bytes
@@ -130,9 +130,9 @@ class ProgramJudge:
         Raises InputError if the file cannot be read or this machine cannot confine the program. Raises CheckFailed if
         the program beats a proven optimum.
         """
-        return self.of_text(_text(Path(program)), function)
+        return self.judge_text(_text(Path(program)), function)
 
-    def of_text(self, program: str, function: str | None = None) -> Judgement:
+    def judge_text(self, program: str, function: str | None = None) -> Judgement:
         """Judge the text of a program. Raises the same exceptions as a call."""
         left = list(range(len(self.task.cases)))
         random.Random(program).shuffle(left)  # the same order for the same program, which cannot know it in advance
@@ -147,17 +147,17 @@ class ProgramJudge:
             for i, line in zip(tuple(left), lines, strict=False):
                 said = said or str(line.get("fault") or line.get("error") or "")
                 if "fault" in line:
-                    scores |= {i: self._failed(i, "error", str(line["fault"])) for i in left}
+                    scores |= {i: self._fail(i, "error", str(line["fault"])) for i in left}
                     left = []
                     break
                 left.remove(i)
-                scores[i] = self._scored(self.task.cases[i], line)
+                scores[i] = self._score(self.task.cases[i], line)
             if left and head["ended"] in ENDED:
                 late = left.pop(0)
-                scores[late] = self._failed(late, *ENDED[head["ended"]])
+                scores[late] = self._fail(late, *ENDED[head["ended"]])
             elif left and len(left) == before:  # the program ended by itself, and would do so again
                 late = left.pop(0)
-                scores[late] = self._failed(late, "no answer", f"the program ended with exit code {head['code']}")
+                scores[late] = self._fail(late, "no answer", f"the program ended with exit code {head['code']}")
         return self._judgement([scores[i] for i in range(len(self.task.cases))], seconds, said)
 
     def evaluate(self, program_path: str) -> dict[str, Any]:
@@ -204,7 +204,7 @@ class ProgramJudge:
         if self._owner != os.getpid():  # a connection from before the fork belongs to the other process
             self._turn, self._owner, self._cell, self._orders = threading.RLock(), os.getpid(), None, None
         with self._turn:
-            cell = self._opened()
+            cell = self._open_connection()
             try:
                 cell.send_bytes(json.dumps(asked).encode())
                 head = json.loads(cell.recv_bytes())
@@ -217,7 +217,7 @@ class ProgramJudge:
                 raise
         return head, map(_line, content.split(b"\n", len(order))[:-1])  # further lines are ignored
 
-    def _opened(self) -> Connection:
+    def _open_connection(self) -> Connection:
         if self._orders is not None:
             return self._orders
         ours, theirs = Pipe()
@@ -244,16 +244,18 @@ class ProgramJudge:
             raise InputError(f"task: the process of the programs cannot load the data: {fault}")
         return ours
 
-    def _scored(self, case: JudgedCase, line: Mapping[str, Any]) -> CaseScore:
+    def _score(self, case: JudgedCase, line: Mapping[str, Any]) -> CaseScore:
         if "answer" not in line:
             status: Status = "error" if "error" in line else "malformed"
-            return CaseScore(case.name, status, case.optimum, reason=_said(str(line.get("error", "is no JSON"))))
+            return CaseScore(
+                case.name, status, case.optimum, reason=_shorten_output(str(line.get("error", "is no JSON")))
+            )
         try:
             objective, broken = case.value(line["answer"])
         except MalformedSolution as error:
-            return CaseScore(case.name, "malformed", case.optimum, reason=_said(said_by(error)))
+            return CaseScore(case.name, "malformed", case.optimum, reason=_shorten_output(describe_error(error)))
         if objective is None or broken:
-            return CaseScore(case.name, "violates", case.optimum, objective, reason=_said("; ".join(broken)))
+            return CaseScore(case.name, "violates", case.optimum, objective, reason=_shorten_output("; ".join(broken)))
         if better(objective, case.optimum, case.sense):
             raise CheckFailed(f"{case.name}: {objective!r} is better than {case.optimum!r}, which is proven")
         met = agree(objective, case.optimum)
@@ -262,9 +264,9 @@ class ProgramJudge:
         score = 1.0 if met else few / many
         return CaseScore(case.name, "solved", case.optimum, objective, gap, score)
 
-    def _failed(self, i: int, status: Status, reason: str) -> CaseScore:
+    def _fail(self, i: int, status: Status, reason: str) -> CaseScore:
         case = self.task.cases[i]
-        return CaseScore(case.name, status, case.optimum, reason=_said(reason))
+        return CaseScore(case.name, status, case.optimum, reason=_shorten_output(reason))
 
     def _judgement(self, scores: Sequence[CaseScore], seconds: float, said: str) -> Judgement:
         gaps = [score.gap for score in scores if score.gap is not None]
@@ -277,13 +279,13 @@ class ProgramJudge:
             failed=sum(score.status != "solved" for score in scores),
             seconds=round(seconds, 4),
             cases=tuple(scores),
-            artifacts={"worst case": _words(worst)} | ({"error": _said(said)} if said else {}),
+            artifacts={"worst case": _words(worst)} | ({"error": _shorten_output(said)} if said else {}),
         )
 
 
-def _said(text: str) -> str:
+def _shorten_output(text: str) -> str:
     """Shorten the output of a program to one line without terminal control characters."""
-    return shown(text[:1000])
+    return escape_text(text[:1000])
 
 
 def _words(score: CaseScore) -> str:
@@ -308,11 +310,11 @@ def _text(path: Path) -> str:
 def _line(text: bytes) -> dict[str, Any]:
     """Parse a line as a JSON object without NaN and infinities; return an empty object for anything else."""
     with suppress(ValueError, RecursionError):
-        found = json.loads(text, parse_constant=_refused)
+        found = json.loads(text, parse_constant=_refuse)
         if isinstance(found, dict):
             return found
     return {}
 
 
-def _refused(name: str) -> Any:
+def _refuse(name: str) -> Any:
     raise ValueError(name)

@@ -26,13 +26,13 @@ def overhead(task: JudgeTask, repeats: int) -> dict[str, Any]:
         program.write_text(NOTHING)
         spent, waited = [], list[float]()
         for number in (1, 1 + repeats):
-            begun = _used()
+            begun = _measure_cpu_s()
             with ProgramJudge(task) as judge:
                 for _ in range(number):
                     started = time.perf_counter()
                     judge(program)
                     waited.append(time.perf_counter() - started)
-            spent.append(_used() - begun)  # the process and its children have ended and been waited for
+            spent.append(_measure_cpu_s() - begun)  # the process and its children have ended and been waited for
     further = waited[2:]  # excludes the first call of each judge
     return {
         "task": task.name,
@@ -43,6 +43,6 @@ def overhead(task: JudgeTask, repeats: int) -> dict[str, Any]:
     }
 
 
-def _used() -> float:
+def _measure_cpu_s() -> float:
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime

@@ -8,13 +8,13 @@ from typing import Any
 
 from experiments.harness.entry import Entry
 from experiments.harness.instance_set import InstanceSet
-from experiments.harness.records import with_records
+from experiments.harness.records import add_records
 from experiments.harness.run import apply
 from experiments.judging.judge import JudgedCase, JudgeTask
 from instances import InputError, Instance, MalformedSolution, Options, Reference, agree, check, dump
 
 LIMIT = Options(time_limit=60.0)
-CALLS = "experiments.judging.calls:of_problem"
+CALLS = "experiments.judging.calls:build_calls"
 
 
 def task_of(name: str, title: str, exact: Entry, instances: Sequence[Instance]) -> JudgeTask:
@@ -22,7 +22,7 @@ def task_of(name: str, title: str, exact: Entry, instances: Sequence[Instance]) 
 
     Raises InputError for an instance without a proven optimum.
     """
-    (known,) = with_records([InstanceSet(name, instances)])
+    (known,) = add_records([InstanceSet(name, instances)])
     cases = []
     for i, instance in enumerate(known.instances):
         content = {key: dump(instance)[key] for key in ("problem", "data")}

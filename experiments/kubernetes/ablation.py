@@ -45,11 +45,11 @@ def _equal_mix(resources: int) -> Any:
     return np.full((1, resources), 1 / resources)
 
 
-def _all_limits(totals: Any, best: int) -> Any:
+def _keep_all_limits(totals: Any, best: int) -> Any:
     return totals.lower, totals.upper
 
 
-def _only_by_node(search: Any, totals: Any, share: float, is_relaxed: bool, kept: Any = None) -> Solved:
+def _search_by_node(search: Any, totals: Any, share: float, is_relaxed: bool, kept: Any = None) -> Solved:
     if is_relaxed:
         return Solved("effort_limit")
     found: Solved = solve_program(search, totals, share, is_relaxed, kept)
@@ -72,7 +72,7 @@ PARTS = (
     MethodPart("packing of all pods anew", (f"{SEARCH}._bound_by_repacking",)),
     MethodPart("packing into nodes kept and rented", (f"{SEARCH}._pack",)),
     MethodPart("further nodes for what is left over", (f"{SEARCH}._rent_for",)),
-    MethodPart("program of totals", (f"{SEARCH}._solve_program",), _only_by_node),
+    MethodPart("program of totals", (f"{SEARCH}._solve_program",), _search_by_node),
     MethodPart("sets of drained nodes", (f"{SEARCH}._bound_by_drain_sets",), entered=(DRAIN_SETS,)),
     MethodPart(
         "programs of single sets",
@@ -81,7 +81,7 @@ PARTS = (
     ),
     MethodPart("neighbours of plans", (f"{SEARCH}._search_neighbours",), entered=(NEIGHBOURS,)),
     MethodPart("program with a room for each node", (f"{SEARCH}._solve_disaggregated",)),
-    MethodPart("limits by the best plan", ("models.kubernetes.aggregated_model:tighten_limits",), _all_limits),
+    MethodPart("limits by the best plan", ("models.kubernetes.aggregated_model:tighten_limits",), _keep_all_limits),
 )
 JOINT = {
     "sets and neighbours": ("sets of drained nodes", "neighbours of plans"),
@@ -94,18 +94,18 @@ JOINT = {
 """Parts that may stand in for one another, left out together."""
 
 
-def _changed(instance: Instance[NodeConsolidation], kind: str, **fields: Any) -> Instance[NodeConsolidation]:
+def _change_instance(instance: Instance[NodeConsolidation], kind: str, **fields: Any) -> Instance[NodeConsolidation]:
     data = instance.data.model_copy(update=fields)
     return Instance.of(data, f"{instance.name}-{kind}", instance.source)
 
 
 def _few_evictions(seed: int) -> Instance[NodeConsolidation]:
-    return _changed(shrunk_cluster(200, seed), "20-evictions", max_evictions=20)
+    return _change_instance(shrunk_cluster(200, seed), "20-evictions", max_evictions=20)
 
 
 def _dear_evictions(pods: int, cloud: Source, seed: int, **fields: Any) -> Instance[NodeConsolidation]:
     """Evictions cost half a cent an hour, for which packing and totals leave the question open."""
-    return _changed(shrunk_cluster(pods, seed, cloud=cloud), "dear", eviction_usd_per_hour=0.005, **fields)
+    return _change_instance(shrunk_cluster(pods, seed, cloud=cloud), "dear", eviction_usd_per_hour=0.005, **fields)
 
 
 DRAWS: dict[str, Callable[..., Instance[Any]]] = {

@@ -40,7 +40,7 @@ from instances.kubernetes.dump import read_dump
 from instances.kubernetes.facts import WAITED_FOR, Facts
 from instances.kubernetes.prices import Prices
 from instances.kubernetes.readings import Aliases, DumpReading, Reader
-from instances.text import count_noun, shown
+from instances.text import count_noun, escape_text
 
 HOURS = 730  # of a month, as clouds bill it
 SHARES = (0.1, 0.25, 0.5)  # of the pods: the points of the frontier; another point has no limit
@@ -55,7 +55,7 @@ Methods = Callable[[Instance[Any], Sequence[str]], list[Entry]]
 
 def answer(asked: ClusterQuestion, session: Session, methods: Methods) -> int:
     """Print the answer, write what was asked for, and return the exit status."""
-    found = solved(asked, session, methods)
+    found = solve(asked, session, methods)
 
     def write() -> None:
         if asked.plan is not None:
@@ -68,7 +68,7 @@ def answer(asked: ClusterQuestion, session: Session, methods: Methods) -> int:
     return found.exit_status
 
 
-def solved(asked: ClusterQuestion, session: Session, methods: Methods) -> ClusterAnswer:
+def solve(asked: ClusterQuestion, session: Session, methods: Methods) -> ClusterAnswer:
     """All runs that the answer takes, and the answer. Raises InputError."""
     fail_above = None if asked.fail_above is None else share_of(asked.fail_above)
     earlier = None if asked.since is None else (asked.since, read_answer(asked.since))
@@ -113,7 +113,7 @@ def solved(asked: ClusterQuestion, session: Session, methods: Methods) -> Cluste
         prices=prices,
         earlier=earlier,
         fail_above=fail_above,
-        waited=Counter(None if waited is None else waited.fits for waited in reader.facts.waited.values()),
+        waited=Counter(None if waited is None else waited.fits for waited in reader.facts.places_for_pending.values()),
         same_problem={rule for rule, reading in by_rule.items() if reading.data == plan.data},
         replay=Replay(reader.facts, reader.prices, plan, session.options.seed),
     )
@@ -196,7 +196,7 @@ class ClusterAnswer:
         takes = [[kind.limits.get(key, (0, 0))[1] for key in left] for kind in kinds]
         return RentalLimits(np.array(takes, dtype=object).reshape(len(kinds), len(left)), list(left.values()))
 
-    def _known(self) -> Iterator[tuple[float, int]]:
+    def _list_known(self) -> Iterator[tuple[float, int]]:
         """Yield the bill and the evictions of each plan that is known and within the limits of NodePools."""
         ends = [self.results["plan", k] for k in self.points]
         ends += [result for rule, result in self.rules.items() if rule in self.same_problem]
@@ -209,9 +209,9 @@ class ClusterAnswer:
         for plan in (self.plans[k] for k in self.possible):
             yield self.arrays.usd(plan.bill(self.arrays)), plan.evictions(self.arrays)
 
-    def _least_of(self, k: int | None) -> tuple[float, int] | None:
+    def _find_min_bill(self, k: int | None) -> tuple[float, int] | None:
         """Return the minimum bill of all known plans with at most `k` evictions, and the evictions of that plan."""
-        return min(((usd, n) for usd, n in self._known() if k is None or n <= k), default=None)
+        return min(((usd, n) for usd, n in self._list_known() if k is None or n <= k), default=None)
 
     def _bound_of(self, k: int | None) -> float | None:
         """Return the bound of a plan with `k` evictions: from its own run and from the bound of any plan."""
@@ -232,7 +232,7 @@ class ClusterAnswer:
     @property
     def least(self) -> float | None:
         """The minimum bill of all known plans with the allowed evictions."""
-        found = self._least_of(self.points[-1])
+        found = self._find_min_bill(self.points[-1])
         return None if found is None else found[0]
 
     @property
@@ -246,12 +246,12 @@ class ClusterAnswer:
         return self.results["bound", None].bound
 
     @property
-    def reached(self) -> float | None:
+    def final_bill(self) -> float | None:
         """The bill at the end of the plan that can be carried out."""
         return None if self.plan_made is None else self.arrays.usd(self.plan_made.bill(self.arrays))
 
     @property
-    def evicted(self) -> int | None:
+    def eviction_count(self) -> int | None:
         if self.plan_made is None:
             return None
         return int(self.arrays.on_node[list(self.plan_made.order)].sum())
@@ -302,7 +302,7 @@ class ClusterAnswer:
             found[-1]["usd_per_hour"] = arrays.usd(bill)
         return found
 
-    def cordoned(self) -> list[str]:
+    def list_cordoned(self) -> list[str]:
         """Return the nodes that are cordoned first: those that are drained, and all others where pods are directed."""
         if self.plan_made is None or not self.plan_made.order:
             return []
@@ -319,12 +319,12 @@ class ClusterAnswer:
             return []
         drained = {self.places_by_number[m] for m in self.plan_made.order}
         new = [name for place, name in self.places_by_number.items() if place < 0]
-        return [*(node for node in self.cordoned() if node not in drained), *new]
+        return [*(node for node in self.list_cordoned() if node not in drained), *new]
 
     def runbook(self) -> list[RunbookStep]:
         """Return the steps for a person, with commands."""
         open_again = self.list_uncordoned()
-        book = Runbook(self.facts, self.places, self.plan.offerings, self.steps(), self.cordoned(), open_again)
+        book = Runbook(self.facts, self.places, self.plan.offerings, self.steps(), self.list_cordoned(), open_again)
         return book.make()
 
     def pools(self) -> list[dict[str, Any]]:
@@ -340,7 +340,7 @@ class ClusterAnswer:
         found = []
         for k in self.points:
             bound = self._bound_of(k)
-            usd, evictions = self._least_of(k) or (None, None)
+            usd, evictions = self._find_min_bill(k) or (None, None)
             plan = self.plans.get(k)
             found.append(
                 {
@@ -354,7 +354,7 @@ class ClusterAnswer:
             )
         return found
 
-    def pinned(self) -> list[dict[str, Any]]:
+    def list_pinned(self) -> list[dict[str, Any]]:
         """Pods that stay by reason, and what the best plan would cost less without that reason."""
         found = []
         for reason, pods in self.plan.pinned.items():
@@ -396,7 +396,7 @@ class ClusterAnswer:
             "least_usd_per_hour": self.least,
             "bound_usd_per_hour": self.lower,
             "status": "optimal" if self.proven else self.own.status if self.least is None else "feasible",
-            "reachable_usd_per_hour": self.reached,
+            "reachable_usd_per_hour": self.final_bill,
             "pods": sum(pod.count for pod in self.plan.data.pods),
             "pending_pods": {
                 "served": self.plan.pending,
@@ -406,7 +406,7 @@ class ClusterAnswer:
             },
             "kept_nodes": [{"reason": reason, "nodes": n} for reason, n in self.plan.kept.items()],
             "not_rented": list(self.plan.not_rented),
-            "evictions": self.evicted,
+            "evictions": self.eviction_count,
             "orders_with_pending_pods": None if self.went is None else self.went.failed,
             "orders": None if self.went is None else self.went.orders,
             "scheduler": VERSION,
@@ -416,7 +416,7 @@ class ClusterAnswer:
             "runbook": [step.content() for step in self.runbook()],
             "frontier": self.frontier(),
             "rules": self.ends(),
-            "pinned": self.pinned(),
+            "pinned": self.list_pinned(),
             "dropped": [{"reason": said, "pods": n} for said, n in self.bound.dropped.items()],
             "not_placed": [{"reason": said, "pods": n} for said, n in self.plan.dropped.items()],
         }
@@ -425,7 +425,7 @@ class ClusterAnswer:
     @property
     def saving(self) -> float:
         """Return the share of the bill that the plan saves."""
-        return 0.0 if self.reached is None or not self.bill else (self.bill - self.reached) / self.bill
+        return 0.0 if self.final_bill is None or not self.bill else (self.bill - self.final_bill) / self.bill
 
     # words
 
@@ -437,10 +437,10 @@ class ClusterAnswer:
         show_table(*self.bill_table())
         out.print()
         for text in self.lines():
-            print_rich(shown(text))
+            print_rich(escape_text(text))
         pins = [
-            (shown(p["reason"]), str(p["pods"]), "-" if p["usd_per_hour"] is None else f"{p['usd_per_hour']:.4f}")
-            for p in self.pinned()
+            (escape_text(p["reason"]), str(p["pods"]), "-" if p["usd_per_hour"] is None else f"{p['usd_per_hour']:.4f}")
+            for p in self.list_pinned()
         ]
         if pins:
             out.print()
@@ -463,7 +463,7 @@ class ClusterAnswer:
             yield self._bill_row(end["rule"], end["usd_per_hour"], note, [end[key] for key in COUNTED])
         if self.plan_made is not None and self.went is not None:
             note = f"in {self.went.failed} of {self.went.orders} random orders a pod finds no place ({REPLAYED})"
-            yield self._bill_row("this plan", self.reached, note, [self.evicted])
+            yield self._bill_row("this plan", self.final_bill, note, [self.eviction_count])
         yield self._bill_row("best bill known", self.least, self._proof())
         unknown = "nothing was proven within the time limit"
         yield self._bill_row("lower bound", self.lower, unknown if self.lower is None else "proven for any plan")
@@ -475,7 +475,7 @@ class ClusterAnswer:
             saved = percent((self.bill - usd) / self.bill, 1) if self.bill else "-"
             cells = [f"{usd:.4f}", f"{usd * HOURS:,.0f}", saved if name != "today" else "-"]
         numbers = ["-" if n is None else str(n) for n in (*counts, *[None] * (len(COUNTED) - len(counts)))]
-        return [shown(name), *cells, *numbers, shown(note)]
+        return [escape_text(name), *cells, *numbers, escape_text(note)]
 
     def _proof(self) -> str:
         """Say how far the best bill that is known is from the bound."""
@@ -494,14 +494,14 @@ class ClusterAnswer:
             yield f"not counted, because no row of the table has a price: {number} x {kind}{where}, {paid}"
         if self.earlier is not None:
             yield from difference_lines(self.earlier[0], self.content()["since"])
-        yield from self._kept_and_pending()
+        yield from self._describe_kept_and_pending()
         yield from self._plan()
         yield from self._tenth()
         for what, reading in (("the bound ignores", self.bound), ("not in the plan", self.plan)):
             if reading.dropped:
                 yield f"{what}: {'; '.join(f'{reason}: {n}' for reason, n in reading.dropped.items())}"
 
-    def _kept_and_pending(self) -> Iterator[str]:
+    def _describe_kept_and_pending(self) -> Iterator[str]:
         """Say which nodes are kept, which types are not rented, and which pending pods get a place."""
         for reason, n in self.plan.kept.items():
             both = "the plan keeps" if reason == WAITED_FOR else "the plan and the bound keep"
@@ -555,7 +555,7 @@ class ClusterAnswer:
     def _tenth(self) -> Iterator[str]:
         """Say which share of the maximum saving evicting a tenth of the pods gives."""
         k = floor(A_TENTH * int(self.arrays.on_node.sum()))
-        part = self._least_of(k) if k in self.points[:-1] else None
+        part = self._find_min_bill(k) if k in self.points[:-1] else None
         if part is not None and self.least is not None and self.least < self.bill:
             share = percent((self.bill - part[0]) / (self.bill - self.least), 0)
             yield f"a tenth of the pods, {k} evictions, gets {share} of what the least bill saves"
@@ -572,11 +572,11 @@ class ClusterAnswer:
         """Return the plan as JSON, or as CSV with one row per step."""
         figures = {
             "bill_usd_per_hour": self.bill,
-            "reachable_usd_per_hour": self.reached,
-            "evictions": self.evicted,
+            "reachable_usd_per_hour": self.final_bill,
+            "evictions": self.eviction_count,
         }
         new = [name for place, name in self.places_by_number.items() if place < 0]
-        made = PlanFile(figures, self.steps(), self.runbook(), self.cordoned(), self.list_uncordoned(), new)
+        made = PlanFile(figures, self.steps(), self.runbook(), self.list_cordoned(), self.list_uncordoned(), new)
         return made.write_json() if ending == ".json" else made.write_csv()
 
     def write(self, folder: Path) -> None:

@@ -15,14 +15,14 @@ import numpy as np
 from instances import Instance
 from instances.eva.constraints import Spread
 from instances.kubernetes import ClusterNode, NodePlacement, PlacementArrays, Pod
-from instances.kubernetes.generators import MOST_PODS, NODES, RESOURCES, amounts, filled
+from instances.kubernetes.generators import MOST_PODS, NODES, RESOURCES, amounts, fill_node
 
 PENDING = 0.05  # share of the pods; pods that do not fit during the placement are pending as well
 Room = tuple[int, int]
 """CPU and memory of a node, or of a pod."""
 
 
-def crowded(kind: str, seed: int, nodes: tuple[int, int] = (20, 200)) -> Instance[NodePlacement]:
+def generate_crowded(kind: str, seed: int, nodes: tuple[int, int] = (20, 200)) -> Instance[NodePlacement]:
     """Generate a crowded cluster of a kind of `KINDS`; `nodes` is the range of the number of nodes."""
     draw = random.Random(f"{kind}-{seed}")
     make, (low, high) = KINDS[kind]
@@ -39,36 +39,36 @@ def _halves(draw: random.Random, nodes: int, load: float) -> NodePlacement:
     number = sum(min(q // a for q, a in zip(room, large, strict=True)) for room in rooms) + draw.randint(0, 2)
     small = [(draw.randrange(100, 1200, 50), draw.randrange(256, 5000, 128)) for _ in range(6)]
     rest = [int(load * all_of_it) - number * a for all_of_it, a in zip(_sums(rooms), large, strict=True)]
-    return _cluster(draw, rooms, [_pod(large, number), *_entries(filled(draw, rest[0], rest[1], small))])
+    return _cluster(draw, rooms, [_pod(large, number), *_entries(fill_node(draw, rest[0], rest[1], small))])
 
 
 def _thirds(draw: random.Random, nodes: int, load: float) -> NodePlacement:
     """Nodes alike, and a few kinds of pods of a sixth to three fifths of one."""
     rooms = [draw.choice(NODES)] * nodes
     kinds = [(int(a * draw.uniform(0.15, 0.6)), int(b * draw.uniform(0.15, 0.6))) for a, b in rooms[:1] * 4]
-    return _cluster(draw, rooms, _entries(_filled(draw, rooms, load, kinds)))
+    return _cluster(draw, rooms, _entries(_generate_pods(draw, rooms, load, kinds)))
 
 
 def _rooms(draw: random.Random, nodes: int, load: float) -> NodePlacement:
     """No two nodes alike, and a few kinds of pods that are large for them."""
     rooms = [(draw.randrange(3000, 9000, 10), draw.randrange(10_000, 32_000, 100)) for _ in range(nodes)]
     kinds = [(draw.randrange(600, 3000, 50), draw.randrange(2000, 10_000, 256)) for _ in range(5)]
-    return _cluster(draw, rooms, _entries(_filled(draw, rooms, load, kinds)))
+    return _cluster(draw, rooms, _entries(_generate_pods(draw, rooms, load, kinds)))
 
 
 def _own(draw: random.Random, nodes: int, load: float) -> NodePlacement:
     """No two nodes and no two pods alike, the pods large for the nodes."""
     rooms = [(draw.randrange(3000, 9000, 10), draw.randrange(10_000, 32_000, 100)) for _ in range(nodes)]
     kinds = [(draw.randrange(600, 3000, 10), draw.randrange(2000, 10_000, 32)) for _ in range(3 * nodes)]
-    return _cluster(draw, rooms, _entries(_filled(draw, rooms, load, kinds)))
+    return _cluster(draw, rooms, _entries(_generate_pods(draw, rooms, load, kinds)))
 
 
-def _crossed(draw: random.Random, nodes: int, load: float) -> NodePlacement:
+def _generate_crossed(draw: random.Random, nodes: int, load: float) -> NodePlacement:
     """Nodes with much CPU or much memory, and pods that want much of the one, of the other, or some of both."""
     rooms = [draw.choice(((15_890, 29_000), (7910, 59_000))) for _ in range(nodes)]
     spans = ((2500, 7000, 1000, 6000), (500, 2500, 12_000, 28_000), (1500, 4000, 5000, 14_000))
     kinds = [(draw.randrange(a, b, 50), draw.randrange(c, d, 128)) for a, b, c, d in spans * 2]
-    return _cluster(draw, rooms, _entries(_filled(draw, rooms, load, kinds)))
+    return _cluster(draw, rooms, _entries(_generate_pods(draw, rooms, load, kinds)))
 
 
 def _zones(draw: random.Random, nodes: int, load: float) -> NodePlacement:
@@ -77,18 +77,18 @@ def _zones(draw: random.Random, nodes: int, load: float) -> NodePlacement:
     for zone in range(number):
         kinds = [(draw.randrange(1500, 5500, 50), draw.randrange(4000, 20_000, 128)) for _ in range(3)]
         kinds.append((draw.randrange(200, 1000, 50), draw.randrange(512, 4000, 128)))
-        for made in _entries(_filled(draw, rooms[zone::number], load, kinds)):
+        for made in _entries(_generate_pods(draw, rooms[zone::number], load, kinds)):
             zones = {zone, (zone + (draw.random() < 0.4)) % number}
             where = tuple(f"node-{n}" for n in range(nodes) if n % number in zones)
             pods.append(made.model_copy(update={"name": f"{made.name}-zone-{zone}", "allowed_nodes": where}))
     return _cluster(draw, rooms, pods)
 
 
-def _apart(draw: random.Random, nodes: int, load: float) -> NodePlacement:
+def _generate_apart(draw: random.Random, nodes: int, load: float) -> NodePlacement:
     """Pods of which a node may hold few of a kind, or of two kinds together; some take most of a node."""
     rooms, pods, spread = [draw.choice(NODES[:2]) for _ in range(nodes)], list[Pod](), list[Spread]()
     kinds = [(draw.randrange(500, 3900, 50), draw.randrange(1000, 13_900, 128)) for _ in range(6)]
-    for made in _entries(_filled(draw, rooms, load, kinds)):
+    for made in _entries(_generate_pods(draw, rooms, load, kinds)):
         most = max(1, -(-made.count // nodes)) if draw.random() < 0.5 else None
         pods.append(made.model_copy(update={"max_per_node": most}))
     if len(pods) > 1 and draw.random() < 0.6:
@@ -103,9 +103,9 @@ KINDS: Mapping[str, tuple[Callable[[random.Random, int, float], NodePlacement], 
     "thirds": (_thirds, (0.7, 0.9)),
     "rooms": (_rooms, (0.7, 0.9)),
     "own": (_own, (0.8, 0.95)),
-    "crossed": (_crossed, (0.65, 0.8)),
+    "crossed": (_generate_crossed, (0.65, 0.8)),
     "zones": (_zones, (0.8, 1.0)),
-    "apart": (_apart, (0.7, 1.0)),
+    "apart": (_generate_apart, (0.7, 1.0)),
 }
 """The generator of each kind, and its range of CPU and memory loads."""
 
@@ -114,10 +114,10 @@ def _sums(rooms: Sequence[Room]) -> Room:
     return sum(cpu for cpu, _ in rooms), sum(memory for _, memory in rooms)
 
 
-def _filled(draw: random.Random, rooms: Sequence[Room], load: float, kinds: Sequence[Room]) -> list[Room]:
+def _generate_pods(draw: random.Random, rooms: Sequence[Room], load: float, kinds: Sequence[Room]) -> list[Room]:
     """Generate pods that use a share `load` of the total capacity."""
     cpu, memory = _sums(rooms)
-    return filled(draw, int(load * cpu), int(load * memory), kinds)
+    return fill_node(draw, int(load * cpu), int(load * memory), kinds)
 
 
 def _pod(asked: Room, count: int) -> Pod:

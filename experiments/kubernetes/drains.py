@@ -21,7 +21,7 @@ import numpy as np
 
 from heuristics.kubernetes.cluster import main_resources
 from instances.arrays import BoolArray, IntArray
-from instances.compiled import compiled
+from instances.compiled import compile_lazily
 from instances.kubernetes.arrays import ClusterArrays
 from instances.kubernetes.node_consolidation import NodeConsolidation, RentedType
 from instances.kubernetes.placement import ClusterNode
@@ -171,7 +171,7 @@ class Orders:
             if m in plan.open:
                 turns = {place[p]: turn for turn, p in enumerate(plan.open[m])}
                 opens[g] = [turns.get(p, NEVER) for p in range(len(free))]
-        pending, done, work = _carried_out(
+        pending, done, work = _carry_out(
             free, load, size, opens, a.need, self.weight,
             self.coming, self.begins, groups, turn, self.ties, most,
         )  # fmt: skip
@@ -185,16 +185,16 @@ def _sizes(places: Sequence[ClusterNode | RentedType], scored: Sequence[str]) ->
     return np.array(rows, dtype=np.int64).reshape(len(places), len(scored))
 
 
-@compiled
-def scored(cpu, cpus, memory, memories):  # type: ignore[no-untyped-def]
+@compile_lazily
+def score_node(cpu, cpus, memory, memories):  # type: ignore[no-untyped-def]
     """Return the sum of the scores LeastAllocated and BalancedAllocation from used and total CPU and memory."""
     least = max(0, cpus - cpu) * MOST // cpus + max(0, memories - memory) * MOST // memories
     apart = abs(min(1.0, cpu / cpus) - min(1.0, memory / memories))
     return least // 2 + int((1.0 - apart / 2) * MOST)
 
 
-@compiled
-def _carried_out(free, load, size, opens, need, weight, coming, begins, groups, turn, ties, most):  # type: ignore[no-untyped-def]
+@compile_lazily
+def _carry_out(free, load, size, opens, need, weight, coming, begins, groups, turn, ties, most):  # type: ignore[no-untyped-def]
     """Return the pods of each class without a place in each order; stop once they exceed `most`.
 
     `opens`: for each group of pods, the time at which each place is uncordoned; unplaced pods try again with the next.
@@ -232,7 +232,7 @@ def _carried_out(free, load, size, opens, need, weight, coming, begins, groups, 
                         if not fits:
                             continue
                         cpu, memory = taken[m, 0] + weight[i, 0], taken[m, 1] + weight[i, 1]
-                        score = scored(cpu, size[m, 0], memory, size[m, 1])
+                        score = score_node(cpu, size[m, 0], memory, size[m, 1])
                         if score > best_score:
                             best, best_score, equal = m, score, 1
                         elif score == best_score:
@@ -270,7 +270,7 @@ class Director:
         """Return the number of pods without a place if a plan is directed."""
         return self._turns(plan)[2]
 
-    def directed(self, plan: DrainPlan) -> DrainPlan:
+    def direct(self, plan: DrainPlan) -> DrainPlan:
         """Return the plan, which rents first, with the places in the order in which they are uncordoned."""
         turns, number, _ = self._turns(plan)
         names = [*np.flatnonzero(plan.kept).tolist(), *(~i for i in range(len(plan.new)))]
@@ -283,13 +283,13 @@ class Director:
         a = self.arrays
         free = np.concatenate([a.free[plan.kept], a.capacity[list(plan.new)]])
         order = np.array([len(a.now), *plan.order])
-        turns, number, lost, work = _directed(free, a.need, self.groups, order, self.weight)
+        turns, number, lost, work = _direct(free, a.need, self.groups, order, self.weight)
         self.work += work
         return turns, number, int(lost)
 
 
-@compiled
-def _directed(free, need, groups, order, weight):  # type: ignore[no-untyped-def]
+@compile_lazily
+def _direct(free, need, groups, order, weight):  # type: ignore[no-untyped-def]
     """Return for each group in order the places of its pods in turn and their number, the unplaced pods, and the work.
 
     Each step takes the place with the largest product of the packed demand and the direction of its free capacity.

@@ -11,7 +11,7 @@ from instances.kubernetes.dump import DumpedNode
 from instances.kubernetes.facts import Facts
 from instances.kubernetes.measured import Aliases
 from instances.kubernetes.offerings import Offering
-from instances.kubernetes.pods import Amounts, added
+from instances.kubernetes.pods import Amounts, add_amounts
 from instances.kubernetes.prices import Prices
 
 GPU = "/gpu"
@@ -64,7 +64,7 @@ def sum_up_pools(
 
 def _add(amounts: Iterable[Amounts]) -> dict[str, float]:
     """Return CPUs, GiB and GPUs of any vendor."""
-    total = added(amounts)
+    total = add_amounts(amounts)
     gpus = sum(n for name, n in total.items() if name.endswith(GPU))
     sums = {"cpu": total.get("cpu", 0), "memory_gib": total.get("memory", 0), "gpus": gpus}
     return {what: round(sums[what] / unit, 3) for what, unit in UNITS.items()}

@@ -26,7 +26,7 @@ PAPER = PaperSpec(
             literal="models.kubernetes:build_consolidation",
             literal_names="models.kubernetes:consolidation_names",
             certifier="models.kubernetes.consolidation_certificate:certificate",
-            plot="experiments.kubernetes.pictures:kept_and_rented",
+            plot="experiments.kubernetes.pictures:plot_consolidation",
             drawing="experiments.kubernetes.reference:consolidation",
             spaces="experiments.kubernetes.worst:SPACES",
         ),
@@ -34,7 +34,7 @@ PAPER = PaperSpec(
     ],
     studies=[
         StudySpec("cluster-rules", "experiments.kubernetes.studies:rules", [Recording("rules", {"rows": 3})]),
-        StudySpec("node-placement", "experiments.kubernetes.studies:decided", [PLACEMENT]),
+        StudySpec("node-placement", "experiments.kubernetes.studies:decide", [PLACEMENT]),
         StudySpec("kubernetes-worst", "experiments.kubernetes.worst:worst_cases", [Recording("worst")]),
         StudySpec("kubernetes-peers", "experiments.kubernetes.studies:peers", [Recording("peers")]),
         StudySpec("kubernetes-growth", "experiments.kubernetes.studies:growth", [Recording("growth")]),

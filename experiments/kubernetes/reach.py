@@ -129,16 +129,16 @@ class _PlanSearch:
 
     def over(self, share: float) -> bool:
         """Return whether a share of the work or of its time is used, or no plan is cheaper."""
-        return self.proven or self._used() > share
+        return self.proven or self._measure_used() > share
 
-    def _used(self) -> float:
+    def _measure_used(self) -> float:
         """Return the share of the work that is done or, if that is more, of its time."""
-        timed = self.watch.spent_s / (self.time_limit * UNDIRECTED)
+        timed = self.watch.cpu_spent_s / (self.time_limit * UNDIRECTED)
         return max(timed, self.orders.work / self.work)
 
-    def _used_directed(self, director: Director) -> float:
+    def _measure_used_directed(self, director: Director) -> float:
         """Return the share of the work that is done on plans that direct pods or, if that is more, of all time."""
-        return max(self.watch.spent_s / self.time_limit, director.work / (self.work * DIRECTED))
+        return max(self.watch.cpu_spent_s / self.time_limit, director.work / (self.work * DIRECTED))
 
     def energy(self, plan: DrainPlan, most: float = np.inf) -> float:
         """Return the bill plus the worth of pods without a place; above `most`, any larger value."""
@@ -190,17 +190,17 @@ class _PlanSearch:
         else:
             found = None
         for near, plan in hopeful[:MOST_NEAR]:
-            if not self.over(share) and self._turned(plan):
+            if not self.over(share) and self._improve_order(plan):
                 return near
         return found
 
     def anneal(self, plan: DrainPlan) -> None:
         """Change the nodes of a plan at random, by simulated annealing; note plans whose turns may be changed."""
-        begun, energy, bill = self._used(), self.energy(plan), plan.bill(self.arrays)
+        begun, energy, bill = self._measure_used(), self.energy(plan), plan.bill(self.arrays)
         while not self.over(FAR):
-            left = (FAR - self._used()) / max(1e-9, FAR - begun)
+            left = (FAR - self._measure_used()) / max(1e-9, FAR - begun)
             self.orders.work += CHANGE
-            other = self._changed(plan)
+            other = self._change_plan(plan)
             if other is None:
                 continue
             most = energy + self._warmth(bill, left)
@@ -217,7 +217,7 @@ class _PlanSearch:
             if self.over(1.0):
                 return
             if plan.bill(self.arrays) < self.least[0]:
-                self._turned(plan)
+                self._improve_order(plan)
 
     def direct(self, plans: Sequence[DrainPlan]) -> None:
         """Direct the pods of the best of some plans; change its nodes and its order by simulated annealing."""
@@ -227,7 +227,7 @@ class _PlanSearch:
             lost = director.lost(plan)
             bill = plan.bill(self.arrays)
             if not lost and bill <= self.least[0]:
-                self.take(director.directed(plan))
+                self.take(director.direct(plan))
             return bill + each * lost
 
         self.least = self.least[0], 0  # whatever is as cheap takes fewer commands
@@ -235,10 +235,10 @@ class _PlanSearch:
         now = min(energies)
         plan = plans[energies.index(now)]
         bill = plan.bill(self.arrays)
-        while not self.proven and (used := self._used_directed(director)) <= 1:
+        while not self.proven and (used := self._measure_used_directed(director)) <= 1:
             director.work += CHANGE // 2
             turned = len(plan.order) > 1 and self.draw.random() < TURNED
-            other = replace(plan, steps=self._moved(plan.steps)) if turned else self._changed(plan)
+            other = replace(plan, steps=self._move_step(plan.steps)) if turned else self._change_plan(plan)
             if other is not None and (then := energy(other)) <= now + self._warmth(bill, 1 - used):
                 plan, now = other, then
 
@@ -246,14 +246,14 @@ class _PlanSearch:
         """Return the price increase that a change may have if the share `left` of the work remains."""
         return float(bill * COLD * (WARM / COLD) ** left * self.draw.exponential())
 
-    def _moved(self, steps: Sequence[int]) -> tuple[int, ...]:
+    def _move_step(self, steps: Sequence[int]) -> tuple[int, ...]:
         """Return the steps with one of them in another turn."""
         found = list(steps)
         step = found.pop(int(self.draw.integers(len(found))))
         found.insert(int(self.draw.integers(len(steps))), step)
         return tuple(found)
 
-    def _turned(self, plan: DrainPlan) -> bool:
+    def _improve_order(self, plan: DrainPlan) -> bool:
         """Whether the plan is taken once its steps are in other turns, one moved at a time, that leave fewer pods."""
         best = lost = self.orders.lost(plan, FEW, np.inf)
         for n in range(TURNS if len(plan.steps) > 1 else 0):
@@ -261,7 +261,7 @@ class _PlanSearch:
                 if self.take(plan):
                     return True
                 best = lost = self.orders.lost(plan, FEW, np.inf)  # the order that loses pods comes first now
-            other = replace(plan, steps=self._moved(plan.steps))
+            other = replace(plan, steps=self._move_step(plan.steps))
             most = lost + COOL * (1 - n / TURNS) * self.draw.exponential()
             self.orders.work += CHANGE // 2
             then = self.orders.lost(other, FEW, most)
@@ -272,7 +272,7 @@ class _PlanSearch:
                 break
         return False
 
-    def _changed(self, plan: DrainPlan) -> DrainPlan | None:
+    def _change_plan(self, plan: DrainPlan) -> DrainPlan | None:
         """Return the plan with other nodes kept or rented; `None` where they have less room than the pods take."""
         a, draw = self.arrays, self.draw
         kept, steps = plan.kept.copy(), list(plan.steps)

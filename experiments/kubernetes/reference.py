@@ -5,7 +5,7 @@ from __future__ import annotations
 from experiments.drawing import Drawing, Flag
 from experiments.harness.instance_set import InstanceSet
 from instances import Instance
-from instances.kubernetes import NodeConsolidation, random_cluster, shrunk_cluster, synthetic_dump, two_halves
+from instances.kubernetes import NodeConsolidation, build_two_halves, random_cluster, shrunk_cluster, synthetic_dump
 
 RULES = ("karpenter-1.14", "karpenter-1.14-balanced", "karpenter-1.13", "ca-least-waste")
 
@@ -14,7 +14,7 @@ def instance_sets(quick: bool = False) -> list[InstanceSet]:
     """Clusters whose pods can be placed, but not as they come; clusters of which nodes can be given up."""
     seeds = range(2 if quick else 10)
     return [
-        InstanceSet("two halves", [two_halves()], ("all",)),
+        InstanceSet("two halves", [build_two_halves()], ("all",)),
         InstanceSet("20 nodes", [random_cluster(20, seed, load=0.97) for seed in seeds], ("exact", "heuristics")),
         InstanceSet("8 pods, a third gone", [shrunk_cluster(12, seed) for seed in range(1 if quick else 3)], ("all",)),
         InstanceSet("140 pods, 30% gone", [shrunk_cluster(200, seed) for seed in seeds], ("exact", *RULES)),

@@ -97,7 +97,7 @@ class _Repair:
         """Direct the pods of a plan that fails; return whether it does not fail then."""
         if plan.open or self.director.lost(plan):
             return False
-        directed = self.director.directed(plan)
+        directed = self.director.direct(plan)
         if self.replay.find_failing(directed) is not None:
             return False
         self.take(directed)

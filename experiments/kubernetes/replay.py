@@ -69,7 +69,7 @@ class ReplayReading:
         self.daemons = [[number[kind] for kind in own] for own in of_daemons]
         self.position = {node.name: m for m, node in enumerate(facts.nodes)}
         served = {pod for pods in plan.members.values() for pod in pods}
-        self.fixed = {p for p, pod in enumerate(self.pods) if pod.of_daemon or pod.mirror or ends(pod)}
+        self.fixed = {p for p, pod in enumerate(self.pods) if pod.is_of_daemon or pod.mirror or ends(pod)}
         self.counted = {p for p, pod in enumerate(self.pods) if pod.node is not None or pod in served}
         self.waiting = [p for p, pod in enumerate(self.pods) if pod.node is None]
         self.evicted = [0] * len(facts.nodes)

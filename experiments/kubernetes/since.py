@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from instances.errors import InputError
-from instances.reading import parsed, read_bytes
+from instances.reading import parse_json, read_bytes
 
 FIGURES = {
     "bill_usd_per_hour": "today's bill",
@@ -22,7 +22,7 @@ FIGURES = {
 def read_answer(path: Path) -> Mapping[str, Any]:
     """Return an earlier answer. Raises InputError if the file contains none."""
     try:
-        found = parsed(read_bytes(path).decode())
+        found = parse_json(read_bytes(path).decode())
     except (InputError, UnicodeDecodeError) as error:
         raise InputError(f"--since: {path}: {str(error).removeprefix(f'{path}: ')}") from None
     numbers = [found.get(key) for key in FIGURES] if isinstance(found, Mapping) else [""]

@@ -14,17 +14,17 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from experiments.harness.experiment import Quick, StagedStudy, Stages, Study, TextTable, after, limited
+from experiments.harness.experiment import Quick, StagedStudy, Stages, Study, TextTable, limit_time, send_outcomes
 from experiments.harness.run import Run
 from experiments.harness.sample import Sample
 from experiments.harness.task import Measured, Measurement
-from experiments.kubernetes.crowded import KINDS, crowded
+from experiments.kubernetes.crowded import KINDS, generate_crowded
 from experiments.kubernetes.drains import carry_out, count_evictions
 from experiments.kubernetes.methods import METHODS
 from experiments.kubernetes.reach import plan_to, reachable, state_of
 from experiments.output.terminal import percent
 from experiments.peers.comparison import LIMIT_S, Peer, PeerRow, comparison
-from experiments.peers.growth import Ladder, climbed
+from experiments.peers.growth import Ladder, build_study
 from heuristics.kubernetes import (
     ca_least_waste,
     ca_most_pods,
@@ -75,12 +75,12 @@ def peers(options: Options, quick: Quick = False) -> Study:
     row = PeerRow("20 nodes, fewest moves", [_full_nodes(20, seed) for seed in range(5)], EXACT, PEERS)
     if quick:
         row = PeerRow("5 nodes, fewest moves", [_full_nodes(5, 0)], EXACT, [Peer(LITERAL, "models.kubernetes:literal")])
-    return comparison([row], limited(options, LIMIT_S))
+    return comparison([row], limit_time(options, LIMIT_S))
 
 
 def growth(options: Options, quick: Quick = False) -> Study:
     """How CPU seconds of the exact methods and of their peers grow with the size of the instance."""
-    return climbed(LADDERS, limited(options, LIMIT_S), quick)
+    return build_study(LADDERS, limit_time(options, LIMIT_S), quick)
 
 
 DECISION_S, MOVES_S = 2.0, 5.0
@@ -106,13 +106,13 @@ def _full(planted: bool, seed: int) -> Instance[NodePlacement]:
 PLACEMENTS: Mapping[str, DecidedRow] = {
     "planted": DecidedRow(partial(_full, True)),
     "drawn": DecidedRow(partial(_full, False)),
-    **{kind: DecidedRow(partial(crowded, kind)) for kind in KINDS},
+    **{kind: DecidedRow(partial(generate_crowded, kind)) for kind in KINDS},
     "100 nodes, load 0.97": DecidedRow(partial(_full_nodes, 100), MOVES_S),
     "100 nodes, load 0.99": DecidedRow(partial(random_cluster, 100, load=0.99), MOVES_S),
 }
 
 
-def decided(
+def decide(
     options: Options,
     seeds: Annotated[int, typer.Option(min=1, help="Clusters of each row.")] = 10,
     row: Annotated[list[str] | None, typer.Option(help="A row; repeatable. By default all.")] = None,
@@ -123,7 +123,7 @@ def decided(
             raise InputError(f"--row: must be one of {', '.join(PLACEMENTS)}, got {name!r}")
     rows = {name: one for name, one in PLACEMENTS.items() if not row or name in row}
     runs = [
-        Run(one.draw(seed), METHODS["node-placement"][0], limited(options, one.seconds))
+        Run(one.draw(seed), METHODS["node-placement"][0], limit_time(options, one.seconds))
         for one in rows.values()
         for seed in range(seeds)
     ]
@@ -132,14 +132,14 @@ def decided(
         results = yield runs
         refuted = [run for run, result in zip(runs, results, strict=True) if result.status == "infeasible"]
         if refuted:
-            yield [Measurement.of(certified, options, None, instance=run.instance) for run in refuted]
+            yield [Measurement.of(certify, options, None, instance=run.instance) for run in refuted]
 
-    def by_row(outcomes: Sequence[Any]) -> Iterator[tuple[str, Mapping[str, int], list[float]]]:
+    def group_by_row(outcomes: Sequence[Any]) -> Iterator[tuple[str, Mapping[str, int], list[float]]]:
         """Return the numbers under each head, and the CPU seconds."""
         results, proofs = iter(outcomes[: len(runs)]), iter(outcomes[len(runs) :])
         for name in rows:
             found = list(islice(results, seeds))
-            said = [_told(result) for result in found]
+            said = [_classify(result) for result in found]
             accepted: list[Measured] = list(islice(proofs, said.count(TOTALS) + said.count(BEYOND)))
             numbers = {answer: said.count(answer) for answer in (CAN, TOTALS, BEYOND, UNDECIDED)}
             numbers[ACCEPTED] = sum(one.figures["accepted"] for one in accepted)
@@ -149,29 +149,29 @@ def decided(
     def tables(outcomes: Sequence[Any]) -> list[TextTable | str]:
         lines = [
             [name, str(seeds), *map(str, numbers.values()), f"{median(seconds):.2f}", f"{max(seconds):.2f}"]
-            for name, numbers, seconds in by_row(outcomes)
+            for name, numbers, seconds in group_by_row(outcomes)
         ]
         return [TextTable(HEAD, lines)]
 
     def values(outcomes: Sequence[Any]) -> dict[str, Sample | float | str]:
         found: dict[str, Sample | float | str] = {}
-        for name, numbers, seconds in by_row(outcomes):
+        for name, numbers, seconds in group_by_row(outcomes):
             of = {ACCEPTED: numbers[TOTALS] + numbers[BEYOND]}
             found |= {f"{name}: {what}": f"{number} of {of.get(what, seeds)}" for what, number in numbers.items()}
             found[f"{name}: CPU s"] = Sample.of(seconds)
         return found
 
-    return StagedStudy(after(stages(), []), tables, values=values, stages=stages)
+    return StagedStudy(send_outcomes(stages(), []), tables, values=values, stages=stages)
 
 
-def _told(result: Result) -> str:
+def _classify(result: Result) -> str:
     """Classify a result: infeasible by totals, infeasible otherwise, feasible, or undecided."""
     if result.status == "infeasible":
         return TOTALS if result.info["bound_by"] == BY_TOTALS else BEYOND
     return CAN if result.solved else UNDECIDED
 
 
-def certified(instance: Instance[NodePlacement], options: Options) -> dict[str, Any]:
+def certify(instance: Instance[NodePlacement], options: Options) -> dict[str, Any]:
     """Return whether the instance has an accepted certificate of infeasibility."""
     try:
         text = certificate(instance.data, None, math.inf, options).text
@@ -218,27 +218,27 @@ def rules(
     chosen = (FEW,) if quick else ROWS[first - 1 : rows]
     asked = [(cloud, pods, clusters or number) for cloud, pods, number in chosen]
     tasks = [
-        Measurement.of(measured, options, None, cloud=cloud, pods=pods, seed=seed)
+        Measurement.of(measure_rules, options, None, cloud=cloud, pods=pods, seed=seed)
         for cloud, pods, number in asked
         for seed in range(number)
     ]
 
-    def by_row(outcomes: Sequence[Measured]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    def group_by_row(outcomes: Sequence[Measured]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         left = iter(outcomes)
         for _, _, number in asked:
             found = [one.figures for one in islice(left, number)]
             yield found[0]["row"], found
 
     def tables(outcomes: Sequence[Measured]) -> list[TextTable | str]:
-        return [part for name, found in by_row(outcomes) for part in _tables(name, found)]
+        return [part for name, found in group_by_row(outcomes) for part in _tables(name, found)]
 
     def values(outcomes: Sequence[Measured]) -> dict[str, Sample | float | str]:
-        return {f"{row}: {name}": v for row, found in by_row(outcomes) for name, v in _values(found).items()}
+        return {f"{row}: {name}": v for row, found in group_by_row(outcomes) for name, v in _values(found).items()}
 
     return Study(tasks, tables, values=values)
 
 
-def measured(cloud: Any, pods: int, seed: int, options: Options) -> dict[str, Any]:
+def measure_rules(cloud: Any, pods: int, seed: int, options: Options) -> dict[str, Any]:
     """Return the minimum bills of a cluster with their bounds, the ends of the rules, and a plan to carry out."""
     data = shrunk_cluster(pods, seed, cloud=cloud).data
     arrays = cluster_arrays(data)

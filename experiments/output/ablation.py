@@ -17,7 +17,7 @@ from types import FunctionType
 from typing import Any
 
 from experiments.harness.entry import Entry
-from experiments.harness.experiment import StagedStudy, Stages, TextTable, after, limited
+from experiments.harness.experiment import StagedStudy, Stages, TextTable, limit_time, send_outcomes
 from experiments.harness.run import Run, Unchecked
 from experiments.harness.sample import Sample
 from experiments.harness.task import Digests, ReportFile
@@ -124,11 +124,11 @@ def _redirect(function: FunctionType, to: Callable[..., Any]) -> None:
 def _count_calls(function: FunctionType, name: str, counts: Counter[str]) -> Callable[..., Any]:
     """Return a function that counts a call of a part and then calls another function."""
 
-    def counted(*given: Any, **named: Any) -> Any:
+    def call_counted(*given: Any, **named: Any) -> Any:
         counts[name] += 1
         return function(*given, **named)
 
-    return counted
+    return call_counted
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ def ablate(
     together = {part.name: (part.name,) for part in parts} | {name: tuple(of) for name, of in (joint or {}).items()}
     if unknown := {name for names in together.values() for name in names} - set(known):
         raise ValueError(f"joint: no part is named {sorted(unknown)[0]!r}")
-    options = limited(options, LIMIT_S)
+    options = limit_time(options, LIMIT_S)
     seeds = range(FIRST_SEED, FIRST_SEED + (1 if quick else SEEDS))
     used = list(draws.items())[: 1 if quick else None]
     sets = {name: [draw(seed=seed) for seed in seeds] for name, draw in used}
@@ -249,7 +249,7 @@ def ablate(
 
     all_runs = [task(each, name, counted=tuple(parts)) for name in sets for each in sets[name]]
 
-    def entered(results: Sequence[Result]) -> dict[tuple[str, str], int]:
+    def count_entered(results: Sequence[Result]) -> dict[tuple[str, str], int]:
         """Count, for each row and set, the runs that enter all parts of the row."""
         found = Counter[tuple[str, str]]()
         for run, result in zip(all_runs, results, strict=True):
@@ -259,7 +259,7 @@ def ablate(
         return found
 
     def rows(results: Sequence[Result]) -> list[tuple[str, str, int]]:
-        counts = entered(results)
+        counts = count_entered(results)
         chosen = []
         for row in together:
             shares = [(-counts[row, name] / len(sets[name]), -i, name) for i, name in enumerate(sets)]
@@ -276,7 +276,7 @@ def ablate(
         if runs:
             yield runs
 
-    def compared(outcomes: Sequence[Any]) -> list[Ablation]:
+    def compare(outcomes: Sequence[Any]) -> list[Ablation]:
         whole = {name: [] for name in sets}  # type: dict[str, list[Result]]
         for run, result in zip(all_runs, outcomes, strict=False):
             whole[run.instance_set].append(result)
@@ -287,18 +287,18 @@ def ablate(
         return found
 
     def tables(outcomes: Sequence[Any]) -> list[TextTable | str]:
-        found = compared(outcomes)
+        found = compare(outcomes)
         never = [row for row in together if row not in {one.name for one in found}]
         said: list[TextTable | str] = [TextTable(HEAD, [one.cells for one in found])]
         return [*said, f"No run enters: {', '.join(never)}."] if never and not quick else said
 
     def values(outcomes: Sequence[Any]) -> dict[str, Sample | float | str]:
         found: dict[str, Sample | float | str] = {}
-        for one in compared(outcomes):
+        for one in compare(outcomes):
             name = f"{one.name}, {one.instance_set}"
             found[f"{name}: proven"] = "{} to {}".format(*one.proven)
             found[f"{name}: gap"] = Sample.of([_gap(r) for r in one.without])
-            found[f"{name}: CPU factor"] = Sample.of_ratios(one.ratios)
+            found[f"{name}: CPU factor"] = Sample.from_ratios(one.ratios)
         return found
 
-    return StagedStudy(after(stages(), []), tables, values=values, stages=stages)
+    return StagedStudy(send_outcomes(stages(), []), tables, values=values, stages=stages)

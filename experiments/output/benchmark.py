@@ -48,7 +48,7 @@ class Timing:
         """Return the table cells of the outcomes."""
         seconds = [outcome.cpu_s or 0.0 for outcome in outcomes]
         said = self.found(outcomes, beside) if self.beside else self.found(outcomes)
-        counts = ", ".join(f"{fmean(values):.4g} {name}" for name, values in counted(outcomes).items())
+        counts = ", ".join(f"{fmean(values):.4g} {name}" for name, values in collect_counts(outcomes).items())
         return [self.what, str(len(seconds)), f"{fmean(seconds):.4f}", f"{max(seconds):.4f}", counts or "-", said]
 
     def values(self, outcomes: Sequence[Any], beside: Sequence[Any]) -> Iterator[tuple[str, Sample | str]]:
@@ -56,7 +56,7 @@ class Timing:
         given = (outcomes, beside) if self.beside else (outcomes,)
         yield f"{self.what}: CPU s", Sample.of([outcome.cpu_s or 0.0 for outcome in outcomes])
         more = {} if self.measures is None else self.measures(*given)
-        for name, values in {**counted(outcomes), **more}.items():
+        for name, values in {**collect_counts(outcomes), **more}.items():
             if values:
                 yield f"{self.what}: {name}", values if isinstance(values, Sample) else Sample.of(values)
         if all(isinstance(outcome, Result) for outcome in outcomes):
@@ -65,7 +65,7 @@ class Timing:
         yield f"{self.what}: found", self.found(*given)
 
 
-def counted(outcomes: Sequence[Any]) -> dict[str, list[float]]:
+def collect_counts(outcomes: Sequence[Any]) -> dict[str, list[float]]:
     """Return the counts of work of some runs by name, only those that all of the runs report."""
     infos = [outcome.info for outcome in outcomes if isinstance(outcome, Result)]
     of_all = [name for name in COUNTED if len(infos) == len(outcomes) and all(name in info for info in infos)]
@@ -76,16 +76,16 @@ def benchmark(rows: Iterable[Timing]) -> Study:
     """Build the study whose table has these rows."""
     made = list(rows)
 
-    def apart(outcomes: Sequence[Any]) -> list[tuple[Timing, list[Any], list[Any]]]:
+    def split_outcomes(outcomes: Sequence[Any]) -> list[tuple[Timing, list[Any], list[Any]]]:
         left = iter(outcomes)
         return [(row, list(islice(left, len(row.tasks))), list(islice(left, len(row.beside)))) for row in made]
 
     def tables(outcomes: Sequence[Any]) -> list[TextTable | str]:
-        cells = [row.cells(mine, beside) for row, mine, beside in apart(outcomes)]
+        cells = [row.cells(mine, beside) for row, mine, beside in split_outcomes(outcomes)]
         return [TextTable(["what", "runs", "mean CPU s", "max CPU s", "mean counts", "found"], cells)]
 
     def values(outcomes: Sequence[Any]) -> dict[str, Sample | float | str]:
-        return {name: value for row, *of in apart(outcomes) for name, value in row.values(*of)}
+        return {name: value for row, *of in split_outcomes(outcomes) for name, value in row.values(*of)}
 
     return Study([task for row in made for task in (*row.tasks, *row.beside)], tables, values=values)
 

@@ -14,7 +14,7 @@ from experiments.harness.experiment import Claim, Context, Experiment
 from experiments.output.table import Kind, show_table
 from experiments.output.terminal import out
 from instances.files import write_whole
-from instances.text import shown
+from instances.text import escape_text
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,12 @@ class Reproduction:
     claims: tuple[Claim, ...] = ()
     outcomes: Sequence[Any] = ()
 
-    def concluded(self, context: Context, outcomes: Sequence[Any]) -> Reproduction:
+    def conclude(self, context: Context, outcomes: Sequence[Any]) -> Reproduction:
         """Return the experiment with its claims, or with `not run` and the reason if a run failed."""
         lost = [outcome for outcome in outcomes if getattr(outcome, "status", None) == "error"]
         if lost:
             why = f"{len(lost)} of {len(outcomes)} runs failed: {lost[0].reason}"
-            return replace(self, claims=(self.experiment.not_run(why),))
+            return replace(self, claims=(self.experiment.claim_not_run(why),))
         claims = tuple(self.experiment.claims(context, outcomes))
         if context.quick:
             claims = tuple(claim.when_cut() for claim in claims)
@@ -79,14 +79,14 @@ CLAIM_HEAD: list[tuple[str, Kind]] = [
 
 
 def _cells(claim: Claim) -> tuple[str, ...]:
-    return claim.where, claim.what, _text(claim.paper), _ours(claim), claim.verdict, _said(claim)
+    return claim.where, claim.what, _text(claim.paper), _ours(claim), claim.verdict, _format_note(claim)
 
 
 def print_claims(found: Sequence[Reproduction]) -> None:
     """Print one table per experiment, and the number of claims with each verdict."""
     for one in found:
-        out.print(f"{one.paper}: {shown(one.experiment.title)}", style="bold")
-        rows = [[shown(value) for value in _cells(claim)] for claim in one.claims]
+        out.print(f"{one.paper}: {escape_text(one.experiment.title)}", style="bold")
+        rows = [[escape_text(value) for value in _cells(claim)] for claim in one.claims]
         places = {claim.where for claim in one.claims}
         first = int(len(places) == 1 and places.pop() in one.experiment.title)  # the title says where
         show_table(CLAIM_HEAD[first:], [row[first:] for row in rows])
@@ -103,7 +103,7 @@ def write_claims(folder: Path, found: Sequence[Reproduction], context: Context) 
         lines += [f"## {one.paper}: {one.experiment.title}", "", "| where | what | paper | ours | verdict | note |"]
         lines.append("|---|---|---:|---:|---|---|")
         for claim in one.claims:
-            lines.append("| " + " | ".join(shown(value).replace("|", r"\|") for value in _cells(claim)) + " |")
+            lines.append("| " + " | ".join(escape_text(value).replace("|", r"\|") for value in _cells(claim)) + " |")
         lines.append("")
         if one.experiment.draw is not None and one.picture is not None:
             one.experiment.draw(folder / one.picture, context, one.outcomes)
@@ -121,7 +121,7 @@ def _ours(claim: Claim) -> str:
     return _text(claim.ours) if claim.sample is None else claim.sample.text()
 
 
-def _said(claim: Claim) -> str:
+def _format_note(claim: Claim) -> str:
     """Return the note, and the further statements of a claim against a paper."""
     parts = [claim.note, f'the paper: "{claim.sentence}"' if claim.sentence else ""]
     parts += [f"read otherwise: {'; '.join(claim.readings)}" if claim.readings else ""]

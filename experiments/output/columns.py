@@ -13,8 +13,8 @@ from typing import Any, Generic, Literal, TypeVar
 from experiments.harness.gaps import MethodSummary, Scored
 from experiments.output.terminal import cell, percent
 from instances import Result
-from instances.gaps import TOLERANCE, of_nothing
-from instances.text import shown
+from instances.gaps import TOLERANCE, is_gap_meaningless
+from instances.text import escape_text
 
 Row = TypeVar("Row")
 Kind = Literal["name", "number", "text", "note"]
@@ -43,9 +43,9 @@ class ResultColumn(Generic[Row]):
     def show(self, row: Row) -> str:
         """Return the cell of a row for readers: a dash if the value is unknown."""
         if self.text is not None:
-            return shown(self.text(row))
+            return escape_text(self.text(row))
         value = self.value(row)
-        return "-" if value is None else shown(self.form.format(value))
+        return "-" if value is None else escape_text(self.form.format(value))
 
 
 def choose(columns: Sequence[ResultColumn[Row]], *names: str) -> tuple[ResultColumn[Row], ...]:
@@ -60,7 +60,7 @@ IN_RESULT = "fields of the [result](#results)"
 
 def own_gap(result: Result) -> float | None:
     """Return the gap of a result for readers: none if it would be a share of nothing."""
-    return None if of_nothing(result.objective, result.bound) else result.gap
+    return None if is_gap_meaningless(result.objective, result.bound) else result.gap
 
 
 def _note(result: Result) -> str:
@@ -68,7 +68,7 @@ def _note(result: Result) -> str:
     within = result.status == "optimal" and result.gap is not None and result.gap > TOLERANCE
     remarks = (
         "within the gap asked for, not proven further" if within else "",
-        "no gap: of an objective of 0 there is no share" if of_nothing(result.objective, result.bound) else "",
+        "no gap: of an objective of 0 there is no share" if is_gap_meaningless(result.objective, result.bound) else "",
         _reason(result),
     )
     return "; ".join(remark for remark in remarks if remark)
@@ -78,25 +78,31 @@ def _reason(result: Result) -> str:
     return result.reason or (result.violations[0] if result.violations else "")
 
 
-def _of_result(name: str, kind: Kind = "text", form: str = "{}", heading: str | None = None) -> ResultColumn[Result]:
+def _build_result_column(
+    name: str, kind: Kind = "text", form: str = "{}", heading: str | None = None
+) -> ResultColumn[Result]:
     return ResultColumn(name, name if heading is None else heading, attrgetter(name), kind, form, about=IN_RESULT)
 
 
-NAMES = (_of_result("instance", "name"), _of_result("problem"), _of_result("method", "name"))
+NAMES = (
+    _build_result_column("instance", "name"),
+    _build_result_column("problem"),
+    _build_result_column("method", "name"),
+)
 ENDED = (
-    _of_result("status"),
-    _of_result("termination"),
-    _of_result("objective", "number", "{:.10g}"),
-    _of_result("bound", "number", "{:.10g}"),
-    replace(_of_result("gap", "number"), text=lambda result: percent(own_gap(result), 4)),
-    _of_result("unit"),
-    _of_result("build_s", "number", SECONDS),
-    _of_result("solve_s", "number", SECONDS),
-    _of_result("reason"),
+    _build_result_column("status"),
+    _build_result_column("termination"),
+    _build_result_column("objective", "number", "{:.10g}"),
+    _build_result_column("bound", "number", "{:.10g}"),
+    replace(_build_result_column("gap", "number"), text=lambda result: percent(own_gap(result), 4)),
+    _build_result_column("unit"),
+    _build_result_column("build_s", "number", SECONDS),
+    _build_result_column("solve_s", "number", SECONDS),
+    _build_result_column("reason"),
 )
 RESULT_COLUMNS = (*NAMES, *ENDED)
 """The columns of `results.csv`, with one row per result."""
-CPU_S = _of_result("cpu_s", "number", SECONDS, heading="CPU s")
+CPU_S = _build_result_column("cpu_s", "number", SECONDS, heading="CPU s")
 RESULT_TABLE = choose(
     (*RESULT_COLUMNS, CPU_S, ResultColumn[Result]("note", "", _note, "note")),
     *("instance", "method", "status", "objective", "bound", "gap", "cpu_s", "unit", "note"),
@@ -107,7 +113,7 @@ RESULT_TABLE = choose(
 OfRun = ResultColumn[Scored]
 
 
-def _of_run(column: ResultColumn[Result]) -> OfRun:
+def _build_run_column(column: ResultColumn[Result]) -> OfRun:
     """Return a column of results as a column of a study's runs."""
     form = column.form.replace(".10g", ".8g")
     return ResultColumn(
@@ -141,12 +147,12 @@ GAPS = (
         "bound_by", "", lambda s: s.bound_by, "text", about="the method that proved the best bound, or `the reference`"
     ),
 )
-RUN_COLUMNS = (SET, *GAPS, *map(_of_run, RESULT_COLUMNS))
+RUN_COLUMNS = (SET, *GAPS, *map(_build_run_column, RESULT_COLUMNS))
 """The columns of a study's `results.csv`, with one row per run."""
-FRAME_COLUMNS = (*map(_of_run, NAMES), *GAPS, *map(_of_run, ENDED))
+FRAME_COLUMNS = (*map(_build_run_column, NAMES), *GAPS, *map(_build_run_column, ENDED))
 """The columns of the data frame of a study in Python, which has no instance sets."""
 RUN_TABLE = choose(
-    (*RUN_COLUMNS, _of_run(CPU_S), OfRun("note", "", _note_of_run, "note")),
+    (*RUN_COLUMNS, _build_run_column(CPU_S), OfRun("note", "", _note_of_run, "note")),
     *("instance_set", "instance", "method", "status", "objective", "bound", "unit", "gap_to_optimum", "gap_to_bound"),
     *("proven", "cpu_s", "note"),
 )
@@ -271,9 +277,9 @@ SCREEN = (
     *NAMED,
     OfSummary("runs", "instances", attrgetter("runs")),
     OfSummary("proven", "proven", attrgetter("proven")),
-    OfSummary("mean_gap", "gap, mean", lambda row: _mean(row.shown_gaps), form=SHARE),
-    OfSummary("max_gap", "gap, worst", lambda row: max(row.shown_gaps, default=None), form=SHARE),
-    OfSummary("to_bound", "to bound, worst", lambda row: max(row.shown_gaps_to_bound, default=None), form=SHARE),
+    OfSummary("mean_gap", "gap, mean", lambda row: _mean(row.display_gaps), form=SHARE),
+    OfSummary("max_gap", "gap, worst", lambda row: max(row.display_gaps, default=None), form=SHARE),
+    OfSummary("to_bound", "to bound, worst", lambda row: max(row.display_gaps_to_bound, default=None), form=SHARE),
     OfSummary("mean_cpu_s", "CPU s, mean", lambda row: _mean(row.cpu_s), form=SECONDS),
 )
 NUMBERS = frozenset(column.heading for column in SCREEN if column.kind == "number")
@@ -284,10 +290,10 @@ def screen_columns(rows: Sequence[MethodSummary]) -> list[OfSummary]:
     """Return the columns of the first table: without the problem of all rows, and without a gap that no row has."""
     problems = {row.problem for row in rows}
     columns = SCREEN if len(problems) > 1 else SCREEN[1:]
-    return [c for c in columns if c.name != "to_bound" or any(row.shown_gaps_to_bound for row in rows)]
+    return [c for c in columns if c.name != "to_bound" or any(row.display_gaps_to_bound for row in rows)]
 
 
-def measured(rows: Sequence[MethodSummary]) -> tuple[OfSummary, ...]:
+def choose_gap_columns(rows: Sequence[MethodSummary]) -> tuple[OfSummary, ...]:
     """Return the columns for the rows of one problem: gaps in the problem's measure if it has one."""
     measure = next((row.measure for row in rows if row.measure is not None), None)
     ended = (COMMON, *SUMMARY_ENDED) if any(row.partial for row in rows) else SUMMARY_ENDED

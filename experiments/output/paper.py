@@ -13,14 +13,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from experiments.canvas import DASHES, MARKERS, canvas, from_zero, legend, lined, plain
+from experiments.canvas import DASHES, MARKERS, canvas, from_zero, legend, plain, style_line
 from experiments.harness.gaps import Key, MethodSummary, Scored, summarise
-from experiments.output.columns import NAMED, measured
+from experiments.output.columns import NAMED, choose_gap_columns
 from experiments.palette import Look, looks, widths
 from instances import InputError, Result
 from instances.gaps import TOLERANCE
 from instances.tables import read_rows
-from instances.text import shown
+from instances.text import escape_text
 
 OF = {"optimum": "gap_to_optimum", "bound": "gap_to_bound"}
 COLUMNS = ("problem", "instance", "method", "status", "objective", *OF.values(), "proven", "build_s", "solve_s")
@@ -78,10 +78,10 @@ def _boxes(axes: Axes, frame: pd.DataFrame, to: str, look: Mapping[str, Look]) -
             medianprops=style | {"linewidth": 2.2},
         )  # fmt: skip
         spread = place + 0.5 * (np.arange(len(gaps)) * 0.618034 % 1 - 0.5)  # apart, and the same at every run
-        axes.scatter(gaps, spread, s=16, alpha=0.7 * pale, **_marked(one, to))
+        axes.scatter(gaps, spread, s=16, alpha=0.7 * pale, **_style_marker(one, to))
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)
-    _scaled(axes, "x", known[OF[to]], f"gap to the {_said(to)}, %, on {number} instances")
+    _scale_axis(axes, "x", known[OF[to]], f"gap to the {_name_reference(to)}, %, on {number} instances")
     return False
 
 
@@ -95,9 +95,9 @@ def _profile(axes: Axes, frame: pd.DataFrame, to: str, look: Mapping[str, Look])
         gaps[gaps <= 100 * TOLERANCE] = 0.0
         x = np.concatenate([[0.0], gaps, [100 * here[OF[to]].max()]])
         y = 100 * np.append(np.arange(len(gaps) + 1), len(gaps)) / len(proven)
-        axes.step(x, y, where="post", label=plain(name), **lined(look[name], width=width))
+        axes.step(x, y, where="post", label=plain(name), **style_line(look[name], width=width))
     axes.set(ylabel=f"of {len(proven)} instances, %", ylim=(0, 104))
-    _scaled(axes, "x", here[OF[to]], f"gap to the {_said(to)}, %")
+    _scale_axis(axes, "x", here[OF[to]], f"gap to the {_name_reference(to)}, %")
     return True
 
 
@@ -108,17 +108,17 @@ def _gaps(axes: Axes, frame: pd.DataFrame, to: str, look: Mapping[str, Look]) ->
     places = {key: place for place, key in enumerate(means.index, 1)}
     for name, of in known.groupby("method", sort=False):
         at = [places[key] for key in of["key"]]
-        axes.scatter(at, 100 * of[OF[to]], s=22, label=plain(str(name)), **_marked(look[str(name)], to))
+        axes.scatter(at, 100 * of[OF[to]], s=22, label=plain(str(name)), **_style_marker(look[str(name)], to))
     axes.set(xlabel="instances, by mean gap")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    _scaled(axes, "y", known[OF[to]], f"gap to the {_said(to)}, %")
+    _scale_axis(axes, "y", known[OF[to]], f"gap to the {_name_reference(to)}, %")
     return True
 
 
 _DRAWN = {"box": _boxes, "profile": _profile, "gaps": _gaps}
 
 
-def _marked(look: Look, to: str) -> dict[str, Any]:
+def _style_marker(look: Look, to: str) -> dict[str, Any]:
     """Return a marker, filled for a gap to an optimum and hollow for one to a bound."""
     return {
         "marker": MARKERS[look.marker],
@@ -128,11 +128,11 @@ def _marked(look: Look, to: str) -> dict[str, Any]:
     }
 
 
-def _said(to: str) -> str:
+def _name_reference(to: str) -> str:
     return "optimum" if to == "optimum" else "best bound"
 
 
-def _scaled(axes: Axes, side: Literal["x", "y"], gaps: pd.Series, label: str) -> None:
+def _scale_axis(axes: Axes, side: Literal["x", "y"], gaps: pd.Series, label: str) -> None:
     """Scale an axis of gaps from zero, and label it."""
     values = [100 * gap for gap in gaps.dropna()]
     if max(values) > LOGARITHMIC:
@@ -154,13 +154,13 @@ def latex(table: pd.DataFrame | str | Path) -> str:
 
 def _tabular(rows: list[MethodSummary]) -> str:
     named = NAMED if any(row.instance_set for row in rows) else NAMED[1:]
-    columns = [c for c in measured(rows) if c.heading or any(c.show(row) for row in rows)]
+    columns = [c for c in choose_gap_columns(rows) if c.heading or any(c.show(row) for row in rows)]
     columns = [c for c in columns if any(c.show(row) != "-" for row in rows)]
-    lines = [[_escaped(c.show(row)) for c in (*named, *columns)] for row in rows]
+    lines = [[_escape(c.show(row)) for c in (*named, *columns)] for row in rows]
     for line, row, before in zip(lines[1:], rows[1:], rows, strict=False):
         if len(named) > 1 and row.instance_set == before.instance_set:
             line[0] = ""
-    head = [_escaped(c.heading) for c in (*named, *columns)]
+    head = [_escape(c.heading) for c in (*named, *columns)]
     body = [" & ".join(cells) + r" \\" for cells in (head, *lines)]
     form = "l" * len(named) + "".join("r" if c.heading else "l" for c in columns)
     return "\n".join(
@@ -178,8 +178,8 @@ def _tabular(rows: list[MethodSummary]) -> str:
     )
 
 
-def _escaped(text: str) -> str:
-    return "".join(SPECIAL.get(c, c) for c in shown(text))
+def _escape(text: str) -> str:
+    return "".join(SPECIAL.get(c, c) for c in escape_text(text))
 
 
 def _frame(table: pd.DataFrame | str | Path) -> pd.DataFrame:

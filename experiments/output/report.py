@@ -17,14 +17,23 @@ from typing import Any
 from experiments.harness.experiment import TextTable
 from experiments.harness.gaps import Key, MethodSummary, Scored
 from experiments.harness.overview import OverviewRow, overview_of_study
-from experiments.output.columns import NAMED, NUMBERS, RUN_TABLE, ResultColumn, Row, measured, results_csv, summary_csv
+from experiments.output.columns import (
+    NAMED,
+    NUMBERS,
+    RUN_TABLE,
+    ResultColumn,
+    Row,
+    choose_gap_columns,
+    results_csv,
+    summary_csv,
+)
 from experiments.output.summary import ProblemAnswer, answers
 from experiments.output.terminal import percent
 from experiments.palette import BLUE, GREY, INK, Look, looks, widths
 from instances.files import write_whole
 from instances.gaps import TOLERANCE
 from instances.result import versions
-from instances.text import shown
+from instances.text import escape_text
 
 Figure = dict[str, Any]
 OPTIMUM = "the optimum"
@@ -42,11 +51,11 @@ SYMBOLS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross
 
 def figures_of(here: Sequence[Scored]) -> list[tuple[str, str, Figure]]:
     """Return name, title and content of the figures of a set. Gaps to an optimum and to a bound are drawn apart."""
-    figures = _figures(here, lambda s: s.shown_gap_to_optimum, OPTIMUM, "gaps", "instances")
+    figures = _figures(here, lambda s: s.display_gap_to_optimum, OPTIMUM, "gaps", "instances")
     if len(figures) > 1:
         title = "Share of the instances with a proven optimum on which a method is within a gap"
         figures.append(("profile", title, _profile(here)))
-    return figures + _figures(here, lambda s: s.shown_gap_to_bound, "the best bound", "bounds", "instances-to-bound")
+    return figures + _figures(here, lambda s: s.display_gap_to_bound, "the best bound", "bounds", "instances-to-bound")
 
 
 def _figures(
@@ -62,10 +71,10 @@ def _figures(
 
 
 def _name(text: str) -> str:
-    return escape(shown(text))
+    return escape(escape_text(text))
 
 
-def _said(s: Scored, gap: float, to: str) -> str:
+def _format_tooltip(s: Scored, gap: float, to: str) -> str:
     """Return the tooltip of a run."""
     to += f" in {s.measure.name}" if s.measure is not None else ""
     lines = [f"<b>{_name(s.result.instance)}</b>", _name(s.result.method), f"{100 * gap:.3g}% to {to}"]
@@ -120,7 +129,7 @@ def _boxes(known: Sequence[Known], to: str) -> Figure:
             "type": "box",
             "name": _name(method) + (f" ({len(runs)} of {number})" if len(runs) < number else ""),
             "x": _heights(runs, axis),
-            "text": [_said(s, gap, to) for s, gap in runs],
+            "text": [_format_tooltip(s, gap, to) for s, gap in runs],
             "hovertemplate": "%{text}<extra></extra>",
             "hoveron": "points",
             "boxpoints": "all",
@@ -157,7 +166,7 @@ def _scatter(known: Sequence[Known], to: str) -> Figure:
             "name": _name(method),
             "x": [order[s.key] for s, _ in runs],
             "y": _heights(runs, axis),
-            "text": [_said(s, gap, to) for s, gap in runs],
+            "text": [_format_tooltip(s, gap, to) for s, gap in runs],
             "hovertemplate": "%{text}<extra></extra>",
             "marker": {"size": 8, "opacity": 0.75} | _marker(look[method], to),
         }
@@ -173,11 +182,11 @@ def _profile(here: Sequence[Scored]) -> Figure:
     for s in here:
         if s.key in proven:
             runs_of.setdefault(s.result.method, []).append(s)
-    largest = max(100 * (s.shown_gap_to_optimum or 0.0) for s in here)
+    largest = max(100 * (s.display_gap_to_optimum or 0.0) for s in here)
     look, wide = looks(runs_of), dict(zip(runs_of, widths(len(runs_of)), strict=True))
     data = []
     for method, runs in runs_of.items():
-        gaps = sorted(100 * gap for s in runs if (gap := s.shown_gap_to_optimum) is not None)
+        gaps = sorted(100 * gap for s in runs if (gap := s.display_gap_to_optimum) is not None)
         x = [0.0 if gap <= 100 * TOLERANCE else gap for gap in gaps]
         y = [100 * (i + 1) / len(proven) for i in range(len(gaps))]
         data.append(
@@ -210,7 +219,7 @@ def traces_of(scored: Sequence[Scored]) -> list[tuple[str, Figure]]:
 
 
 def _label(s: Scored) -> str:
-    return shown(" ".join(part for part in (s.result.problem, s.result.instance, s.result.method) if part))
+    return escape_text(" ".join(part for part in (s.result.problem, s.result.instance, s.result.method) if part))
 
 
 def _trace(s: Scored) -> Figure:
@@ -310,7 +319,7 @@ def _sets(rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> list[_Set]
     return [
         _Set(
             f"set-{i}",
-            shown(name),
+            escape_text(name),
             answers(here)[0],
             here,
             [row for row in rows if (row.problem, row.instance_set) == (problem, name)],
@@ -328,7 +337,7 @@ def _overview_of_sets(sets: Sequence[_Set]) -> TextTable:
         gaps = ("-", "-", "-")
         if last is not None:
             to = ", to the best bound" if last.to_bound else f", in {last.measure}" if last.measure else ""
-            gaps = (f"{shown(last.method)}{to}", percent(last.mean), percent(last.worst))
+            gaps = (f"{escape_text(last.method)}{to}", percent(last.mean), percent(last.worst))
         lines.append([s.name, s.answer.problem, str(s.answer.instances), str(s.answer.proven), *gaps])
     head = ("instance set", "problem", "instances", "proven", "method with the worst gap", "gap, mean", "gap, worst")
     return TextTable(head, lines)
@@ -393,12 +402,12 @@ def _picture(sets: Sequence[_Set]) -> str:
 
 def _is_optimal(row: MethodSummary) -> bool:
     """Return whether a method has the optimum on every instance of a set."""
-    return len(row.shown_gaps) == row.instances and max(row.shown_gaps, default=0.0) <= TOLERANCE
+    return len(row.display_gaps) == row.instances and max(row.display_gaps, default=0.0) <= TOLERANCE
 
 
 def _kinds(row: MethodSummary) -> tuple[tuple[Sequence[float], str], ...]:
     """Return the gaps of a row, in its measure if it has one, to the optimum and to the best bound."""
-    return (row.shown_gaps, OPTIMUM), (row.shown_gaps_to_bound, "the best bound")
+    return (row.display_gaps, OPTIMUM), (row.display_gaps_to_bound, "the best bound")
 
 
 def _place(percents: float, ticks: Sequence[float]) -> str:
@@ -436,7 +445,7 @@ def _gaps_of(row: MethodSummary) -> str:
             to += "" if row.measure is None else f" in {row.measure.name}"
             over = f" over {len(gaps)} of {row.instances}" if len(gaps) < row.instances else ""
             said.append(f"mean {percent(fmean(gaps))}, worst {percent(max(gaps))} to {to}{over}")
-    return f"{shown(row.method)}: {' and '.join(said) or 'no gap is known'}"
+    return f"{escape_text(row.method)}: {' and '.join(said) or 'no gap is known'}"
 
 
 def _sections(sets: Sequence[_Set], scored: Sequence[Scored], figures: dict[str, Any]) -> str:
@@ -457,7 +466,7 @@ def _section(s: _Set, figures: dict[str, Any]) -> str:
     said = ""
     for findings in s.answer.lists:
         items = "".join(f"<li>{escape(str(finding))}</li>" for finding in findings.methods)
-        compared = f"<p>{escape(findings.compared)}</p>" if findings.compared else ""
+        compared = f"<p>{escape(findings.comparison)}</p>" if findings.comparison else ""
         said += f"<p>{escape(findings.heading)}</p><ul>{items}</ul>{compared}"
     drawn = ""
     for name, title, figure in figures_of(s.scored):
@@ -479,7 +488,7 @@ def _figure(said: str, mark: str) -> str:
 
 def set_table(rows: Sequence[MethodSummary], name: str) -> str:
     """Return the table of one set, with a row per method."""
-    return _table(f"{name}: gaps by method", (*NAMED[1:], *measured(rows)), rows)
+    return _table(f"{name}: gaps by method", (*NAMED[1:], *choose_gap_columns(rows)), rows)
 
 
 def _progress(traces: Sequence[tuple[str, Any]]) -> str:

@@ -8,7 +8,16 @@ from pathlib import Path
 from experiments.harness.gaps import MethodSummary, Scored
 from experiments.harness.overview import OverviewRow, overview_of_study
 from experiments.harness.user_functions import resolve
-from experiments.output.columns import COMMON, NAMED, NUMBERS, RESULT_TABLE, ResultColumn, Row, measured, screen_columns
+from experiments.output.columns import (
+    COMMON,
+    NAMED,
+    NUMBERS,
+    RESULT_TABLE,
+    ResultColumn,
+    Row,
+    choose_gap_columns,
+    screen_columns,
+)
 from experiments.output.folder import result_file
 from experiments.output.summary import answers
 from experiments.output.table import show_table
@@ -16,7 +25,7 @@ from experiments.output.terminal import out, print_rich
 from instances import Instance, Result
 from instances.gaps import ahead
 from instances.solution_table import solution_rows
-from instances.text import shown
+from instances.text import escape_text
 
 
 def _show_rows(columns: Sequence[ResultColumn[Row]], rows: Iterable[Row]) -> None:
@@ -38,13 +47,13 @@ def print_tables(rows: Sequence[MethodSummary], scored: Sequence[Scored]) -> Non
             print_rich(f"  {findings.heading}")
             for finding in findings.methods:
                 print_rich(f"    {finding}")
-            if findings.compared:
-                print_rich(f"    {findings.compared}")
+            if findings.comparison:
+                print_rich(f"    {findings.comparison}")
     out.print()
     for problem in dict.fromkeys(row.problem for row in rows):
         here = [row for row in rows if row.problem == problem]
         out.print(problem, style="bold")
-        _show_rows((*NAMED, *measured(here)), here)
+        _show_rows((*NAMED, *choose_gap_columns(here)), here)
         out.print()
     common = f"{COMMON.heading}: mean over the instances of a set on which every method has a gap; "
     print_rich(
@@ -78,13 +87,13 @@ def draw_solutions(
 
     `plots`: the `module:function` that draws a solution, by problem.
     """
-    from experiments.canvas import save_all, titled  # with matplotlib, which few runs need
+    from experiments.canvas import add_subject, save_all  # with matplotlib, which few runs need
 
     named = {(instance.problem, instance.name): instance.data for instance in instances}
     for result in results:
         if result.solution is not None and result.status != "error":
             figure = resolve(plots[result.problem])(named[result.problem, result.instance], result.solution)
-            titled(figure, f"{result.instance}, {result.method}")
+            add_subject(figure, f"{result.instance}, {result.method}")
             save_all(figure, folder / result_file(result.instance, result.method, "svg"))
 
 
@@ -113,7 +122,7 @@ def print_plan(instances: Sequence[Instance], results: Sequence[Result], plans: 
     # the last lines of a plan in words are the sum of the others
     cut = [*lines[: MOST - 2], f"... {len(lines) - MOST} more lines; --plan writes them all", *lines[-2:]]
     out.print()
-    print_rich(f"the plan of {shown(best.method)}:")
+    print_rich(f"the plan of {escape_text(best.method)}:")
     for line in lines if len(lines) <= MOST else cut:
         print_rich(f"  {line}")
 
@@ -128,9 +137,9 @@ def table_lines(rows: Sequence[Mapping[str, object]]) -> list[str]:
     """Return the rows as a table of text, its head first; pandas would take longer to load than most runs take."""
 
     def cell(value: object) -> str:
-        return f"{value:.7g}" if isinstance(value, float) else "-" if value is None else shown(str(value))
+        return f"{value:.7g}" if isinstance(value, float) else "-" if value is None else escape_text(str(value))
 
     names = dict.fromkeys(name for row in rows for name in row)
-    columns = [[shown(name), *(cell(row.get(name)) for row in rows)] for name in names]
+    columns = [[escape_text(name), *(cell(row.get(name)) for row in rows)] for name in names]
     widths = [max(map(len, column)) for column in columns]
     return [" ".join(map(str.rjust, line, widths)) for line in zip(*columns, strict=True)]

@@ -15,7 +15,7 @@ from experiments.simulator.simulated import Simulated
 from experiments.simulator.simulation import Bounds, ChosenPolicies
 from instances import Instance
 from instances.files import write_whole
-from instances.text import shown
+from instances.text import escape_text
 
 SHARES = ("slowed_share", "cost_share", "gap_to_bound")
 AGAINST = ("jct_speedup", "geometric_speedup", "cost_share", "slowed_share", "total_slowdown_min", "worst_slowdown_min")
@@ -46,19 +46,21 @@ def print_policies(rows: Sequence[dict[str, Any]], choice: ChosenPolicies) -> No
     frame = frame[frame["workload"].isin(finished[finished == frame["policy"].nunique()].index)]
     number = frame["workload"].nunique()
     groups = [frame[frame["policy"] == policy] for policy in choice.policies]
-    columns = [(choice.columns[name], [_shown(name, mine[name].median()) for mine in groups]) for name in known]
+    columns = [(choice.columns[name], [_format_value(name, mine[name].median()) for mine in groups]) for name in known]
     if number > 1:
         ends = {"least": pd.Series.min, "largest": pd.Series.max}
-        columns[1:1] = [(end, [_shown(known[0], of(mine[known[0]])) for mine in groups]) for end, of in ends.items()]
-    names = [shown(policy) for policy in choice.policies]
+        columns[1:1] = [
+            (end, [_format_value(known[0], of(mine[known[0]])) for mine in groups]) for end, of in ends.items()
+        ]
+    names = [escape_text(policy) for policy in choice.policies]
     rows_of = zip(names, *(cells for _, cells in columns), strict=True)
     show_table([("policy", "name"), *((heading, "number") for heading, _ in columns)], rows_of)
     against = [choice.columns[name].partition(",")[0] for name in known if name in AGAINST]
-    beside = f"; against {shown(choice.baseline)}: {', '.join(against)}" if against else ""
+    beside = f"; against {escape_text(choice.baseline)}: {', '.join(against)}" if against else ""
     common = f"{number} of {several}" if number < several else f"{number}"
     print_rich(f"{common} workload{'s' if several != 1 else ''}{': medians' if number != 1 else ''}{beside}")
     for policy, times in fallen.groupby("policy")["fallbacks"].sum().items():
-        print_rich(f"{shown(str(policy))}: a fallback made {times:g} decisions")
+        print_rich(f"{escape_text(str(policy))}: a fallback made {times:g} decisions")
 
 
 def write_simulations(
@@ -98,7 +100,7 @@ def write_simulations(
             drawing(problem)(place, here, baseline, data, bounds)
 
 
-def _shown(measure: str, value: float) -> str:
+def _format_value(measure: str, value: float) -> str:
     if pd.isna(value):
         return "-"
     if measure in SHARES:

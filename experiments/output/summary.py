@@ -9,7 +9,7 @@ from statistics import fmean
 from experiments.harness.gaps import Key, Scored
 from experiments.output.terminal import percent
 from instances.gaps import TOLERANCE, agree
-from instances.text import shown
+from instances.text import escape_text
 
 
 @dataclass(frozen=True)
@@ -29,16 +29,18 @@ class Finding:
 
     def __str__(self) -> str:
         if self.mean is None or self.worst is None:
-            return f"{shown(self.method)}: no gap is known{self._without}"
+            return f"{escape_text(self.method)}: no gap is known{self._omissions}"
         to = "the best bound" if self.to_bound else "the optimum"
         to += f" in {self.measure}" if self.measure else ""
         if self.worst <= TOLERANCE:
-            return f"{shown(self.method)}: at {to}{self._without}"
-        worst = f"at worst {percent(self.worst, 1)} on {shown(self.worst_on)}"
-        return f"{shown(self.method)}: {percent(self.mean, 1)} {self.side} {to} on average, {worst}{self._without}"
+            return f"{escape_text(self.method)}: at {to}{self._omissions}"
+        worst = f"at worst {percent(self.worst, 1)} on {escape_text(self.worst_on)}"
+        return (
+            f"{escape_text(self.method)}: {percent(self.mean, 1)} {self.side} {to} on average, {worst}{self._omissions}"
+        )
 
     @property
-    def _without(self) -> str:
+    def _omissions(self) -> str:
         """Return the reasons for which runs have no gap: an optimum of 0, or no feasible solution."""
         said = [f"; no gap on {self.nothing.count(of)}, because the {of} is 0" for of in dict.fromkeys(self.nothing)]
         said += [f"; {self.violating} with a broken constraint"] if self.violating else []
@@ -65,14 +67,14 @@ class Findings:
         return f"on {'all' if self.over == self.instances else f'{self.over} of the'} {self.instances} instances:"
 
     @property
-    def compared(self) -> str:
+    def comparison(self) -> str:
         """Return the mean gaps of the methods of longer lists on the instances of this list.
 
         Empty if there are none, or if all methods of this list are at the optimum.
         """
         if all(one.worst is not None and one.worst <= TOLERANCE for one in self.methods):
             return ""
-        said = ", ".join(f"{shown(one.method)} {percent(one.mean, 1)}" for one in self.beside)
+        said = ", ".join(f"{escape_text(one.method)} {percent(one.mean, 1)}" for one in self.beside)
         return f"other methods on these instances: {said}" if said else ""
 
 
@@ -113,13 +115,15 @@ def _answer(problem: str, here: list[Scored]) -> ProblemAnswer:
         over, finding = _finding(name, [s for s in here if s.result.method == name], bare)
         lists.setdefault(over, []).append(finding)
     found = [
-        Findings(len(over), len(instances), tuple(of), tuple(_beside(over, of, here, bare)))
+        Findings(len(over), len(instances), tuple(of), tuple(_list_other_gaps(over, of, here, bare)))
         for over, of in lists.items()
     ]
     return ProblemAnswer(problem, len(instances), sum(instances.values()), tuple(sorted(found, key=lambda f: -f.over)))
 
 
-def _beside(over: frozenset[Key], own: Sequence[Finding], here: Sequence[Scored], bare: set[Key]) -> Iterator[Finding]:
+def _list_other_gaps(
+    over: frozenset[Key], own: Sequence[Finding], here: Sequence[Scored], bare: set[Key]
+) -> Iterator[Finding]:
     """Return the gaps of other methods over these instances, if they have a gap on all of them."""
     listed = {one.method for one in own}
     for name in dict.fromkeys(s.result.method for s in here if over and s.result.method not in listed):
@@ -133,11 +137,11 @@ def _finding(method: str, here: list[Scored], bare: Collection[Key]) -> tuple[fr
 
     `bare` are instances with an optimum of 0. They are left out, because some methods have no gap there.
     """
-    shares = ((s.key, s.shown_gap_to_optimum, s.measure is None) for s in here)
+    shares = ((s.key, s.display_gap_to_optimum, s.measure is None) for s in here)
     gaps = {key: gap for key, gap, plain in shares if gap is not None and not (plain and key in bare)}
     to_bound = not gaps
     if to_bound:
-        gaps = {s.key: s.shown_gap_to_bound for s in here if s.shown_gap_to_bound is not None}
+        gaps = {s.key: s.display_gap_to_bound for s in here if s.display_gap_to_bound is not None}
     worst_on = max(gaps, key=lambda key: gaps[key], default=None)
     senses = {s.result.sense for s in here}
     return frozenset(gaps), Finding(
@@ -212,7 +216,7 @@ def scorecards(scored: Sequence[Scored], own: str) -> list[Scorecard]:
             over = known[name] & mine
             cards.setdefault(over or mine, [own]).append(name)
     return [
-        Scorecard(len(over), len(runs[own]), _ranked([_score(name, runs[name], over, best) for name in names]))
+        Scorecard(len(over), len(runs[own]), _rank([_score(name, runs[name], over, best) for name in names]))
         for over, names in sorted(cards.items(), key=lambda card: -len(card[0]))
     ]
 
@@ -221,7 +225,7 @@ def _methods(scored: Sequence[Scored], own: str) -> dict[str, None]:
     return dict.fromkeys([own, *(s.result.method for s in scored)])
 
 
-def _ranked(scores: list[Score]) -> tuple[Score, ...]:
+def _rank(scores: list[Score]) -> tuple[Score, ...]:
     """Sort by the mean gap to the optimum, then to the best bound; scores without a gap come last."""
     return tuple(sorted(scores, key=lambda s: (s.mean is None, s.mean or 0.0, s.to_bound is None, s.to_bound or 0.0)))
 

@@ -33,7 +33,7 @@ class _Column:
     def longest_line(self) -> int:
         return max(cell_len(self.heading), self.longest_cell)
 
-    def least_width(self, name: int) -> int:
+    def min_width(self, name: int) -> int:
         """Return the minimum width, if up to `name` columns of a name are kept."""
         heading = _longest_word([self.heading])
         if self.kind == "name":
@@ -65,7 +65,7 @@ def show_table(head: Sequence[tuple[str, Kind]], rows: Iterable[Sequence[str]], 
         blocks[0] += [replace(note, width=min(left, note.longest_line)) for note in inside]
         notes = [note for note in notes if note not in inside]
     names: dict[str, str] = {}
-    blocks = [[_with_short_names(column, names) for column in block] for block in blocks]
+    blocks = [[_shorten_names(column, names) for column in block] for block in blocks]
     once = split and len(blocks) == 1  # the headings stand above the first group alone
     for group, places in groupby(range(len(rows)), key=lambda k: groups[k]):
         here = list(places)
@@ -89,7 +89,7 @@ def _choose_form(columns: Sequence[_Column], grouped: bool) -> tuple[bool, int, 
     forms = [(False, WHOLE_NAME, 2), (False, WHOLE_NAME, 1)]
     forms += [(True, WHOLE_NAME, 2), (True, WHOLE_NAME, 1)] if grouped else []
     forms += [(grouped, SHORTEST_NAME, 1)]
-    fitting = (f for f in forms if _least_total(columns[f[0] :], f[1], f[2]) <= out.width)
+    fitting = (f for f in forms if _sum_min_widths(columns[f[0] :], f[1], f[2]) <= out.width)
     return next(fitting, forms[-1])
 
 
@@ -105,15 +105,15 @@ def _blocks(columns: Sequence[_Column], name: int, gap: int) -> list[list[_Colum
     lead = next((k for k, column in enumerate(columns) if column.kind == "number"), len(columns))
     blocks = [list(columns[:lead])]
     for column in columns[lead:]:
-        if len(blocks[-1]) > lead and _least_total([*blocks[-1], column], name, gap) > out.width:
+        if len(blocks[-1]) > lead and _sum_min_widths([*blocks[-1], column], name, gap) > out.width:
             blocks.append(list(columns[:lead]))
         blocks[-1].append(column)
-    return [_with_widths(block, name, gap) for block in blocks]
+    return [_set_widths(block, name, gap) for block in blocks]
 
 
-def _with_widths(columns: Sequence[_Column], name: int, gap: int) -> list[_Column]:
+def _set_widths(columns: Sequence[_Column], name: int, gap: int) -> list[_Column]:
     """Give each column its least width, then the room that is left to names, headings and texts in turn."""
-    widths = [column.least_width(name) for column in columns]
+    widths = [column.min_width(name) for column in columns]
     left = out.width - sum(widths) - gap * (len(columns) - 1)
     names = [column.longest_cell if column.kind == "name" else 0 for column in columns]
     headings = [column.longest_line if column.kind == "number" else 0 for column in columns]
@@ -129,7 +129,7 @@ def _with_widths(columns: Sequence[_Column], name: int, gap: int) -> list[_Colum
     return [replace(column, width=width) for column, width in zip(columns, widths, strict=True)]
 
 
-def _with_short_names(column: _Column, names: dict[str, str]) -> _Column:
+def _shorten_names(column: _Column, names: dict[str, str]) -> _Column:
     """Shorten the names of a column that are longer than its width, and add them to `names`."""
     if column.kind != "name":
         return column
@@ -176,8 +176,8 @@ def _labels(block: Sequence[_Column]) -> list[str]:
     return [", ".join(cells) for cells in zip(*(column.cells for column in names), strict=True)]
 
 
-def _least_total(columns: Sequence[_Column], name: int, gap: int) -> int:
-    return sum(column.least_width(name) for column in columns) + gap * (len(columns) - 1)
+def _sum_min_widths(columns: Sequence[_Column], name: int, gap: int) -> int:
+    return sum(column.min_width(name) for column in columns) + gap * (len(columns) - 1)
 
 
 def _total(columns: Sequence[_Column], gap: int) -> int:

@@ -18,8 +18,8 @@ from rich.text import Text
 
 from experiments.harness.experiment import TextTable
 from instances import Result
-from instances.gaps import of_nothing
-from instances.text import shown
+from instances.gaps import is_gap_meaningless
+from instances.text import escape_text
 
 T = TypeVar("T")
 
@@ -93,13 +93,13 @@ def text_of(show: Callable[[], None], width: int = TEXT_WIDTH) -> str:
 
 def line(result: Result) -> str:
     """Describe a result in one line."""
-    parts = [shown(result.instance), shown(result.method), result.status]
+    parts = [escape_text(result.instance), escape_text(result.method), result.status]
     if result.objective is not None:
         parts.append(f"{result.objective:.6g} {result.unit}")
-    if result.gap is not None and not of_nothing(result.objective, result.bound):
+    if result.gap is not None and not is_gap_meaningless(result.objective, result.bound):
         parts.append(f"gap {percent(result.gap)}")
     if result.reason:
-        parts.append(f"({shown(result.reason)})")
+        parts.append(f"({escape_text(result.reason)})")
     return " ".join(parts)
 
 
@@ -127,7 +127,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def label(text: str, most: int = 60) -> str:
     """Return `text` for a picture: of bounded length, and without mathematics between dollars."""
-    text = shown(text)
+    text = escape_text(text)
     text = text if len(text) <= most else text[: most - 1] + "…"
     return text.replace("$", r"\$")
 
@@ -136,12 +136,12 @@ def cell(value: object) -> object:
     """Return `value` for a CSV file: text without control characters, and with an apostrophe if it is a formula."""
     if not isinstance(value, str):
         return value
-    text = shown(value)
+    text = escape_text(value)
     return f"'{text}" if value.startswith(FORMULA) else text
 
 
 @contextmanager
-def no_warnings() -> Iterator[None]:
+def suppress_warnings() -> Iterator[None]:
     """Suppress warnings of a drawing library that has no glyph for some characters."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

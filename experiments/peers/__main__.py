@@ -9,7 +9,7 @@ import typer
 
 from experiments import flags
 from experiments.entry import refuse_unknown, run
-from experiments.harness.experiment import StagedStudy, Study, TextTable, after, of_each
+from experiments.harness.experiment import StagedStudy, Study, TextTable, combine_stages, send_outcomes
 from experiments.harness.user_functions import resolve
 from experiments.papers import PAPERS, STUDIES
 from experiments.session import Session
@@ -36,8 +36,8 @@ def together(studies: Sequence[Study]) -> StagedStudy:
     """Combine studies whose tables have the same heads into one study."""
 
     def tables(outcomes: Sequence[Any]) -> list[TextTable | str]:
-        found, stages = of_each(studies)
-        after(stages, outcomes)
+        found, stages = combine_stages(studies)
+        send_outcomes(stages, outcomes)
         of_all = [study.tables(mine) for study, mine in zip(studies, found, strict=True)]
         joined: list[TextTable | str] = []
         for alike in zip(*of_all, strict=True):
@@ -46,7 +46,7 @@ def together(studies: Sequence[Study]) -> StagedStudy:
         return joined
 
     first = [task for study in studies for task in study.tasks]
-    return StagedStudy(first, tables, stages=lambda: of_each(studies)[1])
+    return StagedStudy(first, tables, stages=lambda: combine_stages(studies)[1])
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import Any
 from experiments.harness.entry import Entry
 from experiments.harness.experiment import Study, TextTable
 from experiments.harness.gaps import score
-from experiments.harness.records import compared
+from experiments.harness.records import compare_with_records
 from experiments.harness.run import Run
 from experiments.harness.sample import Sample
 from experiments.output.terminal import percent
@@ -135,7 +135,7 @@ def largest_gap(results: Sequence[Result]) -> str:
     return f"none for {lacking}" if lacking else percent(max(gaps, default=None), 2)
 
 
-def _said_wins(duel: Duel) -> str:
+def _format_wins(duel: Duel) -> str:
     times = Counter(duel.wins)
     names = {"peer": duel.peer, "exact": "exact", "tie": "tie"}
     return ", ".join(f"{name} {times[who]}" for who, name in names.items() if times[who])
@@ -157,7 +157,7 @@ TABLE: dict[str, Callable[[Duel], str]] = {
     "mean CPU s, exact": lambda duel: f"{fmean(_seconds(duel.ours)):.3f}",
     "times as long": lambda duel: f"{sum(_seconds(duel.theirs)) / max(sum(_seconds(duel.ours)), 1e-9):.3g}",
     "peer's values are worse by": lambda duel: percent(fmean(duel.excess), 2) if duel.excess else "no value",
-    "who wins": _said_wins,
+    "who wins": _format_wins,
 }
 """The columns of the table, with a row for each peer."""
 EACH: dict[str, Callable[[str, Result, Result], str]] = {
@@ -203,7 +203,7 @@ def comparison(rows: Sequence[PeerRow], options: Options, few: Sequence[int] = (
 def refuse_false(runs: Sequence[Run], outcomes: Sequence[Result]) -> None:
     """Raise InputError if a checked solution is better than a bound of either side or of the library."""
     finished = list(zip(runs, outcomes, strict=True))
-    said = [f"{one.run.instance.name}: {one.result.reason}" for one in score(finished) if one.failed]
-    said += compared(finished).refuted
+    said = [f"{one.run.instance.name}: {one.result.reason}" for one in score(finished) if one.has_failed]
+    said += compare_with_records(finished).refuted
     if said:
         raise InputError(f"a bound is false: {'; '.join(said)}")

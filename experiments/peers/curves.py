@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from experiments.canvas import canvas, legend, lined, logarithmic
+from experiments.canvas import canvas, legend, logarithmic, style_line
 from experiments.harness.experiment import TextTable
 from experiments.palette import INK, RED, Look
 from experiments.peers.growth import EXACT
@@ -41,7 +41,9 @@ def curves(tables: Iterable[TextTable]) -> Figure:
     for place in places[::COLUMNS]:
         place.set_ylabel("CPU s")
     logarithmic(places[0], "y")
-    handles = [Line2D([], [], label=f"{who}, to {to}", **lined(look, marked=True)) for (who, to), look in LOOKS.items()]
+    handles = [
+        Line2D([], [], label=f"{who}, to {to}", **style_line(look, marked=True)) for (who, to), look in LOOKS.items()
+    ]
     broken = Line2D([], [], label="no run gets there", color=INK, linestyle="", **BROKEN)
     legend(figure, handles=[*handles, broken])
     return figure
@@ -54,7 +56,7 @@ def _panel(axes: Axes, work: str, rows: Sequence[Mapping[str, str]]) -> None:
         mine = [row for row in rows if (row["method"] == EXACT) == (who == EXACT) and row["to"] == to]
         sizes = [float(row["size"].partition(" ")[0].replace(",", "")) for row in mine]
         seconds = [max(float(row["median CPU s"]), LEAST_S) for row in mine]
-        axes.plot(sizes, seconds, **lined(look, marked=True))
+        axes.plot(sizes, seconds, **style_line(look, marked=True))
         if mine and mine[-1]["get there"].startswith("0 "):
             axes.plot(sizes[-1], seconds[-1], color=look.colour, **BROKEN)
     logarithmic(axes, "x")

@@ -10,10 +10,10 @@ from statistics import fmean, median
 from typing import Any
 
 from experiments.harness.entry import Entry, always
-from experiments.harness.experiment import StagedStudy, Stages, TextTable, after, side_by_side
+from experiments.harness.experiment import StagedStudy, Stages, TextTable, send_outcomes, side_by_side
 from experiments.harness.run import Run
 from experiments.harness.sample import Sample
-from experiments.output.benchmark import counted
+from experiments.output.benchmark import collect_counts
 from experiments.peers.comparison import Peer, largest_gap, refuse_false
 from instances import Instance, Options, Result
 
@@ -44,13 +44,13 @@ class Ladder:
     seeds: int = 3
     small: float | None = None
 
-    def said(self, size: float) -> str:
+    def describe(self, size: float) -> str:
         """Describe a size in words."""
         return f"{size:,.10g} {self.what}"
 
 
 @cache
-def _made(make: Callable[[Any, int], Instance[Any]], size: float, seed: int) -> Instance[Any]:
+def _make_instance(make: Callable[[Any, int], Instance[Any]], size: float, seed: int) -> Instance[Any]:
     return make(size, seed)
 
 
@@ -85,7 +85,7 @@ class Step:
         return len(self.soonest)
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """Describe how many of the seeds reach the gap."""
         return f"{self.there} of {self.seeds}"
 
@@ -137,7 +137,7 @@ class Climb:
         unfit = always if self.method.name == EXACT else self.ladder.unfit
         entry = Entry(self.method.name, self.method.target, unfit)
         options = replace(self.options, gap=GOALS[goal], threads=self.method.workers)
-        made = (_made(self.ladder.make, size, seed) for seed in range(self.ladder.seeds))
+        made = (_make_instance(self.ladder.make, size, seed) for seed in range(self.ladder.seeds))
         return [Run(one, entry, options, self.ladder.work) for one in made if entry.unfit(one.data) is None]
 
     def name(self, goal: str) -> str:
@@ -161,15 +161,17 @@ class Climb:
         return up_to, None if mine[-1].there else mine[-1]
 
     def _size(self, step: Step | None) -> str:
-        return "-" if step is None else self.ladder.said(step.size)
+        return "-" if step is None else self.ladder.describe(step.size)
 
-    def each(self) -> Iterator[list[str]]:
+    def list_rows(self) -> Iterator[list[str]]:
         """Yield a row for each size and gap."""
         for step in self.steps:
-            counts = ", ".join(f"{fmean(many):.4g} {what}" for what, many in counted(step.results).items() if many)
+            counts = ", ".join(
+                f"{fmean(many):.4g} {what}" for what, many in collect_counts(step.results).items() if many
+            )
             seconds = [f"{of(step.seconds):.3f}" for of in (median, min, max)]
-            named = [self.ladder.work, self.ladder.said(step.size), self.method.name, step.goal]
-            yield [*named, step.said, *seconds, step.gap, counts or "-"]
+            named = [self.ladder.work, self.ladder.describe(step.size), self.method.name, step.goal]
+            yield [*named, step.description, *seconds, step.gap, counts or "-"]
 
     def values(self) -> Iterator[tuple[str, Sample | float | str]]:
         """Yield the figures by their names in a record."""
@@ -178,15 +180,15 @@ class Climb:
             yield f"{self.name(goal)}: {ALL_UP_TO}", self._size(up_to)
             yield f"{self.name(goal)}: {NONE_AT}", self._size(none_at)
         for step in self.steps:
-            name = f"{self.name(step.goal)}: {self.ladder.said(step.size)}"
+            name = f"{self.name(step.goal)}: {self.ladder.describe(step.size)}"
             yield f"{name}: CPU s", Sample.of(step.seconds)
-            yield f"{name}: get there", step.said
+            yield f"{name}: get there", step.description
             gaps = [result.gap for result in step.results if result.gap is not None]
             if gaps:
                 yield f"{name}: gap", Sample.of(gaps)
 
 
-def climbed(ladders: Sequence[Ladder], options: Options, quick: bool = False) -> StagedStudy:
+def build_study(ladders: Sequence[Ladder], options: Options, quick: bool = False) -> StagedStudy:
     """Build the study of these ladders with the time limit of `options`; `quick`: one seed of the smallest size."""
     if quick:
         ladders = [replace(ladder, sizes=[ladder.small or ladder.sizes[0]], seeds=1) for ladder in ladders]
@@ -198,18 +200,18 @@ def climbed(ladders: Sequence[Ladder], options: Options, quick: bool = False) ->
     def stages() -> Stages:
         return side_by_side([climb.stages() for climb in climbs()])
 
-    def climbed_to(outcomes: Sequence[Result]) -> list[Climb]:
+    def collect_climbs(outcomes: Sequence[Result]) -> list[Climb]:
         made = climbs()
-        after(side_by_side([climb.stages() for climb in made]), outcomes)
+        send_outcomes(side_by_side([climb.stages() for climb in made]), outcomes)
         refuse_false(*zip(*(pair for climb in made for pair in climb.done), strict=True))
         return made
 
     def tables(outcomes: Sequence[Result]) -> list[TextTable | str]:
-        found = climbed_to(outcomes)
-        ends, each = ([row for climb in found for row in of(climb)] for of in (Climb.ends, Climb.each))
+        found = collect_climbs(outcomes)
+        ends, each = ([row for climb in found for row in of(climb)] for of in (Climb.ends, Climb.list_rows))
         return [TextTable(HEAD, ends), TextTable(EACH, each)]
 
     def values(outcomes: Sequence[Result]) -> Mapping[str, Sample | float | str]:
-        return dict(value for climb in climbed_to(outcomes) for value in climb.values())
+        return dict(value for climb in collect_climbs(outcomes) for value in climb.values())
 
-    return StagedStudy(after(stages(), []), tables, values=values, stages=stages)
+    return StagedStudy(send_outcomes(stages(), []), tables, values=values, stages=stages)

@@ -28,7 +28,7 @@ TIME_INDEXED = "models.sia.time_indexed:_TimeIndexedSolve"
 LOCAL = "models.sia.local_exact:_LocalProof"
 
 
-def _only_shorter_windows(arrays: OracleArrays, best: IntArray) -> tuple[OracleArrays, IntArray, IntArray]:
+def _shorten_windows(arrays: OracleArrays, best: IntArray) -> tuple[OracleArrays, IntArray, IntArray]:
     """Stand in for the presolve: no job waits longer than all jobs of the schedule, and all jobs are one part."""
     cutoff = np.minimum(arrays.cutoff, arrays.submit + arrays.delay(best))
     return replace(arrays, cutoff=cutoff), np.zeros(len(best), dtype=np.int64), best
@@ -39,32 +39,32 @@ def _same_cutoff(arrays: OracleArrays, cutoff: IntArray, best: IntArray) -> IntA
     return cutoff
 
 
-def _one_part(arrays: OracleArrays, cutoff: IntArray) -> IntArray:
+def _return_one_part(arrays: OracleArrays, cutoff: IntArray) -> IntArray:
     """Stand in for the division into parts."""
     return np.zeros(len(cutoff), dtype=np.int64)
 
 
-def _no_rows(*_: Any, **__: Any) -> list[Any]:
+def _return_no_rows(*_: Any, **__: Any) -> list[Any]:
     """Stand in for a function that separates rows."""
     return []
 
 
-def _not_grown(proof: Any, relaxation: Any) -> str:
+def _skip_trees(proof: Any, relaxation: Any) -> str:
     """Stand in for the trees."""
     return "time_limit"
 
 
-def _not_annealed(arrays: OracleArrays, starts: IntArray, clock: Any, **_: Any) -> tuple[IntArray | None, IntArray]:
+def _skip_annealing(arrays: OracleArrays, starts: IntArray, clock: Any, **_: Any) -> tuple[IntArray | None, IntArray]:
     """Stand in for annealing with penalties."""
     return None, starts
 
 
-def _not_improved(arrays: OracleArrays, starts: IntArray, clock: Any, **_: Any) -> IntArray:
+def _skip_improvement(arrays: OracleArrays, starts: IntArray, clock: Any, **_: Any) -> IntArray:
     """Stand in for the neighbourhood search."""
     return starts
 
 
-def _finished(*_: Any) -> str:
+def _return_finished(*_: Any) -> str:
     """Stand in for a step that says how it ended."""
     return "finished"
 
@@ -74,33 +74,33 @@ def _model_without_solution(*_: Any) -> tuple[str, None]:
     return "finished", None
 
 
-def _with_constant(name: str, constant: str, value: float, entered: str) -> MethodPart:
+def _replace_constant(name: str, constant: str, value: float, entered: str) -> MethodPart:
     """Return the part that a constant of the parameters switches off."""
     return MethodPart(name, constants={f"{DEFAULTS}.{constant}": value}, entered=(entered,))
 
 
 PARTS = (
-    MethodPart("presolve", ("models.sia.presolve:presolve",), _only_shorter_windows),
+    MethodPart("presolve", ("models.sia.presolve:presolve",), _shorten_windows),
     MethodPart("windows that end behind full steps", ("models.sia.presolve:_shorten_windows",), _same_cutoff),
-    MethodPart("division into parts", ("models.sia.presolve:_find_components",), _one_part),
+    MethodPart("division into parts", ("models.sia.presolve:_find_components",), _return_one_part),
     MethodPart("all orders of small parts", (f"{COMPONENTS}._enumerate_orders",), say_no),
-    _with_constant("parts proven one by one", "component_starts", -1, f"{COMPONENTS}._prove_components"),
-    MethodPart("trees", ("models.sia.start_tree:branch",), _not_grown),
+    _replace_constant("parts proven one by one", "component_starts", -1, f"{COMPONENTS}._prove_components"),
+    MethodPart("trees", ("models.sia.start_tree:branch",), _skip_trees),
     MethodPart("volume algorithm in the tree", ("models.sia.start_tree:StartTree._bound_by_ascent",), say_no),
     MethodPart("schedules from nodes", ("models.sia.start_tree:_offer_sample",)),
-    MethodPart("cuts", ("models.sia.cuts:separate",), _no_rows),
-    _with_constant(
+    MethodPart("cuts", ("models.sia.cuts:separate",), _return_no_rows),
+    _replace_constant(
         "early end of column generation", "bound_accuracy", 0.0, "models.sia.relaxation:StartRelaxation.converge"
     ),
-    _with_constant("several turns", "round_gain", 1.0, f"{LOOP}._search"),
-    MethodPart("neighbourhood search", ("models.sia.search:improve",), _not_improved),
-    _with_constant("moves to distant places", "relocation_share", 0.0, "models.sia.search:improve"),
-    _with_constant("repairs of a move", "move_repairs", 0, "models.sia.search:improve"),
-    _with_constant("several draws", "draws", 1, f"{ELITE}.draw"),
+    _replace_constant("several turns", "round_gain", 1.0, f"{LOOP}._search"),
+    MethodPart("neighbourhood search", ("models.sia.search:improve",), _skip_improvement),
+    _replace_constant("moves to distant places", "relocation_share", 0.0, "models.sia.search:improve"),
+    _replace_constant("repairs of a move", "move_repairs", 0, "models.sia.search:improve"),
+    _replace_constant("several draws", "draws", 1, f"{ELITE}.draw"),
     MethodPart("elite search", (f"{LOOP}._has_many_candidates",), say_no, entered=(f"{ELITE}.run",)),
-    _with_constant("searches that begin with the elite", "draw_share", 1.0, f"{ELITE}.run"),
-    _with_constant("last search", "failures_last", 0, f"{ELITE}.run"),
-    MethodPart("annealing with penalties", ("models.sia.search:anneal_with_penalties",), _not_annealed),
+    _replace_constant("searches that begin with the elite", "draw_share", 1.0, f"{ELITE}.run"),
+    _replace_constant("last search", "failures_last", 0, f"{ELITE}.run"),
+    MethodPart("annealing with penalties", ("models.sia.search:anneal_with_penalties",), _skip_annealing),
     MethodPart("prices of fairness", (f"{TIME_INDEXED}._exclude_starts",)),
     MethodPart("schedules by backfilling, with fairness", (f"{TIME_INDEXED}._construct",)),
 )
@@ -115,7 +115,7 @@ LOCAL_PARTS = (
     *(part for part in PARTS if part.name in JOINT["presolve and all orders"]),
     MethodPart("servers for the schedule without locality", ("models.sia.local_exact:assign_servers",)),
     MethodPart("schedules near it", (f"{LOCAL}._search_servers",)),
-    MethodPart("bound without locality", (f"{LOCAL}._solve_without_locality",), _finished),
+    MethodPart("bound without locality", (f"{LOCAL}._solve_without_locality",), _return_finished),
     MethodPart(
         "cuts with locality",
         constants={"models.sia.local_exact:LOCAL_DEFAULTS.max_cut_rounds": 1},

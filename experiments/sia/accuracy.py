@@ -20,7 +20,7 @@ from heuristics.sia.predictors import WINDOWS_MINUTES
 from instances import Options
 from instances.arrays import FloatArray
 from instances.result import versions
-from instances.sia.traces import TAG, helios_demand, seen_jobs
+from instances.sia.traces import TAG, helios_demand, infer_jobs
 
 LEAST_JOBS = 100
 """Pools of a trace with fewer jobs in all are left out: they have nothing to learn or to test."""
@@ -67,20 +67,20 @@ class Accuracy(WholeTask[Accurate]):
         return f"{'demand' if self.demand else 'predictions'}-{days}", "accuracy"
 
     def work(self, report: ReportFile) -> Accurate:
-        jobs = seen_jobs(helios_demand(self.trace)) if self.demand else jobs_of(self.trace)
+        jobs = infer_jobs(helios_demand(self.trace)) if self.demand else jobs_of(self.trace)
         many = jobs["pool"].value_counts()
         jobs = jobs[jobs["pool"].isin(many[many >= LEAST_JOBS].index)]
         past = jobs[jobs["submit_s"] < self.train_days[1] * 86_400.0]
         known = examples(past, self.quanta, self.train_days, every=self.every)
         new = examples(jobs, self.quanta, self.test_days, every=self.every)
-        of_pools, rows = _by_duration(jobs), list[Row]()
+        of_pools, rows = _group_by_duration(jobs), list[Row]()
         for number, name in enumerate(GROUPS, 1):
             rows += _rows(fit(known, groups=number), new, of_pools, name)
         for k, one in new.items():
             rows.append(_row(k, "persistence", "all", one.arrived, (one.features[:, LAST_QUANTUM] > 0).astype(float)))
             rows.append(_row(k, "always one", "all", one.arrived, np.ones_like(one.arrived)))
         durations = {} if self.demand else class_accuracy(jobs, self.test_days)
-        return self.made("finished", rows=rows, durations=durations)
+        return self.build_outcome("finished", rows=rows, durations=durations)
 
     def content(self, digests: Digests) -> dict[str, Any]:
         days = [*self.train_days, *self.test_days]
@@ -124,7 +124,7 @@ def class_accuracy(jobs: pd.DataFrame, days: tuple[float, float]) -> dict[str, d
     return found
 
 
-def _by_duration(jobs: pd.DataFrame) -> dict[str, str]:
+def _group_by_duration(jobs: pd.DataFrame) -> dict[str, str]:
     """Return the group of Table 23 of each pool, by the mean duration of its jobs."""
     means = (jobs["duration_s"] / 60).groupby(jobs["pool"]).mean()
     return {str(pool): BY_DURATION[1 + bisect_left(WINDOWS_MINUTES, float(mean))] for pool, mean in means.items()}
@@ -147,6 +147,6 @@ def _row(quantum: float, name: str, group: str, true: FloatArray, predicted: Flo
     return (quantum, name, group, *scores(true, predicted), float(true.mean()), len(true))
 
 
-def scored(values: Sequence[float]) -> str:
+def format_scores(values: Sequence[float]) -> str:
     """Precision, recall and F-score in the paper's form."""
     return " / ".join(f"{value:.2f}".lstrip("0") for value in values)

@@ -20,7 +20,7 @@ from pydantic import Field
 from experiments.harness.task import Digests, ReportFile, Whole, WholeTask
 from experiments.simulator.kernel import simulate
 from experiments.simulator.sia import PoolsWorld
-from experiments.simulator.simulated import by_pool, summary
+from experiments.simulator.simulated import summarise_by_pool, summary
 from heuristics.sia import (
     ONLINE,
     PLANNED,
@@ -70,7 +70,7 @@ def models_of(trace: Path) -> ArrivalModels:
     return train(jobs_of(trace), TRAINING_DAYS)
 
 
-def _learned(data: SiaOracle, trace: Path | None, **durations: Any) -> Mapping[str, float]:
+def _run_learned(data: SiaOracle, trace: Path | None, **durations: Any) -> Mapping[str, float]:
     assert trace is not None
     known = FinishedAlike(**durations) if durations else None
     return replay(data, sia_learned(data, models_of(trace), known))
@@ -89,7 +89,7 @@ def _online(name: str, data: SiaOracle, seed: int, trace: Path | None) -> Mappin
     return replay(data, ONLINE[name](data, seed))
 
 
-def _planned(name: str, data: SiaOracle, seed: int, trace: Path | None) -> Mapping[str, float]:
+def _run_planned(name: str, data: SiaOracle, seed: int, trace: Path | None) -> Mapping[str, float]:
     return (PLANNED[name](data).solution or {})["starts"]
 
 
@@ -122,12 +122,12 @@ PREEMPTIVE: Mapping[str, Make] = {
 }
 POLICIES: Mapping[str, Make] = {
     **{name: partial(_online, name) for name in ONLINE},
-    **{name: partial(_planned, name) for name in PLANNED},
+    **{name: partial(_run_planned, name) for name in PLANNED},
     "sia-recent-10": lambda data, seed, trace: replay(data, sia(data, SlidingMaximum(10))),
     "sia-persistence": lambda data, seed, trace: replay(data, sia(data, Decomposed(Persistence(), SlidingMaximum()))),
-    "sia-learned": lambda data, seed, trace: _learned(data, trace),
-    "sia-learned-durations": lambda data, seed, trace: _learned(data, trace, quantile=0.9),
-    "sia-learned-modes": lambda data, seed, trace: _learned(data, trace, quantile=None),
+    "sia-learned": lambda data, seed, trace: _run_learned(data, trace),
+    "sia-learned-durations": lambda data, seed, trace: _run_learned(data, trace, quantile=0.9),
+    "sia-learned-modes": lambda data, seed, trace: _run_learned(data, trace, quantile=None),
     "oracle": lambda data, seed, trace: _oracle(data, trace),
     "local-hived": lambda data, seed, trace: local_starts(data, LocalHived()),
     "local-sia-perfect": lambda data, seed, trace: _local_sia(data, Perfect(data.jobs)),
@@ -146,34 +146,34 @@ POOL_GPUS = "cluster_gpu_number.csv"  # in the folder of Helios' log
 QUANTILES = tuple(k / 100 for k in range(101))
 
 
-def first_day(seed: int) -> float:
+def draw_first_day(seed: int) -> float:
     """Return the day on which the sample of a seed starts, drawn from START_DAYS."""
     return float(np.random.default_rng([seed, 1]).uniform(*START_DAYS))
 
 
 def philly_sample(trace: Path, pools: int, seed: int) -> Instance[SiaOracle]:
-    """Build two weeks of some pools of the trace, from `first_day` on."""
-    given: dict[str, Any] = {"start_day": first_day(seed), "days": DAYS, "least_jobs": LEAST_JOBS}
+    """Build two weeks of some pools of the trace, from `draw_first_day` on."""
+    given: dict[str, Any] = {"start_day": draw_first_day(seed), "days": DAYS, "least_jobs": LEAST_JOBS}
     return trace_instance(jobs_of(trace), pools=pools, seed=seed, name="philly", **given)
 
 
-def all_pools(trace: Path, per_mille: int, seed: int) -> Instance[SiaOracle]:
+def build_all_pools(trace: Path, per_mille: int, seed: int) -> Instance[SiaOracle]:
     """All pools at a share of their own sizes, 30 days from day 49 + `seed` on."""
     jobs, day = jobs_of(trace), TRAINING_DAYS[1] + seed
-    owned = _owned_nodes(trace) if trace.name != HELIOS_LOG else _owned_gpus(trace, day)
+    owned = _read_owned_nodes(trace) if trace.name != HELIOS_LOG else _read_owned_gpus(trace, day)
     inside = jobs[jobs["pool"].isin([pool for pool, count in owned.items() if count])]
     widest = inside.groupby("pool")["gpus"].max()
     gpus = {pool: max(int(widest[pool]), round(owned[pool] * per_mille / 1000)) for pool in owned if pool in widest}
     return trace_instance(inside, gpus, pools=None, start_day=day, days=30, name=trace.stem)
 
 
-def _owned_nodes(trace: Path) -> dict[str, float]:
+def _read_owned_nodes(trace: Path) -> dict[str, float]:
     """Return the GPUs of Philly's pools, from the table of nodes of 8 GPUs in the folder of the trace."""
     nodes = read_numbers(trace.parent / POOL_NODES, ("nodes",), text=("pool",), least=0)
     return {pool: SERVER_GPUS * count for pool, count in zip(nodes["pool"], nodes["nodes"], strict=True)}
 
 
-def _owned_gpus(trace: Path, day: float) -> dict[str, float]:
+def _read_owned_gpus(trace: Path, day: float) -> dict[str, float]:
     """Return the GPUs of Helios' pools on a day, from the table next to the log with one row per day of the log."""
     path = trace.parent / POOL_GPUS
     table = read_numbers(path, (), text=("date",))
@@ -203,7 +203,7 @@ def base_half_day(variant: str, seed: int) -> Instance[SiaOracle]:
 
 DRAWN: Mapping[str, Callable[..., Instance[SiaOracle]]] = {
     "philly": philly_sample,
-    "all-pools": all_pools,
+    "all-pools": build_all_pools,
     "philly-local": local_sample,
     "base": base_half_day,
     "base-days": synthetic,
@@ -265,9 +265,9 @@ class Comparison(WholeTask[Compared]):
                 figures[name + BESIDE] = _figures(found, plain, warm_up, data.slot_minutes)
         sampled: dict[str, Any] = {}
         if self.draw in SAMPLED:
-            week = int(first_day(self.given[-1]) // 7)
+            week = int(draw_first_day(self.given[-1]) // 7)
             sampled = {"week": week, "busiest": Counter(job.pool for job in data.jobs).most_common(1)[0][0]}
-        return self.made("finished", jobs=len(data.jobs), figures=figures, cpu_s=seconds, **sampled)
+        return self.build_outcome("finished", jobs=len(data.jobs), figures=figures, cpu_s=seconds, **sampled)
 
     def content(self, digests: Digests) -> dict[str, Any]:
         asked = {name: getattr(self, name) for name in ("draw", "given", "policies", "warm_up_days")}
@@ -290,7 +290,7 @@ def _figures(jobs: pd.DataFrame, base: pd.DataFrame, warm_up: float, slot_minute
     }
     counted = (jobs["submit"] >= warm_up).to_numpy()
     ratio = (base["jct"] / jobs["jct"]).to_numpy()[counted]
-    pools = by_pool(jobs, base, warm_up=warm_up)
+    pools = summarise_by_pool(jobs, base, warm_up=warm_up)
     return found | {
         "base_delay": float(base["delay"].to_numpy()[counted].sum()) * slot_minutes,
         "quantiles": np.quantile(np.log(ratio), QUANTILES).round(6).tolist(),

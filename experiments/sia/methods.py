@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from experiments.harness.entry import Entry, named
+from experiments.harness.entry import Entry, select_by_name
 
 LITERAL_BINARIES = 250_000
 COSTLY_BINARIES = 20_000  # From about here on HiGHS takes a minute and more with the literal model.
@@ -36,7 +36,7 @@ def _unfit_literal(data: Any) -> str | None:
     return None
 
 
-def _too_wide(data: Any) -> str | None:
+def _reject_too_wide(data: Any) -> str | None:
     """Return the job that is wider than its pool, if there is one."""
     own = {pool.name: pool.gpus for pool in data.pools}
     wide = (f"job {job.id} is wider than its pool" for job in data.jobs if job.gpus > own[job.pool])
@@ -44,7 +44,7 @@ def _too_wide(data: Any) -> str | None:
 
 
 def _unfit_unshared(data: Any) -> str | None:
-    wide = _too_wide(data)
+    wide = _reject_too_wide(data)
     return None if wide is None else f"{wide}, which shares nothing"
 
 
@@ -65,7 +65,7 @@ def _unfit_local_slots(data: Any) -> str | None:
 
 
 def _unfit_sia(data: Any) -> str | None:
-    wide = _too_wide(data)
+    wide = _reject_too_wide(data)
     return (
         _unfit_wakings(data, data.fcfs_starts) if wide is None else f"{wide}, in which it holds up all jobs behind it"
     )
@@ -107,8 +107,8 @@ _LOCAL_POLICIES = (
     Entry("sia-sliding", "heuristics.sia:local_sia_sliding", _unfit_local_sia),
 )
 # Heuristics of a few seconds at most; those that break a cut-off are left out when they have run.
-_STARTS = named(_POLICIES, "fcfs", "sia-vc", "safe-ssf", "gssf", "ssf", "mmfs", "sia-perfect")
-_LOCAL_STARTS = named(_LOCAL_POLICIES, "sia-vc", "safe-ssf", "hived", "sia-perfect")
+_STARTS = select_by_name(_POLICIES, "fcfs", "sia-vc", "safe-ssf", "gssf", "ssf", "mmfs", "sia-perfect")
+_LOCAL_STARTS = select_by_name(_LOCAL_POLICIES, "sia-vc", "safe-ssf", "hived", "sia-perfect")
 METHODS: dict[str, tuple[Entry, ...]] = {
     "sia-oracle": (
         Entry("exact", "models.sia:exact", starts=_STARTS),

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.canvas import canvas, clocked, legend, save_all
+from experiments.canvas import canvas, choose_time_unit, legend, save_all
 from experiments.output.folder import part
 from experiments.output.terminal import label
 from experiments.palette import things
 from experiments.simulator.plots import (
     GANTT_JOBS,
     gantt,
-    of_first_workload,
     pool_use,
     save_speedups,
+    select_first_workload,
     slowdown_cdf,
     tables_by_policy,
     titles,
@@ -38,7 +38,7 @@ def draw_all(
     tables = tables_by_policy(done, baseline)
     if len(tables) > 1:
         save_all(slowdown_cdf(tables, baseline, slot_minutes=minutes, title=titles(done)), folder / "slowdown.svg")
-    for run in of_first_workload(done):
+    for run in select_first_workload(done):
         title, name, jobs = f"{run.workload}, {run.policy}", part(run.policy, dots=False), run.jobs_table()
         use = pool_use(run.timeline_table(), first.capacity, slot_minutes=minutes, title=title)
         save_all(use, folder / f"use-{name}.svg")
@@ -53,7 +53,7 @@ MOST = 120  # jobs of a chart; the GPUs in use are drawn of all
 def schedule(data: SiaOracle, solution: Mapping[str, Any]) -> Figure:
     """When each job waits (pale) and runs, coloured by pool, and the GPUs that the jobs of each pool hold."""
     starts = solution["starts"]
-    each, unit = clocked(max(starts[job.id] + job.duration for job in data.jobs) * data.slot_minutes / 60)
+    each, unit = choose_time_unit(max(starts[job.id] + job.duration for job in data.jobs) * data.slot_minutes / 60)
     slot = each * data.slot_minutes / 60
     colours = dict(zip((pool.name for pool in data.pools), things(len(data.pools)), strict=True))
     jobs = sorted(data.jobs, key=lambda job: (starts[job.id], job.submit))

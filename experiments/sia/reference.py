@@ -75,14 +75,14 @@ def on_servers(
     return Instance.of(SiaLocalOracle.of(drawn.data), f"local-{drawn.name}", drawn.source)
 
 
-def _known(variant: str, flag: str = "--variant") -> str:
+def _check_variant(variant: str, flag: str = "--variant") -> str:
     if variant not in VARIANTS:
         raise InputError(f"{flag}: must be one of {', '.join(VARIANTS)}, got {variant!r}{meant(VARIANTS, variant)}")
     return variant
 
 
 FLAGS = {
-    "variant": Flag(kind=str, help="Workload: " + ", ".join(VARIANTS) + ".", value=_known),
+    "variant": Flag(kind=str, help="Workload: " + ", ".join(VARIANTS) + ".", value=_check_variant),
     "slot_minutes": Flag(help="Minutes of a slot."),
 }
 oracle = Drawing(
@@ -134,7 +134,7 @@ def samples(
 
     Raises InputError for a flag without effect.
     """
-    if workload is not None and _known(workload, "--workload") and trace is not None:
+    if workload is not None and _check_variant(workload, "--workload") and trace is not None:
         raise InputError("simulate: give instance files, or --workload, or --trace, one of them")
     of_trace = {"start_day": start_day, "pools": pools, "load": load, "least_jobs": least_jobs, "drop_wide": drop_wide}
     if trace is None:
@@ -152,10 +152,10 @@ def samples(
     table = READERS[trace_format or "philly"](trace)
     said = {"least_jobs": LEAST_JOBS, "source": str(trace), **said}
     found = [trace_instance(table, seed=k, name=f"{trace.stem}-seed-{k}", **said) for k in drawn]
-    return found, missed_loads(found, load)
+    return found, list_missed_loads(found, load)
 
 
-def missed_loads(samples: Sequence[Instance[Any]], load: tuple[float, float] | None) -> list[str]:
+def list_missed_loads(samples: Sequence[Instance[Any]], load: tuple[float, float] | None) -> list[str]:
     """Return a line for each sample with pools whose load is not the one they were sized for."""
     low, high = load or LOAD
     lines = []

@@ -63,7 +63,7 @@ def _simulations(context: Context, queues: int, count: int) -> list[Comparison]:
     return [Comparison("philly", (queues, seed), SECTION_6, WARM_UP_DAYS, trace, context.options) for seed in seeds]
 
 
-def _of_four(context: Context, count: int, policies: Sequence[str] = SECTION_6) -> list[Comparison]:
+def _compare_four(context: Context, count: int, policies: Sequence[str] = SECTION_6) -> list[Comparison]:
     """Return simulations of four queues. Quick ones have two: the first jobs of four queues seldom compete."""
     return [replace(task, policies=tuple(policies)) for task in _simulations(context, 2 if context.quick else 4, count)]
 
@@ -96,7 +96,9 @@ def _four_queues(context: Context) -> list[Comparison]:
     return [Comparison("four-queues", (seed,), policies, WARM_UP_DAYS, None, context.options) for seed in range(count)]
 
 
-def _all_pools(trace: str, per_mille: Sequence[int], policies: tuple[str, ...], context: Context) -> list[Comparison]:
+def _compare_all_pools(
+    trace: str, per_mille: Sequence[int], policies: tuple[str, ...], context: Context
+) -> list[Comparison]:
     """Return the runs of all pools at shares of their sizes, a quick one at the first alone."""
     shares, path = per_mille[:1] if context.quick else per_mille, context.trace(trace)
     return [Comparison("all-pools", (s, 0), policies, WARM_UP_DAYS, path, context.options) for s in shares]
@@ -142,9 +144,9 @@ def _metric_cdfs(policies: Sequence[str], metrics: Sequence[str], over: str, siz
         for place, key in zip(axes, metrics, strict=True):
             values = {name: np.array(figures(every, name, key)) for name in policies}
             for name in policies:
-                cdf(place, values[name], label=name, **canvas.lined(look[name]))
+                cdf(place, values[name], label=name, **canvas.style_line(look[name]))
             place.set(xlabel=METRICS[key], ylabel=f"share of {over}", ylim=(0, 1))
-            _scaled(place, "x", key, np.concatenate(list(values.values())))
+            _scale_axis(place, "x", key, np.concatenate(list(values.values())))
         canvas.legend(figure)
         canvas.save_all(figure, path)
 
@@ -155,7 +157,7 @@ def _letter_values(policies: Sequence[str]) -> Draw:
     """Return the drawing of boxes of percentiles over the simulations, by number of queues."""
 
     def draw(path: Path, context: Context, outcomes: Sequence[Compared]) -> None:
-        groups, look = claims.by_queues(outcomes), looks(policies)
+        groups, look = claims.group_by_queues(outcomes), looks(policies)
         figure, axes = canvas.canvas(10, 4.4, 1, 2)
         for place, key in zip(axes, ("geometric_speedup", "total_slowdown"), strict=True):
             every = []
@@ -163,13 +165,13 @@ def _letter_values(policies: Sequence[str]) -> Draw:
                 for j, name in enumerate(policies):
                     every.append(np.array(figures(group, name, key)))
                     at = i + (j - (len(policies) - 1) / 2) * 0.8 / len(policies)
-                    _boxes(place, at, 0.7 / len(policies), every[-1], canvas.filled(look[name]))
+                    _boxes(place, at, 0.7 / len(policies), every[-1], canvas.style_area(look[name]))
             place.set(ylabel=METRICS[key], xticks=range(len(groups)))
             place.set_xticklabels([f"{queues} queues" for queues in groups])
-            _scaled(place, "y", key, np.concatenate(every))
+            _scale_axis(place, "y", key, np.concatenate(every))
         percentiles = ", ".join(f"{low:g} to {high:g}" for low, high in LETTERS)
         figure.suptitle(f"over simulations: boxes from percentile {percentiles}; bar: median", fontsize=9)
-        canvas.legend(figure, handles=[Patch(label=name, **canvas.filled(look[name])) for name in policies])
+        canvas.legend(figure, handles=[Patch(label=name, **canvas.style_area(look[name])) for name in policies])
         canvas.save_all(figure, path)
 
     return draw
@@ -182,7 +184,7 @@ def _boxes(place: Any, x: float, width: float, values: FloatArray, style: Mappin
     place.plot([x], [np.median(values)], "k_", markersize=4)
 
 
-def _scaled(place: Any, side: Literal["x", "y"], key: str, values: FloatArray) -> None:
+def _scale_axis(place: Any, side: Literal["x", "y"], key: str, values: FloatArray) -> None:
     """Make an axis logarithmic, with a zero for slow-downs."""
     if "slowdown" in key:
         canvas.from_zero(place, side, values.tolist())
@@ -197,7 +199,7 @@ def _draw_11(path: Path, context: Context, outcomes: Sequence[Compared]) -> None
     look = looks(policies)
     for name in policies:
         values = np.exp(np.mean([o.figures[name]["quantiles"] for o in outcomes], axis=0))
-        axes.step(values, QUANTILES, where="post", label=name, **canvas.lined(look[name]))
+        axes.step(values, QUANTILES, where="post", label=name, **canvas.style_line(look[name]))
     axes.axvline(1, color="0.7", linewidth=0.8, zorder=0)
     axes.set(xlabel="speed-up of a job against fcfs", ylabel="share of jobs", ylim=(0, 1))
     canvas.logarithmic(axes, "x")
@@ -218,11 +220,11 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     Experiment("predictions", "Tables 10, 20, 23: predictions", _accuracies, claims.predictions, (PHILLY,)),
     Experiment(
         "table-17", "Table 17: all pools at their own sizes",
-        partial(_all_pools, PHILLY, (500, 300), ("mmfs", "sia-perfect", "sia-sliding")), claims.table_17, BOTH,
+        partial(_compare_all_pools, PHILLY, (500, 300), ("mmfs", "sia-perfect", "sia-sliding")), claims.table_17, BOTH,
     ),
     Experiment("helios", "Helios: what its public demand shows", _helios, claims.helios, (DEMAND, OWNED)),
     Experiment(
-        "value", "What predictions buy in the scheduler", partial(_of_four, count=BY_QUEUES[4], policies=VALUE),
+        "value", "What predictions buy in the scheduler", partial(_compare_four, count=BY_QUEUES[4], policies=VALUE),
         claims.value, (PHILLY,),
     ),
     Experiment(
@@ -233,18 +235,18 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         _letter_values(("sia-learned", *ABLATION)),
     ),
     Experiment(
-        "figure-13", "Figure 13: four queues, many simulations", partial(_of_four, count=SIMULATIONS),
+        "figure-13", "Figure 13: four queues, many simulations", partial(_compare_four, count=SIMULATIONS),
         claims.figure_13, (PHILLY,), _draw_13,
     ),
     Experiment("preemption", "Section 5.5: partial preemption", _preemption, claims.preemption),
     Experiment(
         "preemption-philly", "Section 5.5 on Philly: partial preemption",
-        partial(_of_four, count=PHILLY_PREEMPTION_DRAWS, policies=_preemptive(ON_PHILLY)),
+        partial(_compare_four, count=PHILLY_PREEMPTION_DRAWS, policies=_preemptive(ON_PHILLY)),
         partial(claims.preemption, given=ON_PHILLY), (PHILLY,),
     ),
     Experiment(
         "figure-18", "Table 17 and Figure 18: Helios' pools at their own sizes and smaller",
-        partial(_all_pools, LOG, FIGURE_18, ("mmfs", "sia-perfect", "sia-sliding", "sia-learned")),
+        partial(_compare_all_pools, LOG, FIGURE_18, ("mmfs", "sia-perfect", "sia-sliding", "sia-learned")),
         claims.figure_18, (LOG, f"helios/{POOL_GPUS}"),
     ),
     Experiment("figure-16", "Figure 16: locality", _local, claims.figure_16, (PHILLY,), _letter_values(claims.LOCAL)),

@@ -26,7 +26,7 @@ def _online(name: str, data: SiaOracle, options: Options) -> Policy[PoolsView, S
     return ONLINE[name](data, options.seed)
 
 
-def _planned(name: str, data: SiaOracle, options: Options) -> Scripted:
+def _run_planned(name: str, data: SiaOracle, options: Options) -> Scripted:
     return Scripted(_starts(PLANNED[name](data, options)))
 
 
@@ -71,7 +71,7 @@ POLICIES: Policies = {
     "sia-learned": _learning,
     "sia-perfect-preemptive": partial(_preemptive, lambda data: Perfect(data.jobs)),
     "sia-sliding-preemptive": partial(_preemptive, lambda data: SlidingMaximum()),
-    **{name: partial(_planned, name) for name in PLANNED},
+    **{name: partial(_run_planned, name) for name in PLANNED},
     ORACLE: _oracle,
 }
 ONLINE_OF = {

@@ -12,12 +12,12 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from experiments.harness.experiment import Quick, Study, TextTable, chunks, limited
+from experiments.harness.experiment import Quick, Study, TextTable, chunks, limit_time
 from experiments.harness.task import Measured, Measurement
 from experiments.output.benchmark import Timing, benchmark, proofs, runs
 from experiments.output.terminal import percent
 from experiments.peers.comparison import LIMIT_S, Peer, PeerRow, comparison
-from experiments.peers.growth import Ladder, climbed
+from experiments.peers.growth import Ladder, build_study
 from experiments.sia.comparison import models_of
 from experiments.sia.reference import HALF_DAYS
 from experiments.simulator import simulate, summary
@@ -48,14 +48,14 @@ def benchmarks(
     quick: Quick = False,
 ) -> Study:
     """Print CPU seconds of building and solving, with one solver thread, and policies against the best schedules."""
-    limit = limited(options, BENCHMARK_S)
+    limit = limit_time(options, BENCHMARK_S)
     rows = list(_rows(options, limit, quick))
     if trace is not None:
-        rows += [_simulated(trace, name, options) for name in ("fcfs", "sia-perfect", "sia-learned")]
+        rows += [_time_simulation(trace, name, options) for name in ("fcfs", "sia-perfect", "sia-learned")]
     if quick:
         return benchmark(rows)
     seeds = [synthetic("base", seed) for seed in range(20)]
-    best = Timing(f"exact, {len(seeds)} seeds, three days", runs(EXACT, seeds, limit), partial(_within, seeds))
+    best = Timing(f"exact, {len(seeds)} seeds, three days", runs(EXACT, seeds, limit), partial(_describe_gaps, seeds))
     measured = benchmark([*rows, best])
     policies = [run for name in POLICIES for run in runs(f"heuristics.sia:{name.replace('-', '_')}", seeds, options)]
 
@@ -85,7 +85,7 @@ def benchmarks(
 
 def horizons(options: Options, quick: Quick = False) -> Study:
     """Measure SIA_VC and SIA with perfect predictions against the oracle by days: half, one, and the paper's three."""
-    limit, seeds = limited(options, HORIZON_S), range(1 if quick else HORIZON_SEEDS)
+    limit, seeds = limit_time(options, HORIZON_S), range(1 if quick else HORIZON_SEEDS)
     rows = []
     for days in HORIZONS[:1] if quick else HORIZONS:
         made = [synthetic("base", seed, days=days) for seed in seeds]
@@ -152,9 +152,11 @@ def _rows(options: Options, limit: Options, quick: bool) -> Iterator[Timing]:
             yield Timing(what, runs(EXACT, [one], limit), partial(_gap, one.data))
     seeds = [synthetic("base", seed) for seed in (light if quick else range(20))]
     for name in ("sia_vc", "safe_ssf"):
-        yield Timing(f"{name.replace('_', '-')}, three days", runs(f"heuristics.sia:{name}", seeds, options), _alone)
-    random = Measurement.of(slowed, options, count=100 if quick else 1000)
-    yield Timing("random instances, three policies", [random], _slowed)
+        yield Timing(
+            f"{name.replace('_', '-')}, three days", runs(f"heuristics.sia:{name}", seeds, options), _describe_arrays
+        )
+    random = Measurement.of(count_slowed, options, count=100 if quick else 1000)
+    yield Timing("random instances, three policies", [random], _describe_slowed)
 
 
 def _gap(data: SiaOracle, results: Sequence[Result]) -> str:
@@ -177,7 +179,7 @@ def _local(hours: float, seeds: Sequence[int], options: Options) -> Timing:
     cases = [Instance.of(SiaLocalOracle.of(one.data), one.name) for one in drawn]
     limit = replace(options, time_limit=LOCAL_SECONDS)
 
-    def found(results: Sequence[Result], clocks: Sequence[Result]) -> str:
+    def describe(results: Sequence[Result], clocks: Sequence[Result]) -> str:
         of = list(zip((case.data for case in cases), results, clocks, strict=True))
         gaps = [jct_gap(data, r) for data, r, _ in of]
         optima = [(data, r, clock) for data, r, clock in of if r.status == "optimal"]
@@ -192,16 +194,16 @@ def _local(hours: float, seeds: Sequence[int], options: Options) -> Timing:
 
     clocks = runs("heuristics.sia:local_sia_vc", cases, options)
     return Timing(
-        f"exact with locality, {hours:g} h at 1 min", runs("models.sia:local_exact", cases, limit), found, clocks
+        f"exact with locality, {hours:g} h at 1 min", runs("models.sia:local_exact", cases, limit), describe, clocks
     )
 
 
-def _alone(results: Sequence[Result]) -> str:
+def _describe_arrays(results: Sequence[Result]) -> str:
     seconds = [r.solve_s or 0.0 for r in results]
     return f"the algorithm alone {1000 * fmean(seconds):.1f} ms mean, {1000 * max(seconds):.1f} ms max"
 
 
-def _within(seeds: Sequence[Instance[SiaOracle]], results: Sequence[Result]) -> str:
+def _describe_gaps(seeds: Sequence[Instance[SiaOracle]], results: Sequence[Result]) -> str:
     gaps = [jct_gap(one.data, r) for one, r in zip(seeds, results, strict=True)]
     near = sum(r.gap is not None and r.gap <= 0.03 for r in results)
     return (
@@ -210,7 +212,7 @@ def _within(seeds: Sequence[Instance[SiaOracle]], results: Sequence[Result]) -> 
     )
 
 
-def slowed(count: int, options: Options) -> dict[str, Any]:
+def count_slowed(count: int, options: Options) -> dict[str, Any]:
     """Small random instances: how many runs of the theorem-keeping policies delay a job past a cut-off."""
     rng, late = np.random.default_rng(0), 0
     seconds = []
@@ -231,19 +233,19 @@ def slowed(count: int, options: Options) -> dict[str, Any]:
     return {"late": late, "mean_s": fmean(seconds)}
 
 
-def _slowed(measured: Sequence[Measured]) -> str:
+def _describe_slowed(measured: Sequence[Measured]) -> str:
     found = measured[0].figures
     each = f"{1000 * found['mean_s']:.1f} ms each"
     return f"{found['late']} runs of SIA_VC, safe shortest-first and SIA with perfect predictions slow a job; {each}"
 
 
-def _simulated(trace: Path, policy: str, options: Options) -> Timing:
+def _time_simulation(trace: Path, policy: str, options: Options) -> Timing:
     """Return a policy on a whole trace in slots of a second; `sia-learned` has models of its first weeks."""
-    task = Measurement.of(simulated, options, None, trace=trace, policy=policy)
+    task = Measurement.of(measure_simulation, options, None, trace=trace, policy=policy)
     return Timing(f"simulator, {trace.stem}, {policy}", [task], _delay)
 
 
-def simulated(trace: Path, policy: str, options: Options) -> dict[str, Any]:
+def measure_simulation(trace: Path, policy: str, options: Options) -> dict[str, Any]:
     """Jobs, mean delay and the CPU seconds of the run of a policy, which those of its training are part of."""
     data = trace_instance(philly(trace), slot_minutes=1 / 60, name="philly").data
     with Stopwatch() as watch:
@@ -338,7 +340,7 @@ def peers(options: Options, quick: Quick = False) -> Study:
     if quick:
         few = [synthetic("base", 0, days=0.125, slot_minutes=10.0)]
         made = [PeerRow("SIA, an eighth of a day at 10 min", few, EXACT, [Peer("HiGHS, the literal program", LITERAL)])]
-    return comparison(made, limited(options, LIMIT_S))
+    return comparison(made, limit_time(options, LIMIT_S))
 
 
 def _hours(size: float, seed: int) -> Instance[SiaOracle]:
@@ -350,4 +352,4 @@ LADDERS = (Ladder("SIA, base workload", "hours", (3, 6, 12, 24, 48, 72), _hours,
 
 def growth(options: Options, quick: Quick = False) -> Study:
     """How CPU seconds of the exact oracle and of its peer grow with the size of the instance."""
-    return climbed(LADDERS, limited(options, LIMIT_S), quick)
+    return build_study(LADDERS, limit_time(options, LIMIT_S), quick)

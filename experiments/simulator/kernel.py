@@ -129,7 +129,7 @@ class Calendar:
             while self.heap and self.heap[0][0] <= last:
                 due.append(heappop(self.heap))
             if len(due) > 1:
-                due.sort(key=_in_rank)
+                due.sort(key=_key_by_rank)
             for k, (_, _, _, event) in enumerate(due):
                 if event.cancelled:
                     self._cancelled -= 1
@@ -153,7 +153,7 @@ class Calendar:
             heapify(self.heap)
 
 
-def _in_rank(entry: tuple[Time, int, int, Event]) -> tuple[int, Time, int]:
+def _key_by_rank(entry: tuple[Time, int, int, Event]) -> tuple[int, Time, int]:
     return entry[1], entry[0], entry[2]
 
 

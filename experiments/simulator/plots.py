@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from experiments.canvas import canvas, from_zero, legend, lined, logarithmic, plain, save_all
+from experiments.canvas import canvas, from_zero, legend, logarithmic, plain, save_all, style_line
 from experiments.palette import looks, things, widths
 from experiments.simulator.simulated import Simulated
 from instances import InputError
@@ -36,7 +36,7 @@ def tables_by_policy(runs: Sequence[Simulated], baseline: str) -> dict[str, list
     return complete if baseline in complete else {}
 
 
-def of_first_workload(runs: Sequence[Simulated]) -> list[Simulated]:
+def select_first_workload(runs: Sequence[Simulated]) -> list[Simulated]:
     """Return the finished runs on the first workload."""
     return [run for run in runs if run.status == "finished" and run.workload == runs[0].workload]
 
@@ -54,7 +54,7 @@ def titles(runs: Sequence[Simulated]) -> str:
     return names[0] if len(names) == 1 else f"{len(names)} workloads"
 
 
-def over_days(
+def plot_over_days(
     runs: Sequence[Simulated], value: Callable[[pd.DataFrame], pd.Series], ylabel: str
 ) -> tuple[Figure, Axes]:
     """Plot a value of the timelines of runs whose clock counts seconds, by policy; the caller adds the legend."""
@@ -62,7 +62,7 @@ def over_days(
     look = looks(run.policy for run in runs)
     for run, width in zip(runs, widths(len(runs)), strict=True):
         rows = run.timeline_table()
-        style = lined(look[run.policy], width=width)
+        style = style_line(look[run.policy], width=width)
         axes.step(rows["time"] / DAY_S, value(rows), where="post", label=plain(run.policy), **style)
     axes.set(xlabel="days", ylabel=ylabel, title=plain(runs[0].workload))
     axes.set_ylim(bottom=0)
@@ -83,9 +83,9 @@ def speedup_cdf(jobs: Jobs, baseline: str = "fcfs", title: str = "") -> Figure:
     wide = dict(zip(drawn, widths(len(drawn)), strict=True))
     for name, tables in jobs.items():
         if name != baseline:
-            pairs = [_joined(a, b) for a, b in zip(tables, jobs[baseline], strict=True)]
+            pairs = [_join_baseline(a, b) for a, b in zip(tables, jobs[baseline], strict=True)]
             ratio = np.concatenate([both["jct_base"] / both["jct"] for both in pairs])
-            cdf(axes, ratio, label=plain(name), **lined(look[name], width=wide[name]))
+            cdf(axes, ratio, label=plain(name), **style_line(look[name], width=wide[name]))
     logarithmic(axes, "x")
     axes.set(xlabel=f"speed-up of a job against {plain(baseline)}", ylabel="share of jobs", ylim=(0, 1))
     axes.set_title(plain(title))
@@ -100,14 +100,14 @@ def slowdown_cdf(jobs: Jobs, baseline: str = "fcfs", *, slot_minutes: float = 1.
     look = looks(jobs)
     for name, tables in jobs.items():
         if name != baseline:
-            both = pd.concat([_joined(a, b) for a, b in zip(tables, jobs[baseline], strict=True)])
+            both = pd.concat([_join_baseline(a, b) for a, b in zip(tables, jobs[baseline], strict=True)])
             late = np.sort((both["end"] - both["end_base"]).to_numpy()) * slot_minutes
             late = late[late > 1e-9]
             shares = np.arange(len(late), 0, -1) / len(both) * 100
             if len(late):
-                axes.step(late, shares, where="post", label=plain(name), **lined(look[name]))
+                axes.step(late, shares, where="post", label=plain(name), **style_line(look[name]))
             else:
-                axes.plot([], [], label=f"{plain(name)} (none)", **lined(look[name]))
+                axes.plot([], [], label=f"{plain(name)} (none)", **style_line(look[name]))
     axes.set(xlabel=f"minutes later than under {plain(baseline)}", ylabel="jobs at least so late, %")
     axes.set(title=plain(title))
     logarithmic(axes, "x")
@@ -116,13 +116,13 @@ def slowdown_cdf(jobs: Jobs, baseline: str = "fcfs", *, slot_minutes: float = 1.
     return figure
 
 
-def waited_cdf(runs: Sequence[Simulated], title: str = "") -> Figure:
+def plot_waiting_cdf(runs: Sequence[Simulated], title: str = "") -> Figure:
     """Plot the CDF over jobs of their waiting time in seconds, by policy, including jobs that did not wait."""
     figure, (axes,) = canvas(6, 4.3)
     look = looks(run.policy for run in runs)
     waits = {run.policy: run.jobs_table()["delay"].to_numpy(float) for run in runs}
     for (name, waited), width in zip(waits.items(), widths(len(waits)), strict=True):
-        cdf(axes, waited, label=plain(name), **lined(look[name], width=width))
+        cdf(axes, waited, label=plain(name), **style_line(look[name], width=width))
     axes.set(xlabel="seconds that a job waited", ylabel="share of jobs", ylim=(0, 1), title=plain(title))
     from_zero(axes, "x", np.concatenate(list(waits.values())).tolist())
     legend(figure)
@@ -166,5 +166,5 @@ def gantt(jobs: pd.DataFrame, capacity: int, *, slot_minutes: float = 1.0, title
     return figure
 
 
-def _joined(jobs: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
+def _join_baseline(jobs: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
     return jobs.merge(baseline[["job", "jct", "end"]], on="job", suffixes=("", "_base"))

@@ -86,7 +86,9 @@ def summary(jobs: pd.DataFrame, baseline: pd.DataFrame | None = None, *, warm_up
     return found
 
 
-def by_pool(jobs: pd.DataFrame, baseline: pd.DataFrame | None = None, *, warm_up: float = 0.0) -> pd.DataFrame:
+def summarise_by_pool(
+    jobs: pd.DataFrame, baseline: pd.DataFrame | None = None, *, warm_up: float = 0.0
+) -> pd.DataFrame:
     """Return the figures of `summary` for the jobs of each pool, one row per pool, if the jobs have pools."""
     rows = []
     for pool, mine in jobs.groupby("pool"):

@@ -22,7 +22,7 @@ from experiments.harness.user_functions import takes_data, user_function, users_
 from experiments.papers import METHODS, ONLINE
 from experiments.simulator.kernel import simulate
 from experiments.simulator.online import Nothing, Online, Replan, Snapshots
-from experiments.simulator.simulated import Columns, Simulated, by_pool, summary
+from experiments.simulator.simulated import Columns, Simulated, summarise_by_pool, summary
 from instances import Answer, InputError, Instance, Options, ProblemData, Result, Stopwatch
 from instances.gaps import gap
 from instances.online import Policy
@@ -68,7 +68,7 @@ class Simulation(WholeTask[Simulated]):
     code: bytes | None = field(default=None, repr=False)
 
     @property
-    def by_user(self) -> bool:
+    def is_by_user(self) -> bool:
         """Return whether the policy is the user's own."""
         return self.code is not None or ":" in self.policy
 
@@ -109,20 +109,20 @@ class Simulation(WholeTask[Simulated]):
             "decisions": _columns(pd.DataFrame(decisions)),
             "cpu_s": clock.cpu_s,
         }
-        return self.made("finished", **found)
+        return self.build_outcome("finished", **found)
 
     def content(self, digests: Digests) -> dict[str, Any]:
         return {
             "workload": digests.instance(self.workload),
             "policy": self.policy,
             "versions": versions(),
-            "source": digests.source(self.policy, self.code) if self.by_user else None,
+            "source": digests.source(self.policy, self.code) if self.is_by_user else None,
         }
 
     def make_policy(self, online: Online, data: ProblemData, solving: list[Replan] | None = None) -> Policy[Any, Any]:
         """Build the policy, and add its re-planning parts to `solving`."""
         solving = [] if solving is None else solving
-        if self.by_user:
+        if self.is_by_user:
             return self._own(online, data, solving)
         why = online.unfit(self.policy, data)
         if why is not None:
@@ -132,12 +132,12 @@ class Simulation(WholeTask[Simulated]):
         for name, of in online.remembered.items():
             if self.policy.startswith(f"{name}-"):
                 entry = _entry(of.problem, self.policy.removeprefix(f"{name}-"))
-                return self._replanned(of.moments(data), {of.problem: entry}, online.fallback(), solving)
+                return self._replan(of.moments(data), {of.problem: entry}, online.fallback(), solving)
         host = next((name for name in online.hosts if self.policy.startswith(f"{name}-")), None)
         method = self.policy if host is None else self.policy.removeprefix(f"{host}-")
         fallback = online.fallback() if host is None else Nothing()
         entries = {problem: _entry(problem, method) for problem in online.problems}
-        replan = self._replanned(online, entries, fallback, solving)
+        replan = self._replan(online, entries, fallback, solving)
         return replan if host is None else online.hosts[host](data, replan.decide)
 
     def _own(self, online: Online, data: ProblemData, solving: list[Replan]) -> Policy[Any, Any]:
@@ -155,14 +155,14 @@ class Simulation(WholeTask[Simulated]):
                 made = make(data.model_copy(deep=True)) if takes_data(make) else make()
         if isinstance(made, Mapping | Answer | Result):
             entries = dict.fromkeys(online.problems, Entry(self.policy, self.policy, code=self.code))
-            return self._replanned(online, entries, online.fallback(), solving)
+            return self._replan(online, entries, online.fallback(), solving)
         if not callable(getattr(made, "decide", None)):
             name = type(made).__name__
             raise InputError(f"must return an object with decide(view), or a solution as a method does, got {name}")
         policy: Policy[Any, Any] = made
         return policy
 
-    def _replanned(
+    def _replan(
         self,
         moments: Online | Snapshots,
         entries: Mapping[str, Entry],
@@ -175,10 +175,10 @@ class Simulation(WholeTask[Simulated]):
         solving.append(Replan(solve, moments.snapshot, moments.decision, fallback))
         return solving[-1]
 
-    def made(self, status: Literal["finished", "error"], **fields: Any) -> Simulated:
+    def build_outcome(self, status: Literal["finished", "error"], **fields: Any) -> Simulated:
         """Build the simulation under the names of its problem and its policy."""
         named = {"problem": self.workload.problem, "policy": self.policy, "versions": versions()}
-        return super().made(status, **named | fields)
+        return super().build_outcome(status, **named | fields)
 
 
 def _entry(problem: str, name: str) -> Entry:
@@ -289,7 +289,7 @@ class Bounding(WholeTask[Bounds]):
     def work(self, report: ReportFile) -> Bounds:
         bound = online_of(self.workload).bound
         assert bound is not None
-        return self.made("finished", values=list(bound(self.workload.data, self.totals)))
+        return self.build_outcome("finished", values=list(bound(self.workload.data, self.totals)))
 
     def content(self, digests: Digests) -> dict[str, Any]:
         return {
@@ -299,10 +299,10 @@ class Bounding(WholeTask[Bounds]):
             "versions": versions(),
         }
 
-    def made(self, status: Literal["finished", "error"], **fields: Any) -> Bounds:
+    def build_outcome(self, status: Literal["finished", "error"], **fields: Any) -> Bounds:
         """Build the bounds under the names of the policies; unknown if `fields` has none."""
         unknown = {"policies": self.policies, "values": [None] * len(self.totals)}
-        return super().made(status, **unknown | {"workload": self.workload.name} | fields)
+        return super().build_outcome(status, **unknown | {"workload": self.workload.name} | fields)
 
 
 def boundings(tasks: Sequence[Simulation], done: Sequence[Simulated]) -> list[Bounding]:
@@ -322,7 +322,7 @@ def boundings(tasks: Sequence[Simulation], done: Sequence[Simulated]) -> list[Bo
     ]
 
 
-def by_run(bounds: Sequence[Bounds]) -> dict[tuple[str, str], float | None]:
+def map_bounds_to_runs(bounds: Sequence[Bounds]) -> dict[tuple[str, str], float | None]:
     """Return the bound of each run, by the names of its workload and its policy."""
     return {
         (one.workload, policy): value for one in bounds for policy, value in zip(one.policies, one.values, strict=True)
@@ -377,7 +377,7 @@ def _row(
         "p95_jct_h": found["p95_jct"] * hours,
         "mean_wait_h": found["mean_delay"] * hours,
     }
-    row |= _in_minutes(found, hours)
+    row |= _convert_to_minutes(found, hours)
     row |= run.totals
     if base is not None and base.totals.get("cost_usd"):
         row["cost_share"] = run.totals["cost_usd"] / base.totals["cost_usd"]
@@ -405,14 +405,14 @@ def pool_rows(
             continue
         hours, loads = online.hours(data), online.loads(data)
         before = None if base is None else base.jobs_table()
-        table = by_pool(run.jobs_table(), before, warm_up=warm_up_days * 24 / hours)
+        table = summarise_by_pool(run.jobs_table(), before, warm_up=warm_up_days * 24 / hours)
         for found in table.to_dict("records"):
             named = {"workload": run.workload, "policy": run.policy, "pool": found.pop("pool")}
-            rows.append(named | {"load": loads[named["pool"]]} | _in_minutes(found, hours))
+            rows.append(named | {"load": loads[named["pool"]]} | _convert_to_minutes(found, hours))
     return rows
 
 
-def _in_minutes(found: Mapping[Any, Any], hours: float) -> dict[str, Any]:
+def _convert_to_minutes(found: Mapping[Any, Any], hours: float) -> dict[str, Any]:
     """Convert times to minutes and add `_min` to their names; `hours`: hours per unit of the world's clock."""
     timed = {key: key.endswith(TIMES) for key in found}
     return {f"{key}_min" if timed[key] else key: v * hours * 60 if timed[key] else v for key, v in found.items()}

@@ -14,7 +14,7 @@ from experiments.harness.task import Failure, Reported
 from experiments.worst_cases.space import Chosen, Space
 from instances import Options, Stopwatch
 from instances.fields import Frozen, Sense
-from instances.gaps import FLOOR, of_nothing
+from instances.gaps import FLOOR, is_gap_meaningless
 
 ENOUGH_S = 0.5  # CPU seconds; a heuristic with less time than this is not reported as too slow
 
@@ -104,7 +104,7 @@ class Optima:
             instance = self._space.instance(chosen)
             assert instance is not None
             with Stopwatch() as clock:
-                found = apply(self._exact, instance, self.limited())
+                found = apply(self._exact, instance, self.limit_options())
             proven, infeasible = (found.status == status for status in ("optimal", "infeasible"))
             self._known[chosen] = KnownOptimum(found.objective, found.bound, proven, clock.cpu_s, infeasible)
             self.unproven += not (proven or infeasible)
@@ -112,13 +112,13 @@ class Optima:
             self._bounds[chosen] = self._known[chosen].bound
         return self._known[chosen]
 
-    def asked_anew(self) -> Optima:
+    def copy_without_bounds(self) -> Optima:
         """Return a copy that shares the cached optima, but derives bounds only from instances that it is asked for."""
         anew = Optima(self._space, self._exact, self._options)
         anew._known, anew.clock = self._known, self.clock
         return anew
 
-    def at_least(self, chosen: Chosen) -> float | None:
+    def bound_below(self, chosen: Chosen) -> float | None:
         """Return a lower bound on the optimum from known sub-instances; `None` if there is none.
 
         The bound is valid only if adding elements never decreases the optimum (`Space.grows`).
@@ -127,11 +127,11 @@ class Optima:
             return None
         if chosen not in self._bounds:
             parts = {chosen[:i] + chosen[i + 1 :] for i in range(len(chosen))} if len(chosen) > 1 else set()
-            known = [bound for part in parts if (bound := self.at_least(part)) is not None]
+            known = [bound for part in parts if (bound := self.bound_below(part)) is not None]
             self._bounds[chosen] = max(known, default=None)
         return self._bounds[chosen]
 
-    def limited(self) -> Options:
+    def limit_options(self) -> Options:
         """Return the options with the remaining time as the limit."""
         limit = self._options.time_limit
         return self._options if limit is None else replace(self._options, time_limit=max(self.clock.remaining_s, 0.01))
@@ -164,29 +164,29 @@ class Judge:
         If the optimum is known beforehand, it is not computed.
         """
         if chosen not in self._known:
-            self._known[chosen] = self._beside_optimum(self.alone(chosen))
+            self._known[chosen] = self._add_optimum(self.alone(chosen))
         return self._known[chosen]
 
     def alone(self, chosen: Chosen) -> Case | None:
         """Return the case without the optimum; `None` if there is no such instance or a method rejects it."""
         if chosen not in self._alone:
-            self._alone[chosen] = self._judged(chosen)
+            self._alone[chosen] = self._judge(chosen)
         return self._alone[chosen]
 
-    def at_most(self, case: Case) -> Fraction | None:
+    def bound_gap(self, case: Case) -> Fraction | None:
         """Return an upper bound on the gap from the bound on the optimum; `None` if no such bound is known."""
-        bound = self.optima.at_least(case.chosen)
+        bound = self.optima.bound_below(case.chosen)
         if case.broken is not None or case.heuristic is None or bound is None or bound <= 0:
             return None
         return max(Fraction(0), Fraction(case.heuristic) / Fraction(bound) - 1)
 
-    def _judged(self, chosen: Chosen) -> Case | None:
+    def _judge(self, chosen: Chosen) -> Case | None:
         instance = self.space.instance(chosen)
         if instance is None or self._heuristic.unfit(instance.data) or self.optima.unfit(instance.data):
             return None
         self.calls += 1
         self._about(chosen)
-        sense, clock, options = instance.data.sense, Stopwatch(), self.optima.limited()
+        sense, clock, options = instance.data.sense, Stopwatch(), self.optima.limit_options()
         try:
             found = apply(self._heuristic, instance, options)
         except Exception as error:  # any failure of a heuristic is a result
@@ -211,7 +211,7 @@ class Judge:
             case = case.model_copy(update={"nearly": self.space.nearly(found.solution)})
         return case
 
-    def _beside_optimum(self, case: Case | None) -> Case | None:
+    def _add_optimum(self, case: Case | None) -> Case | None:
         if case is None or case.broken is not None or case.best is not None:
             return case
         optimum = self.optima.of(case.chosen)
@@ -219,5 +219,7 @@ class Judge:
         self.cpu_s += optimum.cpu_s
         if optimum.best is None:
             return None
-        self.nothing += of_nothing(case.heuristic, optimum.best) or of_nothing(optimum.best, case.heuristic)
+        self.nothing += is_gap_meaningless(case.heuristic, optimum.best) or is_gap_meaningless(
+            optimum.best, case.heuristic
+        )
         return case.model_copy(update={"best": optimum.best, "proven": optimum.proven})

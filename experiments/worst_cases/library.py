@@ -16,7 +16,7 @@ from typing import Any
 from experiments.harness import records
 from experiments.harness.evidence import read
 from experiments.harness.instance_set import InstanceSet
-from experiments.harness.records import recorded, write_records
+from experiments.harness.records import update_records, write_records
 from experiments.harness.run import apply
 from experiments.harness.user_functions import resolve
 from experiments.papers import CERTIFIERS, METHODS, PAPERS, SPACES, library_sets
@@ -97,7 +97,7 @@ def _space(problem: str, name: str) -> Space:
     return made
 
 
-def known_cases() -> list[KnownCase]:
+def list_cases() -> list[KnownCase]:
     """Return all cases of the table."""
     text = (FOLDER / TABLE).read_text(encoding="utf-8")
     return [KnownCase.of(row) for row in csv.DictReader(io.StringIO(text))]
@@ -106,7 +106,7 @@ def known_cases() -> list[KnownCase]:
 def worst_sets() -> list[InstanceSet]:
     """Return the instances of all known cases, one set per problem and space."""
     found: dict[tuple[str, str], list[tuple[Instance[Any], str]]] = {}
-    for case in known_cases():
+    for case in list_cases():
         found.setdefault((case.problem, case.space), []).append((case.instance, case.method))
     return [
         InstanceSet(
@@ -151,22 +151,22 @@ def _worse(found: KnownCase, known: KnownCase | None) -> KnownCase:
 
 def keep() -> None:
     """Write the cases of the records to the library: the table, the certificates, and the records of their optima."""
-    text, cases = io.StringIO(), as_bad(cases_of_records(), known_cases())
+    text, cases = io.StringIO(), as_bad(cases_of_records(), list_cases())
     csv.writer(text, lineterminator="\n").writerows([CASE, *(case.row for case in cases)])
     write_whole(FOLDER / TABLE, text.getvalue().encode())
     worst = worst_sets()
-    results = [_certified(instance) for s in worst for instance in s.instances]
+    results = [_certify(instance) for s in worst for instance in s.instances]
     files = {certificate_of(instance) for s in worst for instance in s.instances}
     for file in CERTIFICATES.iterdir():
         if file not in files:
             file.unlink()
     sets = [*library_sets(), *worst]
     here = {(i.problem, i.name) for s in sets for i in s.instances}
-    known, _ = recorded(results, sets, METHODS)
+    known, _ = update_records(results, sets, METHODS)
     write_records([one for one in known if (one.problem, one.instance) in here], RECORDS)
 
 
-def _certified(instance: Instance[Any]) -> Result:
+def _certify(instance: Instance[Any]) -> Result:
     """Solve an instance to optimality, and write the certificate if its problem has a certifier."""
     options = Options()
     result = apply(METHODS[instance.problem][0], instance, options)

@@ -12,7 +12,7 @@ from experiments.harness.task import ReportFile
 from experiments.worst_cases.case import Case, Judge, Optima
 from experiments.worst_cases.search import Found, Seen, WorstCaseTask
 from experiments.worst_cases.space import Chosen, Space
-from experiments.worst_cases.walk import drawn
+from experiments.worst_cases.walk import draw
 
 NUMBER = 160  # sampled instances
 LEFT_OUT = 3  # a neighbour drops at most this many elements, and adds at most this many random ones
@@ -42,22 +42,22 @@ class Near(WorstCaseTask):
     def work(self, report: ReportFile) -> Found:
         judge = Judge(self.space, self.heuristic, Optima(self.space, self.exact, self.options))
         seen = Seen([], random.Random(0))
-        chosen = sorted(set(self._drawn(random.Random(self.options.seed))))
-        alone = [case for one in chosen if not judge.clock.expired and (case := judge.alone(one))]
+        chosen = sorted(set(self._draw(random.Random(self.options.seed))))
+        alone = [case for one in chosen if not judge.clock.has_expired and (case := judge.alone(one))]
         breaks = any(case.broken is not None for case in alone)
         for case in alone:
-            if judge.clock.expired:
+            if judge.clock.has_expired:
                 break
             seen.add(case if breaks else judge.case(case.chosen))
-        return self.made("finished", cases=seen.worst, others=seen.others, calls=judge.calls)
+        return self.build_outcome("finished", cases=seen.worst, others=seen.others, calls=judge.calls)
 
-    def _drawn(self, rng: random.Random) -> Iterator[Chosen]:
+    def _draw(self, rng: random.Random) -> Iterator[Chosen]:
         for i in range(NUMBER):
             if self.chosen and i % 2:
                 kept = rng.sample(self.chosen, max(1, len(self.chosen) - rng.randint(0, LEFT_OUT)))
-                yield tuple(sorted((*kept, *drawn(self.space, rng.randint(0, LEFT_OUT), rng))))
+                yield tuple(sorted((*kept, *draw(self.space, rng.randint(0, LEFT_OUT), rng))))
             else:
-                yield drawn(self.space, rng.randint(1, self.size), rng)
+                yield draw(self.space, rng.randint(1, self.size), rng)
 
     @property
     def where(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class Region:
             for kind in (True, False)
         }
 
-    def balanced(self, rows: Sequence[Row]) -> float:
+    def compute_balanced_accuracy(self, rows: Sequence[Row]) -> float:
         """Return the mean of the accuracies on bad and on good instances, because few are bad."""
         return sum(sum(right) / len(right) for right in self.accuracies(rows).values()) / 2
 
@@ -122,9 +122,11 @@ def region(space: Space, cases: Sequence[Case]) -> Region | None:
     if not (breaks or worst > 0) or len({bad for _, bad in learnt}) < 2 or not fresh:
         return None
     single = [Region((condition,)) for condition in _conditions([features for features, _ in learnt])]
-    single.sort(key=lambda one: (-one.balanced(learnt), str(one)))
+    single.sort(key=lambda one: (-one.compute_balanced_accuracy(learnt), str(one)))
     pairs = [Region(a.conditions + b.conditions) for a, b in itertools.combinations(single[:BEST], 2)]
-    found = max([*single[:1], *pairs], key=lambda one: (round(one.balanced(learnt), 9), -len(one.conditions)))
+    found = max(
+        [*single[:1], *pairs], key=lambda one: (round(one.compute_balanced_accuracy(learnt), 9), -len(one.conditions))
+    )
     return Region(found.conditions, sum(map(sum, found.accuracies(fresh).values())), len(fresh))
 
 

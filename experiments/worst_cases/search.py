@@ -15,7 +15,7 @@ from pydantic import Field
 from experiments.harness.entry import Entry
 from experiments.harness.task import Digests, Reported, ReportFile, Whole, WholeTask
 from experiments.worst_cases.case import ENOUGH_S, Case, Judge, Optima
-from experiments.worst_cases.space import Chosen, Space, every
+from experiments.worst_cases.space import Chosen, Space, list_every
 from experiments.worst_cases.walk import Walk
 from instances import Options
 from instances.fields import Frozen
@@ -93,7 +93,7 @@ class WorstCaseTask(WholeTask[Found]):
         return tuple(sorted(f"{self.space.problem} {entry.name}" for entry in self._ours()))
 
     def _ours(self) -> list[Entry]:
-        return [entry for entry in (self.exact, self.heuristic) if not entry.by_user]
+        return [entry for entry in (self.exact, self.heuristic) if not entry.is_by_user]
 
     @property
     @abstractmethod
@@ -106,7 +106,7 @@ class WorstCaseTask(WholeTask[Found]):
             "space": self.space.content(),
             "method": self.heuristic.target,
             "versions": versions(),
-            "source": digests.source(self.heuristic.target, self.heuristic.code) if self.heuristic.by_user else None,
+            "source": digests.source(self.heuristic.target, self.heuristic.code) if self.heuristic.is_by_user else None,
         }
 
 
@@ -141,10 +141,10 @@ class Search(WorstCaseTask):
         if part.start is not None:
             done = smaller(judge, part.start, part.keep or 0.0, seen)
         elif part.seed is not None:
-            done = searched(judge, self.heuristic.name, part, seen)
+            done = search_part(judge, self.heuristic.name, part, seen)
         else:
-            done, whole = enumerated(judge, part, seen), True
-        return self.made(
+            done, whole = enumerate_part(judge, part, seen), True
+        return self.build_outcome(
             "finished",
             cases=seen.worst,
             others=seen.others,
@@ -153,19 +153,19 @@ class Search(WorstCaseTask):
             unproven=judge.optima.unproven,
             nothing=judge.nothing,
             dominated=seen.dominated,
-            bounds=[judge.optima.at_least(chosen) for chosen in instances_of(self.space, part)] if whole else [],
+            bounds=[judge.optima.bound_below(chosen) for chosen in instances_of(self.space, part)] if whole else [],
             complete=done,
         )
 
-    def ended(self, reported: Reported, termination: Termination, reason: str) -> Found:
+    def conclude_early(self, reported: Reported, termination: Termination, reason: str) -> Found:
         """Report that the heuristic breaks on the current instance if it had enough time but did not answer."""
         if reported.about is None:
-            return super().ended(reported, termination, reason)
+            return super().conclude_early(reported, termination, reason)
         chosen, known, left = reported.about
         if chosen is None or termination == "interrupted" or left < ENOUGH_S:
-            return self.made("finished", cases=known, calls=len(known))
+            return self.build_outcome("finished", cases=known, calls=len(known))
         said = f"did not answer within {left:.3g} CPU s" if termination == "killed" else reason
-        return self.made("finished", cases=[Case(chosen=chosen, broken=said), *known], calls=1)
+        return self.build_outcome("finished", cases=[Case(chosen=chosen, broken=said), *known], calls=1)
 
     @property
     def where(self) -> dict[str, Any]:
@@ -197,10 +197,10 @@ class Seen:
 
 def instances_of(space: Space, part: Part) -> Iterator[Chosen]:
     """Yield the instances of a part, in order."""
-    return itertools.islice(every(space.things, part.size), part.first, part.last)
+    return itertools.islice(list_every(space.things, part.size), part.first, part.last)
 
 
-def enumerated(judge: Judge, part: Part, seen: Seen) -> bool:
+def enumerate_part(judge: Judge, part: Part, seen: Seen) -> bool:
     """Evaluate all instances of a part and return whether this ended before the time limit.
 
     A sample comes first, then the other instances by the upper bound on their gap, the largest first. The enumeration
@@ -208,13 +208,13 @@ def enumerated(judge: Judge, part: Part, seen: Seen) -> bool:
     """
     left = []
     for chosen in instances_of(judge.space, part):
-        if judge.clock.expired:
+        if judge.clock.has_expired:
             return False
         case = judge.alone(chosen)
         if case is not None and case.broken is not None:
             seen.add(case)
         elif case is not None:
-            left.append((judge.at_most(case), case))
+            left.append((judge.bound_gap(case), case))
     sampled = {case.chosen for _, case in random.Random(part.first).sample(left, min(SAMPLED, len(left)))}
     left.sort(key=lambda one: (one[1].chosen not in sampled, one[0] is not None, -(one[0] or 0), one[1].chosen))
     worst = Fraction(0)
@@ -222,7 +222,7 @@ def enumerated(judge: Judge, part: Part, seen: Seen) -> bool:
         if case.chosen not in sampled and at_most is not None and at_most <= worst:
             seen.dominated += len(left) - place
             break
-        if judge.clock.expired:
+        if judge.clock.has_expired:
             return False
         if (found := judge.case(case.chosen)) is not None:
             seen.add(found)
@@ -230,7 +230,7 @@ def enumerated(judge: Judge, part: Part, seen: Seen) -> bool:
     return True
 
 
-def searched(judge: Judge, heuristic: str, part: Part, seen: Seen) -> bool:
+def search_part(judge: Judge, heuristic: str, part: Part, seen: Seen) -> bool:
     """Search instances of a size and return whether this ended before the time limit.
 
     The search evaluates the leads of the space. If there are no leads, it walks.
@@ -257,12 +257,12 @@ def smaller(judge: Judge, chosen: Chosen, keep: float, seen: Seen) -> bool:
         return True
     breaks = case.broken is not None
     candidates = simpler(chosen)
-    while not judge.clock.expired and (candidate := next(candidates, None)) is not None:
+    while not judge.clock.has_expired and (candidate := next(candidates, None)) is not None:
         found = judge.case(candidate)
         if found is not None and (found.broken is not None if breaks else found.gap >= keep - 1e-9):
             case, candidates = found, simpler(candidate)
     seen.add(case)
-    return not judge.clock.expired
+    return not judge.clock.has_expired
 
 
 def simpler(chosen: Chosen) -> Iterator[Chosen]:

@@ -39,10 +39,10 @@ class Entries:
 
     def names(self, data: Any) -> str | None:
         """Return the first non-empty field that refers to entries by name, else `None`."""
-        return next((path for path in self.apart if _filled(data, *path.split("."))), None)
+        return next((path for path in self.apart if _is_filled(data, *path.split("."))), None)
 
 
-def _filled(data: Any, field: str, of_each: str | None = None) -> bool:
+def _is_filled(data: Any, field: str, of_each: str | None = None) -> bool:
     """Return whether `field` is not empty, or with `of_each`, whether that field of any element is not empty."""
     value = getattr(data, field)
     return bool(value) if of_each is None else any(getattr(one, of_each) for one in value)
@@ -98,7 +98,7 @@ class Space(Protocol):
     def leads(self, heuristic: str, size: int, seed: int) -> list[Chosen]:
         """Return instances that the space's own search expects to be bad for a heuristic, as starting points."""
 
-    def told(self, chosen: Chosen) -> str:
+    def describe(self, chosen: Chosen) -> str:
         """Describe the elements of an instance in words."""
 
     def features(self, chosen: Chosen) -> dict[str, float]:
@@ -121,10 +121,10 @@ class RepeatedEntries:
     per_entry: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
-        _ = self._of
+        _ = self._entry_fields
 
     @cached_property
-    def _of(self) -> Entries:
+    def _entry_fields(self) -> Entries:
         if self.base.problem not in ENTRIES:
             raise InputError(f"{self.base.name}: worst cases are of {', '.join(ENTRIES)}, not of {self.base.problem}")
         known = ENTRIES[self.base.problem]
@@ -143,11 +143,11 @@ class RepeatedEntries:
 
     @property
     def grows(self) -> bool:
-        return self._of.grows and self.base.data.sense == "minimize" and not self.per_entry
+        return self._entry_fields.grows and self.base.data.sense == "minimize" and not self.per_entry
 
     @property
     def _entries_of_base(self) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = getattr(self.base.data, self._of.field)
+        found: tuple[Any, ...] = getattr(self.base.data, self._entry_fields.field)
         return found
 
     @property
@@ -157,7 +157,7 @@ class RepeatedEntries:
     @cached_property
     def _dots(self) -> str:
         """Return a separator between a name and its repetition number. No name contains it, so new names are unique."""
-        names = [getattr(entry, self._of.key) for entry in self._entries]
+        names = [getattr(entry, self._entry_fields.key) for entry in self._entries]
         dots = "."
         while any(dots in name for name in names):
             dots += "."
@@ -168,7 +168,7 @@ class RepeatedEntries:
         return len(self._entries)
 
     def instance(self, chosen: Chosen) -> Instance[Any] | None:
-        of, entries, made = self._of, self._entries, []
+        of, entries, made = self._entry_fields, self._entries, []
         for place, n in Counter(chosen).items():
             entry = entries[place]
             if of.count is not None:
@@ -180,15 +180,15 @@ class RepeatedEntries:
             return None
         try:
             grown = {name: share * len(chosen) for name, share in self.per_entry}
-            data = self.base.data.with_(**{of.field: tuple(made)}, **self._followed(made), **grown)
+            data = self.base.data.with_(**{of.field: tuple(made)}, **self._update_held(made), **grown)
         except InputError:
             return None
         named = "-".join(f"{n}x{place}" for place, n in Counter(chosen).items())
-        return Instance.of(data, f"{self.base.name}-{named}"[:150], f"{self.base.source}: {self.told(chosen)}")
+        return Instance.of(data, f"{self.base.name}-{named}"[:150], f"{self.base.source}: {self.describe(chosen)}")
 
-    def _followed(self, made: Sequence[Any]) -> dict[str, tuple[Any, ...]]:
+    def _update_held(self, made: Sequence[Any]) -> dict[str, tuple[Any, ...]]:
         """Return the held entries with counts that match `made`; entries that no entry of the base holds remain."""
-        held = self._of.held
+        held = self._entry_fields.held
         if held is None:
             return {}
         before, now = (
@@ -210,13 +210,15 @@ class RepeatedEntries:
     def leads(self, heuristic: str, size: int, seed: int) -> list[Chosen]:
         return []
 
-    def told(self, chosen: Chosen) -> str:
-        named = Counter(getattr(self._entries[place], self._of.key) for place in chosen)
+    def describe(self, chosen: Chosen) -> str:
+        named = Counter(getattr(self._entries[place], self._entry_fields.key) for place in chosen)
         return ", ".join(f"{n} {name}" for name, n in named.items())
 
     def features(self, chosen: Chosen) -> dict[str, float]:
         counts = Counter(chosen)
-        found = {f"number of {getattr(e, self._of.key)}": float(counts[i]) for i, e in enumerate(self._entries)}
+        found = {
+            f"number of {getattr(e, self._entry_fields.key)}": float(counts[i]) for i, e in enumerate(self._entries)
+        }
         for name, values in self._numbers().items():
             found[f"total {name}"] = math.fsum(values[place] for place in chosen)
             found[f"largest {name}"] = max((values[place] for place in chosen), default=0.0)
@@ -225,7 +227,8 @@ class RepeatedEntries:
     def _numbers(self) -> Mapping[str, list[float]]:
         """Return the numeric values that all entries have, by their path."""
         rows = [
-            dict(_numbers(entry.model_dump(exclude={self._of.key, self._of.count or ""}))) for entry in self._entries
+            dict(_numbers(entry.model_dump(exclude={self._entry_fields.key, self._entry_fields.count or ""})))
+            for entry in self._entries
         ]
         return {name: [row[name] for row in rows] for name in rows[0] if all(name in row for row in rows)}
 
@@ -249,6 +252,6 @@ def number(things: int, size: int) -> int:
     return math.comb(things + size - 1, size) if things else 0
 
 
-def every(things: int, size: int) -> Iterator[Chosen]:
+def list_every(things: int, size: int) -> Iterator[Chosen]:
     """Yield all instances of `size`, each once, because the order of the elements does not matter."""
     return itertools.combinations_with_replacement(range(things), size)

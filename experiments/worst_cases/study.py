@@ -19,9 +19,9 @@ from experiments.harness.run import load_method
 from experiments.harness.sample import Sample
 from experiments.harness.task import Measured, Measurement
 from experiments.worst_cases.case import Case, Judge, Optima
-from experiments.worst_cases.search import Part, Seen, enumerated, searched
+from experiments.worst_cases.search import Part, Seen, enumerate_part, search_part
 from experiments.worst_cases.space import Space
-from experiments.worst_cases.walk import PROOF, least_steps
+from experiments.worst_cases.walk import PROOF, compute_min_steps
 from instances import Options, Stopwatch
 
 SHARE = 10  # a search that is compared with an enumeration may take one in `SHARE` of its steps
@@ -101,8 +101,8 @@ def swept(paper: str, options: Options, **given: Any) -> dict[str, list[Row]]:
     it.
     """
     sweep = Sweep(**given)
-    made: Space = _of(paper, "worst").SPACES[sweep.problem][sweep.space]()
-    entries: Sequence[Entry] = _of(paper, "methods").METHODS[sweep.problem]
+    made: Space = _import_role(paper, "worst").SPACES[sweep.problem][sweep.space]()
+    entries: Sequence[Entry] = _import_role(paper, "methods").METHODS[sweep.problem]
     optima = Optima(made, entries[0], options)
     rows: list[Row] = []
 
@@ -116,22 +116,22 @@ def swept(paper: str, options: Options, **given: Any) -> dict[str, list[Row]]:
             continue
         judge = Judge(made, entry, optima)
         for size in range(1, sweep.every + 1):
-            row = _enumerated(judge, size)
+            row = _enumerate(judge, size)
             steps = (row["instances"] + PROOF * row["proofs"] if made.grows else row["proofs"]) // SHARE
-            if row["instances"] >= LEAST and steps >= least_steps(made, size):
-                found = [_searched(optima, made, entry, size, steps, seed) for seed in range(SEEDS)]
+            if row["instances"] >= LEAST and steps >= compute_min_steps(made, size):
+                found = [_search(optima, made, entry, size, steps, seed) for seed in range(SEEDS)]
                 row |= {f"search_{name}": [of[name] for of in found] for name in ("gap", "broken", "cpu_s")}
             add(entry, size, row)
         for size in sweep.larger:
             steps = round(sweep.effort * (LARGE_STEPS if made.grows else LARGE_PROOFS))
-            found = [_searched(optima, made, entry, size, steps, seed) for seed in range(sweep.seeds)]
+            found = [_search(optima, made, entry, size, steps, seed) for seed in range(sweep.seeds)]
             worst = max(found, key=lambda row: -1.0 if row["gap"] is None else row["gap"])
             totals = {name: sum(row[name] for row in found) for name in ("broken", "instances", "cpu_s")}
             add(entry, size, worst | totals)
     return {"rows": rows}
 
 
-def _of(paper: str, role: str) -> Any:
+def _import_role(paper: str, role: str) -> Any:
     """Import a module of a paper by its role, because `experiments.papers` itself refers to the studies."""
     return import_module(f"experiments.{paper}.{role}")
 
@@ -141,7 +141,7 @@ def _unfit(space: Space, entry: Entry) -> bool:
     return instance is None or entry.unfit(instance.data) is not None
 
 
-def _told(judge: Judge, tally: Tally) -> Row:
+def _describe_worst(judge: Judge, tally: Tally) -> Row:
     """Return the worst case of a tally in plain types, or without one the first case that breaks."""
     worst = tally.worst[0] if tally.worst else None
     shown = worst or tally.breaks
@@ -151,7 +151,7 @@ def _told(judge: Judge, tally: Tally) -> Row:
         "heuristic": None if worst is None else worst.heuristic,
         "optimum": worst.best if worst is not None and _is_optimum(judge, worst) else None,
         "chosen": None if shown is None else list(shown.chosen),
-        "made_of": None if shown is None else judge.space.told(shown.chosen),
+        "made_of": None if shown is None else judge.space.describe(shown.chosen),
         "broken": tally.broken,
     }
 
@@ -164,10 +164,10 @@ def _is_optimum(judge: Judge, case: Case) -> bool:
     return optimum.proven and optimum.best == case.best
 
 
-def _enumerated(judge: Judge, size: int) -> Row:
+def _enumerate(judge: Judge, size: int) -> Row:
     tally, asked, calls, seconds = Tally(), judge.asked, judge.calls, judge.cpu_s
-    done = enumerated(judge, Part(size=size), tally)
-    return _told(judge, tally) | {
+    done = enumerate_part(judge, Part(size=size), tally)
+    return _describe_worst(judge, tally) | {
         "whole": done and not judge.optima.unproven,
         "instances": judge.calls - calls,
         "proofs": judge.asked - asked,
@@ -175,13 +175,13 @@ def _enumerated(judge: Judge, size: int) -> Row:
     }
 
 
-def _searched(optima: Optima, made: Space, entry: Entry, size: int, steps: int, seed: int) -> Row:
+def _search(optima: Optima, made: Space, entry: Entry, size: int, steps: int, seed: int) -> Row:
     """Search without knowledge of the instances evaluated before, and return the worst case found."""
-    judge, tally = Judge(made, entry, optima.asked_anew()), Tally()
+    judge, tally = Judge(made, entry, optima.copy_without_bounds()), Tally()
     with Stopwatch() as clock:
-        searched(judge, entry.name, Part(size=size, seed=seed, steps=steps), tally)
+        search_part(judge, entry.name, Part(size=size, seed=seed, steps=steps), tally)
     seconds = max(clock.cpu_s, judge.cpu_s)  # the clock misses cached optima, the judge the space's own search
-    return _told(judge, tally) | {"whole": False, "instances": judge.calls, "cpu_s": seconds}
+    return _describe_worst(judge, tally) | {"whole": False, "instances": judge.calls, "cpu_s": seconds}
 
 
 def _share(gap: float | None) -> str:
@@ -271,12 +271,12 @@ def as_bad(row: Row) -> int:
     return sum((gap or 0.0) >= (row["gap"] or 0.0) - 1e-9 for gap in row["search_gap"])
 
 
-def _of_references(paper: str) -> dict[tuple[str, str], float]:
+def _read_references(paper: str) -> dict[tuple[str, str], float]:
     """Return the widest gap of each method in the record of the reference study, by problem and method."""
     record, found = read(f"{paper}/gap-study"), dict[tuple[str, str], float]()
     if record is None:
         return found
-    problems = {s.name: s.instances[0].problem for s in _of(paper, "reference").instance_sets()}
+    problems = {s.name: s.instances[0].problem for s in _import_role(paper, "reference").instance_sets()}
     for name, value in record.values.items():
         s, _, rest = name.partition(": ")
         method, _, what = rest.partition(": ")
@@ -288,7 +288,7 @@ def _of_references(paper: str) -> dict[tuple[str, str], float]:
 
 def beaten(paper: str, rows: Sequence[Row]) -> list[tuple[str, str, float, float]]:
     """Return problem, heuristic, the widest gap of the reference sets, and the gap of the worst case found."""
-    references, worst = _of_references(paper), dict[tuple[str, str], float]()
+    references, worst = _read_references(paper), dict[tuple[str, str], float]()
     for row in rows:
         key = row["problem"], row["method"]
         worst[key] = max(worst.get(key, 0.0), row["gap"] or 0.0)

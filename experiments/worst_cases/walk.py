@@ -82,27 +82,27 @@ class Walk:
         self._optimum: dict[Chosen, float] = {}
         self._alone: dict[Chosen, Case] = {}
         self._proven: dict[Chosen, Case] = {}
-        self._first = self._used()
+        self._first = self._count_used()
 
     def run(self) -> bool:
         """Run the search and return whether it ended before the time limit."""
-        self._climb(self._grown())
-        return not self.judge.clock.expired
+        self._climb(self._grow())
+        return not self.judge.clock.has_expired
 
     @property
     def used(self) -> int:
         """Return the number of steps taken."""
-        return self._used() - self._first
+        return self._count_used() - self._first
 
-    def _used(self) -> int:
+    def _count_used(self) -> int:
         return self.judge.calls + (PROOF * self.judge.asked if self._space.grows else 0)
 
-    def _over(self, steps: float | None = None) -> bool:
-        return self.judge.clock.expired or self.used >= (self.steps if steps is None else steps)
+    def _is_over(self, steps: float | None = None) -> bool:
+        return self.judge.clock.has_expired or self.used >= (self.steps if steps is None else steps)
 
     # cases and estimates of an instance
 
-    def _called(self, chosen: Chosen) -> Case | None:
+    def _call(self, chosen: Chosen) -> Case | None:
         """Return the case without its optimum; `None` if there is no such case or the heuristic breaks."""
         case = self.judge.alone(chosen)
         if case is None or case.broken is not None:
@@ -112,9 +112,9 @@ class Walk:
         self._alone[chosen] = case
         return case
 
-    def _judged(self, chosen: Chosen) -> Case | None:
+    def _judge(self, chosen: Chosen) -> Case | None:
         """Return the case with its optimum, and learn from the optimum."""
-        if self._called(chosen) is None:
+        if self._call(chosen) is None:
             return None
         case = self.judge.case(chosen)
         if case is None:
@@ -134,7 +134,7 @@ class Walk:
     def _takes(self, thing: int) -> float:
         """Return the heuristic's value for an instance of one element."""
         if thing not in self._single:
-            case = self._called((thing,))
+            case = self._call((thing,))
             self._single[thing] = 0.0 if case is None or case.heuristic is None else case.heuristic
         return self._single[thing]
 
@@ -157,16 +157,16 @@ class Walk:
 
     # growing
 
-    def _grown(self) -> list[Chosen]:
+    def _grow(self) -> list[Chosen]:
         """Return instances of the size, the worst first, each built from the worst smaller instances."""
         levels: list[list[Chosen]] = [[()]]
         for n in range(1, self.size + 1):
             share = max(0.0, GROWN * self.steps - self.used) / (self.size - n + 1)
             until = self.used + (max(share, self._space.things) if n == 1 else share)
-            levels.append(self._best(list(dict.fromkeys(self._made(levels, until))), until))
+            levels.append(self._best(list(dict.fromkeys(self._make_unions(levels, until))), until))
         return levels[-1]
 
-    def _made(self, levels: Sequence[Sequence[Chosen]], until: float) -> Iterator[Chosen]:
+    def _make_unions(self, levels: Sequence[Sequence[Chosen]], until: float) -> Iterator[Chosen]:
         """Yield unions of two smaller instances, then smaller instances with one more element, the worst first."""
         n = len(levels)
         for a in range(2, n // 2 + 1):
@@ -187,18 +187,18 @@ class Walk:
         found = []
         calls = self.used + (CALLED if self._space.grows else 1.0) * (until - self.used)
         for chosen in tried:
-            if self._over(calls):
+            if self._is_over(calls):
                 break
-            if (self._called if self._space.grows else self._judged)(chosen) is not None:
+            if (self._call if self._space.grows else self._judge)(chosen) is not None:
                 found.append(chosen)
         left = [chosen for chosen in found if chosen not in self._proven]
         worst = 0.0
-        while left and not self._over(until):
+        while left and not self._is_over(until):
             top = max(left, key=self._height)
             if self._height(top) <= worst:
                 break
             left.remove(top)
-            case = self._judged(top)
+            case = self._judge(top)
             worst = max(worst, 0.0 if case is None else height(case))
         found = [chosen for chosen in found if chosen in self._alone]
         self._rng.shuffle(found)
@@ -210,9 +210,9 @@ class Walk:
         """Climb from each start to worse neighbours; then restart near a local optimum, or at a random instance."""
         ahead, idle = list(reversed(starts)), 0
         tops: list[Case] = []
-        while not self._over() and idle < IDLE:
+        while not self._is_over() and idle < IDLE:
             before = self.used
-            case = self._judged(ahead.pop() if ahead else self._start(tops))
+            case = self._judge(ahead.pop() if ahead else self._start(tops))
             while case is not None:
                 worse = self._worse(case)
                 if worse is None:
@@ -223,8 +223,8 @@ class Walk:
     def _start(self, tops: Sequence[Case]) -> Chosen:
         if tops and self._rng.random() < 0.5:
             top = self._rng.choice(tops[:KNOWN_TOPS])
-            return _swapped(_swapped(top.chosen, self._space, self._rng), self._space, self._rng)
-        return drawn(self._space, self.size, self._rng)
+            return _swap(_swap(top.chosen, self._space, self._rng), self._space, self._rng)
+        return draw(self._space, self.size, self._rng)
 
     def _worse(self, case: Case) -> Case | None:
         """Return a worse neighbour: the first one found or, with estimates, the most likely ones first; else `None`."""
@@ -232,23 +232,23 @@ class Walk:
         near = self._neighbours(case.chosen)
         if not self._space.grows:
             for chosen in near:
-                if self._over():
+                if self._is_over():
                     break
-                found = self._judged(chosen)
+                found = self._judge(chosen)
                 if found is not None and height(found) > here:
                     return found
             return None
         left = []
         for chosen in near:
-            if self._over(self.steps - PROOF):
+            if self._is_over(self.steps - PROOF):
                 break
-            if self._called(chosen) is not None:
+            if self._call(chosen) is not None:
                 left.append(chosen)
-        while left and not self._over():
+        while left and not self._is_over():
             top = max(left, key=self._height)
             if self._height(top) <= here:
                 break
-            found = self._judged(top)
+            found = self._judge(top)
             if found is not None and height(found) > here:
                 return found
             left.remove(top)
@@ -259,7 +259,7 @@ class Walk:
         things = range(self._space.things)
         places = {chosen[i]: i for i in range(len(chosen))}.values()
         if len(places) * self._space.things > SWAPS:
-            found = {_swapped(chosen, self._space, self._rng) for _ in range(SWAPS)}
+            found = {_swap(chosen, self._space, self._rng) for _ in range(SWAPS)}
         else:
             found = {tuple(sorted((*chosen[:i], *chosen[i + 1 :], thing))) for i in places for thing in things}
         near = sorted(found - {chosen})
@@ -267,7 +267,7 @@ class Walk:
         return near
 
 
-def least_steps(space: Space, size: int) -> int:
+def compute_min_steps(space: Space, size: int) -> int:
     """Return the minimum steps of a useful walk: it extends one instance of each size, and proves two."""
     return size * (space.things + size // 2 + (2 * PROOF if space.grows else 0))
 
@@ -283,12 +283,12 @@ def height(case: Case) -> float:
     return gap + case.nearly / 10
 
 
-def drawn(space: Space, size: int, rng: random.Random) -> Chosen:
+def draw(space: Space, size: int, rng: random.Random) -> Chosen:
     """Return a random instance of `size` elements."""
     return tuple(sorted(rng.randrange(space.things) for _ in range(size)))
 
 
-def _swapped(chosen: Chosen, space: Space, rng: random.Random) -> Chosen:
+def _swap(chosen: Chosen, space: Space, rng: random.Random) -> Chosen:
     """Return a neighbour: one element is replaced by a similar one, or by any other."""
     found = list(chosen)
     place = rng.randrange(len(found))

@@ -20,9 +20,9 @@ from instances.aryl.online import (
     Live,
     LoaningView,
     decision,
-    loaned_job,
-    loaned_workers,
     lost_gpu_hours,
+    place_flexibly_on_loan,
+    place_on_loan,
 )
 from instances.online import Policy
 
@@ -154,7 +154,7 @@ def flexible_first(
             return names
         rest = {name for name, base, _ in hosted if base}
         states = [view.jobs[job] for job in dict.fromkeys(job for _, base, _ in hosted for job in base)]
-        jobs = [loaned_job(state, rest) for state in states]
+        jobs = [place_on_loan(state, rest) for state in states]
         if preemption_seconds is not None:
             hours = [lost_gpu_hours(state, preemption_seconds) for state in states]
             jobs = [job.model_copy(update={"gpu_hours": h}) for job, h in zip(jobs, hours, strict=True)]
@@ -177,7 +177,7 @@ def reclaim_any_workers(reclaimer: Reclaimer) -> Callable[[LoaningView], Sequenc
         hosted = list(view.live.hosted())
         servers = tuple(name for name, _, _ in hosted)
         names = dict.fromkeys(job for _, base, flexible in hosted for job in (*base, *flexible))
-        jobs = tuple(loaned_workers(view.jobs[name], set(servers)) for name in names)
+        jobs = tuple(place_flexibly_on_loan(view.jobs[name], set(servers)) for name in names)
         return reclaimer(ArylReclaim(servers=servers, jobs=jobs, reclaim=view.reclaim))
 
     return choose_servers

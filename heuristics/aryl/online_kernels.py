@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from instances.arrays import BoolArray, FloatArray, IntArray
-from instances.compiled import compiled
+from instances.compiled import compile_lazily
 
 
-@compiled
+@compile_lazily
 def admit(
     order: IntArray,
     base_workers: IntArray,
@@ -58,13 +58,13 @@ def admit(
     return admitted[:n], kinds[:n]
 
 
-@compiled
+@compile_lazily
 def speed(workers: int, midpoint: int, loss: float) -> float:
     """Return the throughput on a number of workers (section 7.2)."""
     return workers * max(0.0, 1.0 - loss * max(0, workers - midpoint))
 
 
-@compiled
+@compile_lazily
 def knapsack(
     min_workers: IntArray, max_workers: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int
 ) -> IntArray:
@@ -106,7 +106,7 @@ def knapsack(
     return workers
 
 
-@compiled
+@compile_lazily
 def largest_gain(
     relative: bool,
     min_workers: IntArray,
@@ -136,7 +136,7 @@ def largest_gain(
         capacity -= gpus[best]
 
 
-@compiled
+@compile_lazily
 def grow(
     min_workers: IntArray, max_workers: IntArray, gpus: IntArray, left: FloatArray, loss: float, capacity: int
 ) -> IntArray:

@@ -36,7 +36,7 @@ class _Placement:
         self.grouped = data.grouped
         self.servers = {server.id: server for server in data.servers}
         self.free = {server.id: server.free_gpus for server in data.servers}
-        self.used = {server.id: server.in_use for server in data.servers}
+        self.used = {server.id: server.is_in_use for server in data.servers}
         self.hosts: dict[str, Part | None] = {server.id: server.hosts for server in data.servers}
         self.placed: dict[str, dict[str, Hosts]] = {"base": {}, "flexible": {}}
 
@@ -94,4 +94,4 @@ class _Placement:
 
 def _order_kinds(job: PlacedJob, part: Part) -> Kinds:
     """Return the kinds of servers, the preferred one first."""
-    return tuple(sorted(KINDS, key=lambda kind: kind != job.preferred(part)))
+    return tuple(sorted(KINDS, key=lambda kind: kind != job.choose_kind(part)))

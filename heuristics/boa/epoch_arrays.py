@@ -39,7 +39,7 @@ class EpochArrays:
         """Return whether jobs run at measured speeds, which may be below the hull."""
         name = self.data.gpu_types[0].name
         curves = (epoch.speedup.on(name) for c in self.data.classes for epoch in c.epochs)
-        return self.data.measured and any(curve.table is not None for curve in curves)
+        return self.data.is_measured and any(curve.table is not None for curve in curves)
 
     def time_and_cost(self, width: IntArray) -> tuple[float, float]:
         """Return the mean completion time, hours, and the average cost of the widths (n,), by Lemma 4.8."""

@@ -7,7 +7,7 @@ import numpy as np
 from heuristics.boa.epoch_arrays import EpochArrays, build_epoch_arrays, compute_hull_hours
 from instances import Answer
 from instances.arrays import FloatArray, IntArray
-from instances.boa import BoaAllocation, Segments, merged_segments, planned, within_budget
+from instances.boa import BoaAllocation, Segments, compute_plan_limit, is_within_budget, merge_segments
 from instances.boa.allocation import HAIR
 from instances.method import ANY, method
 
@@ -34,7 +34,7 @@ def equal_share(data: BoaAllocation) -> Answer:
     """
     p = build_epoch_arrays(data)
     time, cost = _class_totals(p)
-    shares = share_budget(cost.min(1), planned(data.budget) * (1 - HAIR))
+    shares = share_budget(cost.min(1), compute_plan_limit(data.budget) * (1 - HAIR))
     affordable = cost <= np.maximum(shares, cost.min(1))[:, None]
     return _answer(p, np.where(affordable, time, np.inf).argmin(1) + 1)
 
@@ -59,12 +59,12 @@ def _greedy(time: FloatArray, cost: FloatArray, budget: float, uneven: bool = Fa
         touches = compute_hull_hours(time)[1]
         order = np.argsort(~touches, axis=1, kind="stable")  # widths on the hull first, each group by increasing width
         usable = [np.take_along_axis(np.where(touches, of, np.inf), order, 1) for of in (time, cost)]
-    steps = merged_segments(*usable)
+    steps = merge_segments(*usable)
     chosen = steps.cheapest.copy()
     _take_steps(chosen, steps, usable[1], budget)
     chosen = order[here, chosen]
     while True:
-        unused = planned(budget) - cost[here, chosen].sum()
+        unused = compute_plan_limit(budget) - cost[here, chosen].sum()
         fits = cost - cost[here, chosen][:, None] <= unused
         gain = np.where(fits, time[here, chosen][:, None] - time, -np.inf)
         i, k = np.unravel_index(int(gain.argmax()), gain.shape)
@@ -81,7 +81,7 @@ def _take_steps(at: IntArray, steps: Segments, cost: FloatArray, budget: float) 
     """
     here, order = np.arange(len(at)), np.arange(len(steps.curve))
     while True:
-        unused = planned(budget) - cost[here, at].sum()
+        unused = compute_plan_limit(budget) - cost[here, at].sum()
         run, end = steps.curve[order], steps.end[order]
         fits = (cost[run, end] - cost[run, at[run]] <= unused) & (end > at[run])
         order, run, end = order[fits], run[fits], end[fits]
@@ -115,6 +115,6 @@ def share_budget(min_cost: FloatArray, budget: float) -> FloatArray:
 def _answer(p: EpochArrays, width: IntArray) -> Answer:
     """Return the widths (classes,) as an answer if they are within the budget."""
     epochs = width[p.job_class]
-    if within_budget(p.time_and_cost(epochs)[1], p.data.budget):
+    if is_within_budget(p.time_and_cost(epochs)[1], p.data.budget):
         return Answer(p.solution(epochs))
     return Answer(None, reason="no single width per class is within the budget")

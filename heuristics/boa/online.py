@@ -11,7 +11,7 @@ from typing import Any, Literal
 from heuristics.boa.online_rigid import EqualSplit, Fifo, Requested
 from instances import InputError
 from instances.boa import BoaAllocation, BoaRenting
-from instances.boa.online import RentingView, Widths, believed
+from instances.boa.online import RentingView, Widths, build_estimated_allocation
 from instances.online import Policy
 
 Online = Policy[RentingView, Widths]
@@ -109,7 +109,7 @@ class CountingAcquisition(PlannedOtherwise):
     def other(self, problem: BoaAllocation) -> BoaAllocation:
         more = self._data.acquisition_seconds / HOUR
         classes = tuple(c.model_copy(update={"rescale_hours": c.rescale_hours + more}) for c in problem.classes)
-        return believed(classes, problem.budget, problem.max_width)
+        return build_estimated_allocation(classes, problem.budget, problem.max_width)
 
 
 class OnHull(PlannedOtherwise):

@@ -22,7 +22,7 @@ from heuristics.boa.online_rigid import count_nodes, max_widths
 from instances.arrays import FloatArray, IntArray
 from instances.boa import BoaAllocation, BoaRenting
 from instances.boa.online import RentingJobView, RentingView, Widths
-from instances.compiled import compiled
+from instances.compiled import compile_lazily
 
 MAX_GPUS = 10**6  # upper limit if efficiencies limit nothing
 Split = Callable[[FloatArray, int], IntArray]
@@ -273,7 +273,7 @@ def max_useful_gpus(speed: FloatArray, aim: float) -> int:
     return min(MAX_GPUS, int(np.ceil(min(limits))))
 
 
-@compiled
+@compile_lazily
 def splits(gain: FloatArray, max_gpus: int) -> IntArray:
     """Return the choices (n, max_gpus + 1) of a dynamic program over jobs and GPUs, from which `split` reads widths.
 
@@ -309,7 +309,7 @@ def splits(gain: FloatArray, max_gpus: int) -> IntArray:
     return choice
 
 
-@compiled
+@compile_lazily
 def split(choice: IntArray, gpus: int) -> IntArray:
     """Return the widths (n,) of the jobs in the best split of `gpus` GPUs."""
     jobs = choice.shape[0]
@@ -321,7 +321,7 @@ def split(choice: IntArray, gpus: int) -> IntArray:
     return width
 
 
-@compiled
+@compile_lazily
 def efficiencies(choice: IntArray, speed: FloatArray, gpus_per_node: int) -> FloatArray:
     """Return the sum of speedups over GPUs in the best split of 1, 2, ... nodes; `speed` (n, K + 1)."""
     nodes = (choice.shape[1] - 1) // gpus_per_node

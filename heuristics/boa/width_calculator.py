@@ -18,7 +18,7 @@ import numpy as np
 from heuristics.boa.epoch_arrays import EpochArrays, build_epoch_arrays, compute_hull_hours
 from instances import Answer, Options
 from instances.arrays import BoolArray, FloatArray, IntArray
-from instances.boa import BoaAllocation, merged_segments, within_budget
+from instances.boa import BoaAllocation, is_within_budget, merge_segments
 from instances.method import SEEDED, method
 
 
@@ -170,10 +170,10 @@ def _fit_budget(
     while True:  # line 15
         width = np.repeat(round_widths(relaxation.solve(running)), lengths)  # lines 16 and 17
         cost = p.time_and_cost(width)[1]  # line 18
-        if within_budget(cost, p.data.budget):  # line 19
+        if is_within_budget(cost, p.data.budget):  # line 19
             return width, cost
         below = parameters.shrink * running - parameters.cut
-        if running <= relaxation.least_cost or (parameters.cut and below < relaxation.least_cost):
+        if running <= relaxation.min_cost or (parameters.cut and below < relaxation.min_cost):
             return None, cost  # the authors' code fails here: its convex problem is infeasible
         running = below  # line 20
 
@@ -194,10 +194,10 @@ class ConvexRelaxation:
     def __init__(self, hours: FloatArray, grid: FloatArray, value: FloatArray, price: FloatArray) -> None:
         self.value_over_price = value / price
         self.time, self.cost = value[:, None] * hours, price[:, None] * hours * grid
-        self.segments = merged_segments(self.time, self.cost)
+        self.segments = merge_segments(self.time, self.cost)
 
     @property
-    def least_cost(self) -> float:
+    def min_cost(self) -> float:
         """Return the cost of the cheapest widths."""
         return float(self.segments.cost[0])
 

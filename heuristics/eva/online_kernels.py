@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from instances.arrays import BoolArray as Bool
 from instances.arrays import FloatArray as Float
 from instances.arrays import IntArray as Int
-from instances.compiled import compiled
+from instances.compiled import compile_lazily
 
 Hash = NDArray[np.uint64]
 
@@ -61,7 +61,7 @@ class RoundTasks(NamedTuple):
     cheapest: Int
 
 
-@compiled
+@compile_lazily
 def key_of(weight: Hash, kind: int, others: np.uint64) -> np.uint64:
     """Return the key of a class next to other tasks, whose weights add up to `others`."""
     x = weight[kind] * np.uint64(0x9E3779B97F4A7C15) + others
@@ -71,7 +71,7 @@ def key_of(weight: Hash, kind: int, others: np.uint64) -> np.uint64:
     return x if x != np.uint64(0) else np.uint64(1)
 
 
-@compiled
+@compile_lazily
 def slot_of(keys: Hash, key: np.uint64) -> np.uint64:
     """Return the slot of a key in the hash table, or the free one in which it belongs."""
     mask = np.uint64(len(keys) - 1)
@@ -81,7 +81,7 @@ def slot_of(keys: Hash, key: np.uint64) -> np.uint64:
     return slot
 
 
-@compiled
+@compile_lazily
 def store(table: Table, kind: int, neighbours: Int, mean: float) -> bool:
     """Store the throughput of a class next to a set of others, and return whether the set is new."""
     others = np.uint64(0)
@@ -94,7 +94,7 @@ def store(table: Table, kind: int, neighbours: Int, mean: float) -> bool:
     return new
 
 
-@compiled
+@compile_lazily
 def copy_sets(old: Table, new: Table) -> None:
     """Copy all sets of one table to another."""
     for i in range(len(old.keys)):
@@ -103,7 +103,7 @@ def copy_sets(old: Table, new: Table) -> None:
             new.keys[slot], new.values[slot] = old.keys[i], old.values[i]
 
 
-@compiled
+@compile_lazily
 def _rate(table: Table, classes: Int, length: int, kind: int, total: np.uint64) -> float:
     """Return the estimated throughput of a class in a set: `classes` in order, with weights that add up to `total`."""
     if length == 1:
@@ -124,7 +124,7 @@ def _rate(table: Table, classes: Int, length: int, kind: int, total: np.uint64) 
     return rate
 
 
-@compiled
+@compile_lazily
 def tnrp_of(tasks: RoundTasks, table: Table, members: Int, count: int, extra: int, whole_jobs: bool) -> float:
     """Return the TNRP of some tasks on one instance, and of `extra` unless it is NOBODY.
 
@@ -181,7 +181,7 @@ class PlanArrays(NamedTuple):
     used: Bool
 
 
-@compiled
+@compile_lazily
 def saving(tasks: RoundTasks, table: Table, plan: PlanArrays) -> float:
     """Return the TNRP of all instances of a plan."""
     value = 0.0
@@ -190,7 +190,7 @@ def saving(tasks: RoundTasks, table: Table, plan: PlanArrays) -> float:
     return value
 
 
-@compiled
+@compile_lazily
 def _fits(need: Int, free: Int) -> bool:
     fits = True
     for r in range(len(free)):
@@ -198,7 +198,7 @@ def _fits(need: Int, free: Int) -> bool:
     return fits
 
 
-@compiled
+@compile_lazily
 def _alignment(need: Int, free: Int, size: Int) -> float:
     score = 0.0
     for r in range(len(size)):
@@ -207,7 +207,7 @@ def _alignment(need: Int, free: Int, size: Int) -> float:
     return score
 
 
-@compiled
+@compile_lazily
 def add(plan: PlanArrays, types: Types, kind: int, rented: int) -> int:
     """Add an instance to a plan, and return its index."""
     p = plan.length[0]
@@ -219,7 +219,7 @@ def add(plan: PlanArrays, types: Types, kind: int, rented: int) -> int:
     return p
 
 
-@compiled
+@compile_lazily
 def put(plan: PlanArrays, types: Types, tasks: RoundTasks, p: int, task: int) -> None:
     """Put a task on an instance of a plan."""
     plan.members[p, plan.held[p]] = task
@@ -228,7 +228,7 @@ def put(plan: PlanArrays, types: Types, tasks: RoundTasks, p: int, task: int) ->
         plan.free[p, r] -= types.demand[plan.type[p], tasks.kind[task], r]
 
 
-@compiled
+@compile_lazily
 def keep(plan: PlanArrays, types: Types, tasks: RoundTasks, kept: Int, instance_type: Int) -> None:
     """Put tasks on their current instances, which are added in the order of their tasks."""
     place = np.full(len(instance_type), NOBODY)
@@ -242,7 +242,7 @@ def keep(plan: PlanArrays, types: Types, tasks: RoundTasks, kept: Int, instance_
         put(plan, types, tasks, place[instance], task)
 
 
-@compiled
+@compile_lazily
 def pack(plan: PlanArrays, types: Types, tasks: RoundTasks, table: Table, waiting: Int) -> Int:
     """Put tasks on the instances of a plan while any fits, and return the tasks that remain.
 
@@ -280,7 +280,7 @@ def pack(plan: PlanArrays, types: Types, tasks: RoundTasks, table: Table, waitin
     return left[:n].copy()
 
 
-@compiled
+@compile_lazily
 def _fill(
     types: Types, tasks: RoundTasks, table: Table, left: Int, n: int, kind: int, rented: int, chosen: Int
 ) -> tuple[int, float]:
@@ -319,8 +319,8 @@ def _fill(
             free[r] -= types.demand[kind, tasks.kind[left[best]], r]
 
 
-@compiled
-def _most_tasks(plan: PlanArrays, kind: int, instance_type: Int, ready: Bool, held: Int) -> int:
+@compile_lazily
+def _find_fullest_instance(plan: PlanArrays, kind: int, instance_type: Int, ready: Bool, held: Int) -> int:
     """Return the ready rented instance of a type with the most tasks that is not in the plan; NOBODY if none."""
     best = NOBODY
     for i in range(len(instance_type)):
@@ -329,7 +329,7 @@ def _most_tasks(plan: PlanArrays, kind: int, instance_type: Int, ready: Bool, he
     return best
 
 
-@compiled
+@compile_lazily
 def _cheapest_holding(types: Types, tasks: RoundTasks, kind: int, chosen: Int, count: int) -> int:
     """Return the cheapest type that holds the demands of the tasks, both on the tried type and on itself."""
     resources = types.capacity.shape[1]
@@ -348,7 +348,7 @@ def _cheapest_holding(types: Types, tasks: RoundTasks, kind: int, chosen: Int, c
     return kind
 
 
-@compiled
+@compile_lazily
 def provision(
     plan: PlanArrays,
     types: Types,
@@ -369,7 +369,7 @@ def provision(
     chosen = np.empty(n, dtype=np.int64)
     for kind in types.falling:  # lines 2 and 3
         while n:  # line 4
-            rented = _most_tasks(plan, kind, instance_type, ready, held)
+            rented = _find_fullest_instance(plan, kind, instance_type, ready, held)
             count, value = _fill(types, tasks, table, left, n, kind, rented, chosen)  # lines 5 to 13
             pays = types.price[kind] <= value or (count == 1 and tasks.cheapest[chosen[0]] == kind)  # line 14
             if pays:
@@ -385,13 +385,13 @@ def provision(
                     chosen[count] = left[i]
                     count += 1
             for i in range(count):
-                p = add(plan, types, kind, _most_tasks(plan, kind, instance_type, ready, held))
+                p = add(plan, types, kind, _find_fullest_instance(plan, kind, instance_type, ready, held))
                 put(plan, types, tasks, p, chosen[i])
             n = _remove_chosen(left, n, chosen, count)
             break  # line 17
 
 
-@compiled
+@compile_lazily
 def _remove_chosen(left: Int, n: int, chosen: Int, count: int) -> int:
     """Remove the chosen tasks from the first `n` of `left`, and return how many remain."""
     kept = 0

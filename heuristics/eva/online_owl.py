@@ -64,7 +64,7 @@ class Owl:
             while all(len(of_class[c]) >= together.count(c) for c in together):
                 chosen = [of_class[c].popleft() for c in together]
                 task = chosen[0]
-                rented = None if task.instance is None else plan.rented(view, task.instance)
+                rented = None if task.instance is None else plan.add_rented(view, task.instance)
                 stays = len(chosen) == 1 and rented is not None and rented.kind == kind
                 planned = rented if stays and rented is not None else plan.new(kind)
                 for task in chosen:

@@ -160,7 +160,7 @@ class Plan:
     def __iter__(self) -> Iterator[Planned]:
         return iter(self.instances)
 
-    def rented(self, view: CloudView, name: str) -> Planned:
+    def add_rented(self, view: CloudView, name: str) -> Planned:
         """Return the rented instance of a name, and add it to the plan if necessary."""
         planned = self._of_id.get(name)
         if planned is None:
@@ -191,7 +191,7 @@ class Plan:
         """Put tasks on their current instances, or on those to which they are moving."""
         for task in tasks:
             if task.instance is not None:
-                self.put(task, self._of_id.get(task.instance) or self.rented(view, task.instance))
+                self.put(task, self._of_id.get(task.instance) or self.add_rented(view, task.instance))
 
     def configuration(self) -> Configuration:
         """Return the plan as a decision."""

@@ -37,11 +37,11 @@ class Stratus:
         self._remaining = {name: self._remaining_of(view, name) for name in view.jobs}
         plan = Plan(self.cloud)
         for name in view.instances:
-            plan.rented(view, name)
+            plan.add_rented(view, name)
         every = self._order.tasks(view)
         tasks = sorted(every, key=lambda task: not task.pinned)
         plan.keep(view, tasks)
-        kept = [plan.rented(view, task.instance) for task in tasks if task.instance is not None]
+        kept = [plan.add_rented(view, task.instance) for task in tasks if task.instance is not None]
         held = {task.instance for task in tasks if task.pinned}
         self._place(plan, [task for task in every if task.instance is None])
         first = list(dict.fromkeys([*kept, *(p for p in plan if p.tasks)]))

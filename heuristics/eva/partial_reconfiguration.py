@@ -15,7 +15,7 @@ import numpy as np
 
 from heuristics.eva.reconfiguration import ROUNDING, TieBreak, reconfigure
 from instances import InputError
-from instances.eva import EvaPacking, RentedInstance, Task, continued, packing_arrays
+from instances.eva import EvaPacking, RentedInstance, Task, continue_instances, packing_arrays
 
 
 class ReservationPrices:
@@ -75,7 +75,7 @@ def partial_reconfiguration(
     `current` has a task or type that is not in `data`, or too many of a task. It also raises InputError for limits of
     instances and prices of running ones, which the method does not handle.
     """
-    if data.limited:
+    if data.has_limits:
         raise InputError("data: Partial Reconfiguration supports neither limits of instances nor running instances")
     prices = ReservationPrices(data)
     placed = Counter[str]()
@@ -128,13 +128,13 @@ def migration_cost(
 ) -> float:
     """Return the migration cost M (section 4.5), USD: the price of instances while tasks that move are not running.
 
-    A planned instance continues a current one as in `instances.eva.continued`: by id, or by tasks in common. Each
-    instance that loses tasks is paid while the slowest of them is checkpointed. Each instance that gains tasks is paid
-    while the slowest of them is launched, and a new one until it is ready. Raises InputError as `continued` does, for
-    an unknown type, and for a task that moves and has no delay.
+    A planned instance continues a current one as in `instances.eva.continue_instances`: by id, or by tasks in common.
+    Each instance that loses tasks is paid while the slowest of them is checkpointed. Each instance that gains tasks is
+    paid while the slowest of them is launched, and a new one until it is ready. Raises InputError as
+    `continue_instances` does, for an unknown type, and for a task that moves and has no delay.
     """
     prices = ReservationPrices(data)
-    after = continued(current, planned)
+    after = continue_instances(current, planned)
     before = {instance.id: instance for instance in current}
     seconds_of: list[tuple[str, float]] = []
     for new in after:

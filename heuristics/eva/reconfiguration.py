@@ -138,7 +138,7 @@ def no_packing(data: EvaPacking) -> Answer:
     If instances are limited, it is the cheapest type that is left; tasks with the fewest types come first.
     """
     arrays = packing_arrays(data)
-    if arrays.limited:
+    if arrays.has_limits:
         return try_plan(arrays, lambda: _rent_one_each(arrays))
     alone = zip(arrays.cheapest_type.tolist(), arrays.count.tolist(), strict=True)
     return Answer(arrays.solution((kind, {c: 1}, n) for c, (kind, n) in enumerate(alone)))

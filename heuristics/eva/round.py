@@ -14,7 +14,7 @@ import numpy as np
 from heuristics.eva.reconfiguration import ROUNDING, reconfigure
 from instances import Solution
 from instances.arrays import IntArray
-from instances.eva import EvaReconfiguration, RentedInstance, most_kept
+from instances.eva import EvaReconfiguration, RentedInstance, keep_most_tasks
 from instances.eva.arrays import Group as Planned
 from instances.eva.reconfiguration_arrays import NEW, Placed, ReconfigurationArrays, reconfiguration_arrays
 from instances.method import ANY, method
@@ -81,7 +81,7 @@ def _full(arrays: ReconfigurationArrays) -> list[Placed]:
             {int(c): k for c, k in instance.tasks.items()},
             1,
         )
-        for instance in most_kept(current, planned)
+        for instance in keep_most_tasks(current, planned)
     ]
 
 
@@ -98,7 +98,7 @@ def _partial(arrays: ReconfigurationArrays) -> list[Placed]:
     classes = np.flatnonzero(left)
     new: list[Planned] = []
     if len(classes):
-        new = reconfigure(packing.only(classes, left[classes]), moves_down=True)
+        new = reconfigure(packing.select_classes(classes, left[classes]), moves_down=True)
     placed: list[Placed] = [(g, arrays.groups[g].kind, _tasks(on_it), 1) for g, on_it in kept]
     placed += [(NEW, kind, {int(classes[c]): k for c, k in on_it.items()}, copies) for kind, on_it, copies in new]
     return placed

@@ -29,7 +29,7 @@ from instances.kubernetes.requirements import (
     SpreadRule,
     Taint,
     Term,
-    every,
+    are_all_true,
 )
 
 OWNER = "\x00 controller"  # stands for a label: a ReplicaSet selects its own pods, whatever its selector is
@@ -239,7 +239,7 @@ class ClusterModel:
         return self._ask(key, (placement.selects(node.labels) for node in self.nodes))
 
     def _find_tolerated(self, placement: Placement) -> BoolArray:
-        answers = (every(placement.tolerates(taint) for taint in node.taints) for node in self.nodes)
+        answers = (are_all_true(placement.tolerates(taint) for taint in node.taints) for node in self.nodes)
         return self._ask(("taints", placement.tolerations), answers)
 
     def _select(self, term: PodTerm) -> tuple[int, ...]:
@@ -385,7 +385,7 @@ class ClusterModel:
         found = np.zeros(len(self.nodes), dtype=np.int64)
         for weight, term in kind.preferred:
             if term:
-                answers = (every(requirement.holds(node.labels) for requirement in term) for node in self.nodes)
+                answers = (are_all_true(requirement.holds(node.labels) for requirement in term) for node in self.nodes)
                 found += weight * self._ask(("preferred", term), answers)
         return found
 

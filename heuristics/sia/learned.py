@@ -74,17 +74,17 @@ class PoolHistory:
         for x, period in PERIODIC:
             begin = now - x * period
             is_observed = begin >= self.since
-            values.append(_between(arrived, begin, min(begin + quantum, now)) if is_observed else nan)
+            values.append(_count_between(arrived, begin, min(begin + quantum, now)) if is_observed else nan)
         for times in (arrived, self.completions):
             for x in RECENT_QUANTA:
                 begin = max(now - x * quantum, self.since)
                 watched = now - begin
-                values.append(_between(times, begin, now) * quantum / watched if watched > 0 else nan)
+                values.append(_count_between(times, begin, now) * quantum / watched if watched > 0 else nan)
         soon = bisect_right(self.ends, now + quantum)
         return [*values, float(soon), float(len(self.ends) - soon)]
 
 
-def _between(times: Sequence[float], after: float, until: float) -> float:
+def _count_between(times: Sequence[float], after: float, until: float) -> float:
     """Return how many of the sorted `times` are in (after, until]."""
     return float(bisect_right(times, until) - bisect_right(times, after))
 
@@ -146,7 +146,7 @@ def examples(
             for k in quanta:
                 if now + k <= last:
                     rows[k].append(history.features(now, k))
-                    labels[k].append(float(_between(submit, now, now + k) > 0))
+                    labels[k].append(float(_count_between(submit, now, now + k) > 0))
                     pools[k].append(str(pool))
                     times[k].append(now)
     return {

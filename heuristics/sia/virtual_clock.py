@@ -28,7 +28,7 @@ def keep_cutoffs(data: SiaOracle, priority: Sequence[float]) -> list[int]:
     If cut-offs from `latest_start` cannot all be kept, jobs start as soon as GPUs are idle.
     """
     arrays = slot_arrays(data)
-    starts: list[int] = arrays.in_slots(backfill(arrays, arrays.cutoff, np.array(priority))).tolist()
+    starts: list[int] = arrays.to_slots(backfill(arrays, arrays.cutoff, np.array(priority))).tolist()
     return starts
 
 

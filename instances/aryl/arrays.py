@@ -35,7 +35,7 @@ class Throughputs(Mapping[int, Any]):
     def __len__(self) -> int:
         return len(self.workers)
 
-    def in_floating_point(self) -> Throughputs:
+    def to_floating_point(self) -> Throughputs:
         """Return the same throughputs as floating-point numbers."""
         return Throughputs(self.workers, lambda workers: float(self[workers]))
 

@@ -21,6 +21,7 @@ from instances.fields import (
     refuse_duplicates,
 )
 from instances.online import Workload, refuse_short_period
+from instances.renamed import OldName
 
 MOST_SERVERS = 100_000  # of a cluster: a world stores each of them, and policies examine all at once
 PositiveShare = Annotated[PositiveRatio, Field(le=1)]
@@ -41,9 +42,11 @@ class LoaningJob(ElasticJob):
     predicted_running_time: Positive | None = None
 
     @property
-    def predicted_work(self) -> float:
+    def forecast_work(self) -> float:
         """Return the work of the job in worker-seconds, as policies predict it."""
         return (self.predicted_running_time or self.min_running_time) * self.max_workers
+
+    predicted_work: ClassVar[OldName] = OldName("forecast_work")
 
 
 class InferenceLoad(Frozen):
@@ -96,22 +99,26 @@ class ArylLoaning(Workload):
         """Return the weight of a loaned GPU in terms of a worker's GPUs: 1, or less if workers are wider there."""
         return 1.0 if self.loaned_workers == "slow" else self.loaned_speed
 
-    def loaned_gpus(self, job: LoaningJob) -> int:
+    def count_gpus_on_loan(self, job: LoaningJob) -> int:
         """Return the number of GPUs of a worker of `job` on a loaned server."""
         if self.loaned_workers == "wide":
             return math.ceil(job.gpus_per_worker / self.loaned_speed - 1e-9)  # 3 for 1 GPU at a third of the speed
         return job.gpus_per_worker
 
+    loaned_gpus: ClassVar[OldName] = OldName("count_gpus_on_loan")
+
     @property
-    def loaned_worker_speed(self) -> float:
+    def worker_speed_on_loan(self) -> float:
         """Return the speed of a worker on loaned servers, as a share of that on training servers."""
         return self.loaned_speed if self.loaned_workers == "slow" else 1.0
+
+    loaned_worker_speed: ClassVar[OldName] = OldName("worker_speed_on_loan")
 
     def speed(self, job: LoaningJob, training: int, loaned: int) -> float:
         """Return the worker-seconds per second of `job` on `training` and `loaned` workers."""
         lost = max(0, training + loaned - job.midpoint) * self.scaling_loss
         mixed = self.heterogeneous_speed if training and loaned else 1.0
-        return (training + loaned * self.loaned_worker_speed) * max(0.0, 1 - lost) * mixed
+        return (training + loaned * self.worker_speed_on_loan) * max(0.0, 1 - lost) * mixed
 
     def fastest(self, job: LoaningJob) -> float:
         """Return the maximum speed of a job on training servers: it grows with the workers until the loss dominates."""

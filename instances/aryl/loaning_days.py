@@ -15,7 +15,7 @@ from instances.aryl.populations import HOUR, Bursts, JobPopulation, Moments
 from instances.envelope import Instance
 from instances.errors import InputError
 from instances.fields import LONGEST_DAYS, refuse_outside, refuse_seed, refuse_too_many, refuse_unless_positive
-from instances.validation import validated
+from instances.validation import validate
 
 CLUSTERS = (443, 520)  # training and inference servers of the paper
 GPUS = 8
@@ -102,7 +102,7 @@ def loaning_days(
     moments = Moments()
     expected = load * training_servers * GPUS * days * 24 * HOUR / moments.gpu_seconds
     refuse_too_many("load", expected)
-    pool = JobPopulation.drawn() if trace is None else JobPopulation.of_trace(trace)
+    pool = JobPopulation.draw_default() if trace is None else JobPopulation.from_trace(trace)
     pool = pool.up_to(max(LEAST_WIDTH, training_servers * GPUS // 4))
     rng = np.random.default_rng(seed)
     n = round(expected)
@@ -154,7 +154,7 @@ def loaning_days(
     }
     what = "drawn" if trace is None else trace.name
     source = f"loaning_days({days:g}, seed {seed}): jobs {what}, load {load:g} of {training_servers} training servers"
-    return Instance.of(validated(ArylLoaning, content), f"aryl-loaning-{days:g}d-seed-{seed}", source)
+    return Instance.of(validate(ArylLoaning, content), f"aryl-loaning-{days:g}d-seed-{seed}", source)
 
 
 def _draw(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from instances.aryl.reclaim import ArylReclaim, LoanedJob
 from instances.fields import STEPS
 from instances.online import Decision
 from instances.options import Solution
+from instances.renamed import find_old_names
 
 TRAINING, LOANED = 0, 1
 """The kinds of servers, as indices of pairs."""
@@ -42,7 +43,7 @@ class Demands:
         """Build the demands of the jobs of a workload."""
         jobs = sorted(data.jobs, key=lambda job: job.arrival_seconds)
         own = np.array([job.gpus_per_worker for job in jobs], dtype=np.int64)
-        loaned = np.array([data.loaned_gpus(job) for job in jobs], dtype=np.int64)
+        loaned = np.array([data.count_gpus_on_loan(job) for job in jobs], dtype=np.int64)
         fits = loaned <= data.gpus_per_server
         least, most = (np.array([getattr(job, f"{end}_workers") for job in jobs], np.int64) for end in ("min", "max"))
         return cls(
@@ -210,12 +211,12 @@ def snapshot(view: LoaningView) -> ArylReclaim | ArylElastic | None:
 def decision(view: LoaningView, solution: Solution | None) -> Allocation:
     """Return the servers that `solution` returns, if the view requests it, otherwise the workers of all jobs.
 
-    Running jobs and the waiting jobs that `admitted` starts get workers. Elastic jobs have the workers of the solution.
+    Running jobs and the waiting jobs that `admit_jobs` starts get workers. Elastic jobs have those of the solution.
     All other jobs, or all jobs without a solution, have their base workers.
     """
     if view.reclaim:
         return Allocation(give_back=() if solution is None else tuple(solution["servers"]))
-    workers = {name: view.jobs[name].min_workers for name in admitted(view)[0]}
+    workers = {name: view.jobs[name].min_workers for name in admit_jobs(view)[0]}
     return Allocation(workers=workers if solution is None else workers | solution["workers"])
 
 
@@ -226,12 +227,12 @@ def reclaiming(view: LoaningView) -> ArylReclaim:
     jobs = [job for job in view.jobs.values() if not known.isdisjoint([*job.base, *job.flexible])]
     return ArylReclaim(
         servers=tuple(loaned),
-        jobs=tuple(loaned_job(job, known) for job in jobs),
+        jobs=tuple(place_on_loan(job, known) for job in jobs),
         reclaim=min(view.reclaim, len(loaned)),
     )
 
 
-def loaned_job(job: LoaningJobView, servers: Collection[str]) -> LoanedJob:
+def place_on_loan(job: LoaningJobView, servers: Collection[str]) -> LoanedJob:
     """Return a job on loaned `servers`; returning any server with its base workers preempts it."""
     base = {server: workers for server, workers in job.base.items() if server in servers}
     flexible = tuple(server for server in job.flexible if server in servers and server not in base)
@@ -239,9 +240,9 @@ def loaned_job(job: LoaningJobView, servers: Collection[str]) -> LoanedJob:
     return LoanedJob(id=job.id, servers=tuple(base), flexible_servers=flexible, gpus=gpus)
 
 
-def loaned_workers(job: LoaningJobView, servers: Collection[str]) -> LoanedJob:
+def place_flexibly_on_loan(job: LoaningJobView, servers: Collection[str]) -> LoanedJob:
     """Return a job on loaned `servers` that is preempted only if fewer workers than its minimum are left."""
-    found = loaned_job(job, servers)
+    found = place_on_loan(job, servers)
     workers: dict[str, int] = {}
     for held in (job.base, job.flexible):
         for server, k in held.items():
@@ -263,7 +264,7 @@ def spare_workers(view: LoaningView) -> ArylElastic | None:
     The problem contains only the elastic jobs with their remaining work, and counts GPUs, not servers. Loaned GPUs
     count with `loaned_worth`. Return `None` if there is no elastic job.
     """
-    names, free = admitted(view)
+    names, free = admit_jobs(view)
     elastic = [job for job in map(view.jobs.__getitem__, names) if job.max_workers > job.min_workers]
     if not elastic:
         return None
@@ -283,7 +284,7 @@ def spare_workers(view: LoaningView) -> ArylElastic | None:
     )
 
 
-def admitted(view: LoaningView) -> tuple[list[str], int]:
+def admit_jobs(view: LoaningView) -> tuple[list[str], int]:
     """Return the jobs that run or start, and the GPUs that their base demands leave (section 5.2, phase one).
 
     Running jobs come first, then waiting jobs, the shortest on its base demand first; a job that does not fit is
@@ -310,3 +311,12 @@ def admitted(view: LoaningView) -> tuple[list[str], int]:
             free["training"] = 0.0
             names.append(job.id)
     return names, int(free["training"] + free["loaned"])
+
+
+if not TYPE_CHECKING:  # names of the previous version
+    __getattr__ = find_old_names(
+        __name__,
+        {
+            "admitted": "admit_jobs",
+        },
+    )

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from instances.aryl.online import Kind, Part
 from instances.fields import Count, Frozen, Name, PositiveCount, ProblemData, refuse, refuse_duplicates
+from instances.renamed import OldName
 
 KINDS: tuple[Kind, ...] = ("training", "loaned")
 PARTS: tuple[Part, ...] = ("base", "flexible")
@@ -27,14 +28,16 @@ class HostServer(Frozen):
     group: Part | None = None
 
     @property
-    def in_use(self) -> bool:
+    def is_in_use(self) -> bool:
         """Return whether the server hosts workers already."""
         return self.free_gpus < self.gpus
+
+    in_use: ClassVar[OldName] = OldName("is_in_use")
 
     @property
     def hosts(self) -> Part | None:
         """Return the part whose workers the server hosts already, `None` if it hosts no workers."""
-        return (self.group or "base") if self.in_use else None
+        return (self.group or "base") if self.is_in_use else None
 
 
 class PlacedJob(Frozen):
@@ -61,7 +64,7 @@ class PlacedJob(Frozen):
         """Return the number of GPUs of a worker on a kind of server."""
         return self.gpus_per_worker if kind == "training" else self.loaned_gpus_per_worker or self.gpus_per_worker
 
-    def preferred(self, part: Part) -> Kind:
+    def choose_kind(self, part: Part) -> Kind:
         """Return the preferred kind of workers of a part: loaned servers for elastic jobs, else training servers.
 
         Base workers of a heterogeneous job prefer training servers (section 6). If the job may not use this kind, the
@@ -69,6 +72,8 @@ class PlacedJob(Frozen):
         """
         wanted: Kind = "loaned" if self.elastic and not (self.heterogeneous and part == "base") else "training"
         return wanted if wanted in self.kinds else self.kinds[0]
+
+    preferred: ClassVar[OldName] = OldName("choose_kind")
 
 
 class ArylPlacement(ProblemData):
@@ -97,7 +102,7 @@ class ArylPlacement(ProblemData):
         for i, server in enumerate(self.servers):
             if server.free_gpus > server.gpus:
                 refuse(f"servers[{i}].free_gpus", f"must be <= gpus, {server.gpus}", server.free_gpus)
-            if server.group is not None and (server.kind == "training" or not server.in_use):
+            if server.group is not None and (server.kind == "training" or not server.is_in_use):
                 refuse(f"servers[{i}].group", "must not be given but for a loaned server in use", server.group)
         for i, job in enumerate(self.jobs):
             refuse_duplicates(f"jobs[{i}].kinds", job.kinds)

@@ -98,7 +98,7 @@ class JobPopulation:
     hours: FloatArray
 
     @classmethod
-    def of_trace(cls, path: Path) -> JobPopulation:
+    def from_trace(cls, path: Path) -> JobPopulation:
         """Return the jobs of a trace with the columns of COLUMNS. Raises InputError for an invalid file or value."""
         rows = read_numbers(path, COLUMNS, least=0)
         rows = rows[(rows["duration_s"] > 0) & (rows["gpus"] >= 1)]
@@ -109,7 +109,7 @@ class JobPopulation:
         return cls(rows["duration_s"].to_numpy(float).clip(1, LONGEST_S), rows["gpus"].to_numpy(float).round(), shares)
 
     @classmethod
-    def drawn(cls) -> JobPopulation:
+    def draw_default(cls) -> JobPopulation:
         """Return jobs with log-normal running times with the median of Table 5's baseline, and the widths of WIDTHS."""
         from scipy.special import ndtri
 

@@ -89,7 +89,7 @@ def replay(work: Mapping[J, Any], speed: Callable[[J, int], Any], rule: Allocati
                 heapq.heappush(queue, (left.change(job, speed(job, count)), entries, job))
         while serial.get(queue[0][2]) != queue[0][1]:
             heapq.heappop(queue)
-        length = rounded_up(queue[0][0] - left.now)
+        length = round_up(queue[0][0] - left.now)
         left.now += length
         total += length * len(left)
         intervals.append((length, workers))
@@ -102,7 +102,7 @@ def replay(work: Mapping[J, Any], speed: Callable[[J, int], Any], rule: Allocati
     return Schedule(intervals, total)
 
 
-def rounded_up(seconds: Any) -> Any:
+def round_up(seconds: Any) -> Any:
     """Return the smallest floating-point number that is at least `seconds`, in the same number type."""
     if isinstance(seconds, float):
         return seconds

@@ -3,26 +3,28 @@
 The problem `boa-allocation` and the workload `boa-renting`: data, examples, generators, traces and checker.
 """
 
+from typing import TYPE_CHECKING
+
 from instances.boa.allocation import (
     BoaAllocation,
     Epoch,
     GpuType,
     JobClass,
     affords,
-    granted,
+    allow_rounding,
+    compute_min_budget,
+    compute_min_cost,
+    compute_plan_limit,
     hull_deviation,
-    least_budget,
-    least_cost,
+    is_within_budget,
     on_grid_from,
-    planned,
     proven,
-    within_budget,
 )
 from instances.boa.arrays import (
     Segments,
     WidthArrays,
     affordable_width,
-    merged_segments,
+    merge_segments,
     oversize,
     shares,
     width_arrays,
@@ -34,6 +36,7 @@ from instances.boa.renting import BoaRenting, RentingClass, RentingEpoch, Rentin
 from instances.boa.speedup import Curve, Points, Speedup, concave_hull
 from instances.boa.traces import from_trace, table
 from instances.boa.workloads import TwoRates, poisson_renting, trace_renting
+from instances.renamed import find_old_names
 
 __all__ = [
     "BoaAllocation",
@@ -52,19 +55,20 @@ __all__ = [
     "WidthArrays",
     "affordable_width",
     "affords",
+    "allow_rounding",
     "check_allocation",
+    "compute_min_budget",
+    "compute_min_cost",
+    "compute_plan_limit",
     "concave_hull",
     "figure_1",
     "from_trace",
-    "granted",
     "hull_deviation",
-    "least_budget",
-    "least_cost",
-    "merged_segments",
+    "is_within_budget",
+    "merge_segments",
     "newtrace",
     "on_grid_from",
     "oversize",
-    "planned",
     "poisson_renting",
     "proven",
     "random_allocation",
@@ -72,5 +76,17 @@ __all__ = [
     "table",
     "trace_renting",
     "width_arrays",
-    "within_budget",
 ]
+
+if not TYPE_CHECKING:  # names of the previous version
+    __getattr__ = find_old_names(
+        __name__,
+        {
+            "granted": "allow_rounding",
+            "least_budget": "compute_min_budget",
+            "least_cost": "compute_min_cost",
+            "merged_segments": "merge_segments",
+            "planned": "compute_plan_limit",
+            "within_budget": "is_within_budget",
+        },
+    )

@@ -28,6 +28,7 @@ from instances.fields import (
     refuse,
     refuse_duplicates,
 )
+from instances.renamed import OldName
 
 # The slack is relative, under 1e-9, and not a step of the grid, so that integers are never on the limit.
 SLACK = 2.0**-30
@@ -35,29 +36,29 @@ SLACK = 2.0**-30
 HAIR = 1e-12
 
 
-def granted(budget: float) -> float:
+def allow_rounding(budget: float) -> float:
     """Return the maximum cost that the checker accepts."""
     return budget * (1 + SLACK)
 
 
-def planned(budget: float) -> float:
+def compute_plan_limit(budget: float) -> float:
     """Return the maximum cost of a policy by the sums of a method."""
-    return granted(budget) * (1 - HAIR)
+    return allow_rounding(budget) * (1 - HAIR)
 
 
 def proven(budget: float) -> float:
     """Return the budget with which bounds must be computed."""
-    return granted(budget) * (1 + HAIR)
+    return allow_rounding(budget) * (1 + HAIR)
 
 
-def within_budget(cost: float, budget: float) -> bool:
+def is_within_budget(cost: float, budget: float) -> bool:
     """Return whether a cost by the sums of a method is within the budget."""
-    return cost <= planned(budget)
+    return cost <= compute_plan_limit(budget)
 
 
 def affords(budget: float, least: float) -> bool:
     """Return whether `budget` suffices for a policy with the cost `least`, by the sums of every method."""
-    return least <= granted(budget) * (1 - 2 * HAIR)
+    return least <= allow_rounding(budget) * (1 - 2 * HAIR)
 
 
 def on_grid_from(least: float) -> float:
@@ -137,20 +138,26 @@ class BoaAllocation(ProblemData):
         return self.rescales and self.widths == "continuous"
 
     @property
-    def only_exact(self) -> str | None:
+    def reason_for_exact_only(self) -> str | None:
         """Return the reason why methods for integer widths do not apply, `None` if they apply."""
         if self.real:
             return "continuous widths with rescaling times are solved by exact alone: widths must be integer here"
         return None
 
+    only_exact: ClassVar[OldName] = OldName("reason_for_exact_only")
+
     @property
-    def measured(self) -> bool:
+    def is_measured(self) -> bool:
         """Return whether speedups are the measured ones instead of those of the concave hull."""
         return self.widths == "integer" and self.speedup_reading == "measured"
 
+    measured: ClassVar[OldName] = OldName("is_measured")
+
     def speeds(self, curve: Curve, width: FloatArray) -> FloatArray:
         """Return the speedups of `curve` on `width` GPUs, integers, under `speedup_reading`; 0 past a table's end."""
-        return curve.measured(width, self.max_width) if self.measured else curve.at(width, self.max_width)
+        return (
+            curve.interpolate_measured(width, self.max_width) if self.is_measured else curve.at(width, self.max_width)
+        )
 
     @property
     def load(self) -> float:
@@ -165,7 +172,7 @@ class BoaAllocation(ProblemData):
         for i, job_class in enumerate(self.classes):
             for j, epoch in enumerate(job_class.epochs):
                 self._validate_types(f"classes[{i}].epochs[{j}].speedup", epoch.speedup, names)
-        least = least_budget(self)
+        least = compute_min_budget(self)
         if not affords(self.budget, least):
             what = "the least that the jobs cost" + (", rescaling included" if self.rescales else "")
             shown = f"{least:.6g}" if least - self.budget > 1e-5 * least else f"{least:.12g}"
@@ -174,21 +181,21 @@ class BoaAllocation(ProblemData):
 
     def _validate_types(self, path: str, speedup: Speedup, names: set[str]) -> None:
         """Reject speedups by type whose names differ from those of the GPU types."""
-        if not speedup.by_type:
+        if not speedup.curves_by_type:
             return
-        for name in speedup.by_type:
+        for name in speedup.curves_by_type:
             if name not in names:
                 refuse(path, f"unknown GPU type, must be one of {', '.join(sorted(names))}", name)
-        for name in sorted(names - set(speedup.by_type)):
+        for name in sorted(names - set(speedup.curves_by_type)):
             refuse(f"{path}.{name}", "missing")
 
 
-def least_budget(data: BoaAllocation) -> float:
+def compute_min_budget(data: BoaAllocation) -> float:
     """Return the minimum time-average cost of a policy in the budget's unit (equation 3 without the factor 1/λ)."""
-    return sum(c.arrivals_per_hour * least_cost(data, c) for c in data.classes)
+    return sum(c.arrivals_per_hour * compute_min_cost(data, c) for c in data.classes)
 
 
-def least_cost(data: BoaAllocation, job_class: JobClass) -> float:
+def compute_min_cost(data: BoaAllocation, job_class: JobClass) -> float:
     """Return the minimum cost of one job of `job_class`, in GPU-hours or currency.
 
     Width 1 is the cheapest, because k/s(k) increases with k. Measured tables that are superlinear at their start, and
@@ -203,7 +210,7 @@ def least_cost(data: BoaAllocation, job_class: JobClass) -> float:
         name = data.gpu_types[0].name
         first = np.array([data.speeds(e.speedup.on(name), np.ones(1))[0] for e in job_class.epochs])
         return float(data.gpu_types[0].price * (np.sum(sizes / first) + r))
-    if data.measured:
+    if data.is_measured:
         cheapest = max((_find_last(data, e.speedup.on(name)) for e in job_class.epochs for name in prices), default=1)
     width = np.arange(1.0, cheapest + 1)
     rate = np.concatenate([price * width for price in prices.values()])
@@ -239,6 +246,6 @@ def hull_deviation(data: BoaAllocation) -> dict[str, float]:
 def _tables(job_class: JobClass) -> Iterator[Points]:
     """Yield the measured tables of a class, of all epochs and GPU types."""
     for epoch in job_class.epochs:
-        for curve in (epoch.speedup, *epoch.speedup.by_type.values()):
+        for curve in (epoch.speedup, *epoch.speedup.curves_by_type.values()):
             if curve.table is not None:
                 yield curve.table

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from instances.arrays import FloatArray, IntArray
-from instances.boa.allocation import BoaAllocation, least_budget, least_cost, proven
+from instances.boa.allocation import BoaAllocation, compute_min_budget, compute_min_cost, proven
 from instances.errors import InputError
 
 MOST_CELLS = 10_000_000  # The limit on the entries of one array: 80 MB, and a method holds a dozen of them.
@@ -94,11 +94,11 @@ def oversize(data: BoaAllocation, last: float | None = None) -> str | None:
 
 def affordable_width(data: BoaAllocation) -> float:
     """Return the maximum width of any epoch within the budget, if all other epochs have their minimum cost."""
-    spare = max(0.0, proven(data.budget) - least_budget(data))
+    spare = max(0.0, proven(data.budget) - compute_min_budget(data))
     price = min(t.price for t in data.gpu_types)
     last = 1.0
     for c in data.classes:
-        budget = spare / c.arrivals_per_hour + least_cost(data, c)
+        budget = spare / c.arrivals_per_hour + compute_min_cost(data, c)
         for epoch in c.epochs:
             for curve in (epoch.speedup.on(t.name) for t in data.gpu_types):
                 if curve.table is not None:
@@ -136,7 +136,7 @@ class Segments:
     time: FloatArray
 
 
-def merged_segments(time: FloatArray, cost: FloatArray) -> Segments:
+def merge_segments(time: FloatArray, cost: FloatArray) -> Segments:
     """Return the segments of the curves `time` over `cost`, both (n, points), infinite if a curve has no point.
 
     Taken in this order, the segments solve the linear multiple-choice knapsack problem for every budget at once (Sinha

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from instances.boa.allocation import BoaAllocation, JobClass, granted
+from instances.boa.allocation import BoaAllocation, JobClass, allow_rounding
 from instances.boa.speedup import Curve
 from instances.errors import MalformedSolution
 from instances.fields import Verdict
@@ -105,7 +105,7 @@ class _Book:
         assert curve.table is not None
         if self.data.widths == "integer" and self.data.speedup_reading == "measured":
             return read_hull([(float(k), s) for k, s in zip(curve.table.gpus, curve.table.speedup, strict=True)], width)
-        hulls, last = curve.table.checked_hulls, self.data.max_width
+        hulls, last = curve.table.hull_cache, self.data.max_width
         if last not in hulls:
             hulls[last] = find_hull(curve.table.gpus, curve.table.speedup, last)
         return read_hull(hulls[last], width)
@@ -113,7 +113,7 @@ class _Book:
     def verdict(self) -> Verdict:
         """Return the mean completion time in hours and the violated constraints, the budget last."""
         spent, budget = _sum(self._spent), self.data.budget
-        if spent > granted(budget):
+        if spent > allow_rounding(budget):
             self.violations.append(f"costs {spent:.10g}, over the budget {budget:.10g} by {spent - budget:.3g}")
         total = math.fsum(c.weight * c.arrivals_per_hour for c in self.data.classes)
         return Verdict(_sum(self._waited) / total, tuple(self.violations))

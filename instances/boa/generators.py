@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from instances.boa.allocation import BoaAllocation, Epoch, JobClass, least_budget, on_grid_from
+from instances.boa.allocation import BoaAllocation, Epoch, JobClass, compute_min_budget, on_grid_from
 from instances.boa.speedup import Points, Speedup
 from instances.envelope import Instance
 from instances.fields import DIGITS, refuse_outside
@@ -48,7 +48,7 @@ def random_allocation(
         for i in range(classes)
     )
     data = BoaAllocation(budget=1e9, classes=made, widths="integer")
-    least = least_budget(data)
+    least = compute_min_budget(data)
     budget = max(budget_over_least * least, on_grid_from(least))
     data = BoaAllocation(budget=budget, classes=made, widths="integer")
     shape = f"{classes}x{low if low == high else f'{low}-{high}'}x{widths}"

@@ -6,15 +6,17 @@ import hashlib
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from instances.boa.allocation import BoaAllocation, Epoch, JobClass, least_budget, on_grid_from
+from instances.boa.allocation import BoaAllocation, Epoch, JobClass, compute_min_budget, on_grid_from
 from instances.boa.renting import HOUR, BoaRenting
 from instances.boa.speedup import Points, Speedup
 from instances.fields import LARGEST
 from instances.online import Decision
 from instances.options import Solution
+from instances.renamed import find_old_names
 
 
 @dataclass(slots=True)
@@ -94,7 +96,9 @@ class Widths(Decision):
     nodes: int = 0
 
 
-def believed(classes: Sequence[JobClass], budget: float, max_width: int | None = None) -> BoaAllocation:
+def build_estimated_allocation(
+    classes: Sequence[JobClass], budget: float, max_width: int | None = None
+) -> BoaAllocation:
     """Return the allocation problem of estimated classes.
 
     A budget that is too small for the estimates is raised to the minimum cost, because a policy must continue.
@@ -103,7 +107,7 @@ def believed(classes: Sequence[JobClass], budget: float, max_width: int | None =
     def problem(money: float) -> BoaAllocation:
         return BoaAllocation(budget=money, classes=tuple(classes), widths="integer", max_width=max_width)
 
-    return problem(max(budget, on_grid_from(least_budget(problem(LARGEST)))))
+    return problem(max(budget, on_grid_from(compute_min_budget(problem(LARGEST)))))
 
 
 def snapshot(view: RentingView) -> BoaAllocation | None:
@@ -136,7 +140,7 @@ def _add_nodes(view: RentingView, widths: Mapping[str, int]) -> Widths:
 def _on_path(solution: Solution, job: RentingJobView) -> int:
     """Return the width on the path that the id of a job determines."""
     paths = solution["paths"][job.job_class]
-    left = drawn(job.id)
+    left = draw_uniform(job.id)
     for path in paths:
         left -= path["probability"]
         if left < 0:
@@ -144,7 +148,7 @@ def _on_path(solution: Solution, job: RentingJobView) -> int:
     return int(paths[-1]["widths"][job.epoch])  # probabilities add up to 1 except for rounding errors
 
 
-def drawn(job: str) -> float:
+def draw_uniform(job: str) -> float:
     """Return a number in [0, 1) that depends only on the id of a job, with a uniform distribution over ids."""
     return int.from_bytes(hashlib.sha256(job.encode()).digest()[:6]) / 2**48
 
@@ -187,7 +191,7 @@ class LearnedClasses:
         window = self._data.window_seconds
         since = now - window if window else 0.0
         classes = tuple(self._class(kind, now, max(0.0, since)) for kind in range(len(self._data.classes)))
-        return believed(classes, self._data.budget_gpus, self._data.max_width)
+        return build_estimated_allocation(classes, self._data.budget_gpus, self._data.max_width)
 
     def _class(self, kind: int, now: float, since: float) -> JobClass:
         belief, arrivals = self._data.classes[kind].believed, self._arrivals[kind]
@@ -216,3 +220,12 @@ class LearnedClasses:
         factor = np.interp(width, at, [speed / before[k - 1] for k, speed in known])
         points = Points(gpus=tuple(width.tolist()), speedup=tuple((before * factor).tolist()))
         return Epoch(size_hours=belief.size_hours, speedup=Speedup(table=points))
+
+
+if not TYPE_CHECKING:  # names of the previous version
+    __getattr__ = find_old_names(
+        __name__,
+        {
+            "believed": "build_estimated_allocation",
+        },
+    )

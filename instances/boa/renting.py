@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from instances.boa.allocation import BoaAllocation, Epoch, JobClass, affords, least_budget
+from instances.boa.allocation import BoaAllocation, Epoch, JobClass, affords, compute_min_budget
 from instances.boa.speedup import Speedup
 from instances.errors import InputError
 from instances.fields import (
@@ -129,9 +129,11 @@ class BoaRenting(Workload):
         for i, c in enumerate(self.classes):
             for j, epoch in enumerate(c.epochs):
                 for name, speedup in (("speedup", epoch.speedup), ("believed_speedup", epoch.believed_speedup)):
-                    if speedup is not None and speedup.by_type:
+                    if speedup is not None and speedup.curves_by_type:
                         path = f"classes[{i}].epochs[{j}].{name}"
-                        refuse(path, "must be one function: all GPUs are of one type", ", ".join(speedup.by_type))
+                        refuse(
+                            path, "must be one function: all GPUs are of one type", ", ".join(speedup.curves_by_type)
+                        )
         epochs = {c.name: len(c.epochs) for c in self.classes}
         for i, job in enumerate(self.jobs):
             if job.job_class not in epochs:
@@ -141,7 +143,7 @@ class BoaRenting(Workload):
                 refuse(f"jobs[{i}].size_hours", what, len(job.size_hours))
         self._refuse_short_periods()
         try:
-            least = least_budget(self._plan(LARGEST))
+            least = compute_min_budget(self._plan(LARGEST))
         except InputError as error:
             refuse("classes", f"there is no plan for them: {error}")
         if not affords(self.budget_gpus, least):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 
 from instances.arrays import FloatArray
 from instances.fields import Frozen, PositiveCount, PositiveRatio, Share, refuse
+from instances.renamed import OldName
 
 LAST_WIDTH = 100_000  # The maximum width of a table.
 
@@ -57,7 +58,7 @@ class Points(Frozen):
         return {}
 
     @cached_property
-    def checked_hulls(self) -> dict[int | None, list[tuple[float, float]]]:
+    def hull_cache(self) -> dict[int | None, list[tuple[float, float]]]:
         """Return the cached hulls of the checker by maximum width: corners (width, speedup).
 
         The cache serves callers that check many solutions of an instance, such as a frontier.
@@ -97,12 +98,14 @@ class Curve(Frozen):
         hull = self.table.hull(max_width).speedup
         return np.where(width <= len(hull), np.interp(width, np.arange(1, len(hull) + 1), hull), 0.0)
 
-    def measured(self, width: FloatArray, max_width: int | None = None) -> FloatArray:
+    def interpolate_measured(self, width: FloatArray, max_width: int | None = None) -> FloatArray:
         """Return the measured speedups on `width` GPUs, integers, with linear interpolation between table entries."""
         if self.table is None:
             return self.at(width, max_width)
         raw = self.table.raw(max_width)
         return np.where(width <= len(raw), raw[np.minimum(width.astype(np.int64), len(raw)) - 1], 0.0)
+
+    measured: ClassVar[OldName] = OldName("interpolate_measured")
 
     @model_validator(mode="after")
     def _require_one_form(self) -> Self:
@@ -125,13 +128,15 @@ class Speedup(Curve):
         return self
 
     @property
-    def by_type(self) -> dict[str, Curve]:
+    def curves_by_type(self) -> dict[str, Curve]:
         """Return the speedup functions of the GPU types by name, empty if one function applies to every type."""
         return self.__pydantic_extra__
 
+    by_type: ClassVar[OldName] = OldName("curves_by_type")
+
     def on(self, gpu_type: str) -> Curve:
         """Return the speedup function on a GPU type."""
-        return self.by_type.get(gpu_type, self)
+        return self.curves_by_type.get(gpu_type, self)
 
 
 @dataclass(frozen=True, eq=False)

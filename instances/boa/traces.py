@@ -12,8 +12,8 @@ from instances.boa.allocation import BoaAllocation, Epoch, JobClass
 from instances.boa.speedup import Points, Speedup
 from instances.envelope import Instance
 from instances.errors import InputError
-from instances.tables import one_line, packaged, read_numbers
-from instances.validation import input_errors, validated
+from instances.tables import format_in_one_line, read_numbers, read_packaged
+from instances.validation import input_errors, validate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def table(name: str) -> pd.DataFrame:
     """Return the table `data/<name>.csv`; `data/README.md` describes its columns."""
-    return packaged("instances.boa", name)
+    return read_packaged("instances.boa", name)
 
 
 HOUR = 3600.0  # seconds
@@ -75,7 +75,7 @@ def jobs_of(trace: str | Path, applications: Collection[str]) -> pd.DataFrame:
         if application not in applications:
             known = ", ".join(applications)
             raise InputError(
-                f"{trace}: line {line}: application: must be one of {known}, got {one_line(application)!r}"
+                f"{trace}: line {line}: application: must be one of {known}, got {format_in_one_line(application)!r}"
             )
     return jobs
 
@@ -108,20 +108,20 @@ def allocation_of(
     ]
     load = sum(c.load for c in classes)
     content = {"budget": budget_over_load * load, "classes": classes, "widths": "integer", "max_width": max_width}
-    return validated(BoaAllocation, content)
+    return validate(BoaAllocation, content)
 
 
 def rescale_times(applications: Collection[str], said: Seconds) -> dict[str, float]:
     """Return the rescaling time of each application: the given one, or the measured one. Raises InputError."""
     measured = table("applications").set_index("app")["rescale_seconds_sia"].to_dict()
-    found = by_application("rescale_seconds", applications, said)
+    found = parse_by_application("rescale_seconds", applications, said)
     for name in applications:
         if found.setdefault(name, measured.get(name)) is None:
             raise InputError(f"rescale_seconds: must be given for application {name}")
     return {name: float(found[name] or 0.0) for name in applications}
 
 
-def by_application(what: str, applications: Collection[str], said: Seconds) -> dict[str, float | None]:
+def parse_by_application(what: str, applications: Collection[str], said: Seconds) -> dict[str, float | None]:
     """Return a value for all applications, or values by name. Raises InputError for an unknown application."""
     if said is None or isinstance(said, int | float):
         return {} if said is None else dict.fromkeys(applications, said)
@@ -147,7 +147,7 @@ def epochs_of(path: str | Path | None = None, column: str = "speedup") -> dict[s
     for app, of_app in rows.groupby("app", sort=False):
         made = []
         for index, group in of_app.groupby("epoch_index", sort=True):
-            at = f"{where}: {one_line(app)}, epoch {index:g}"
+            at = f"{where}: {format_in_one_line(app)}, epoch {index:g}"
             sizes = group["epoch_size_gpu_seconds"].unique()
             if len(sizes) != 1 or sizes[0] <= 0:
                 raise InputError(f"{at}: epoch_size_gpu_seconds must be one number > 0, got {sizes.tolist()}")

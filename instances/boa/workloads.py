@@ -13,12 +13,12 @@ from instances.arrays import FloatArray
 from instances.boa.allocation import Epoch
 from instances.boa.examples import newtrace
 from instances.boa.renting import BoaRenting, RentingClass, RentingEpoch, RentingJob
-from instances.boa.traces import HOUR, Seconds, by_application, epochs_of, jobs_of, rescale_times
+from instances.boa.traces import HOUR, Seconds, epochs_of, jobs_of, parse_by_application, rescale_times
 from instances.envelope import Instance
 from instances.errors import InputError
 from instances.fields import LONGEST_DAYS, refuse_outside, refuse_seed, refuse_too_many, refuse_unless_positive
-from instances.tables import as_numbers, one_line
-from instances.validation import input_errors, validated
+from instances.tables import as_numbers, format_in_one_line
+from instances.validation import input_errors, validate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,7 +161,7 @@ def trace_renting(
     rows = jobs_of(trace, true).sort_values("time", kind="stable")
     for name in applications:
         if name not in set(rows["application"]):
-            raise InputError(f"applications: there must be jobs of each in {trace}, got {one_line(name)!r}")
+            raise InputError(f"applications: there must be jobs of each in {trace}, got {format_in_one_line(name)!r}")
     rows = rows[rows["application"].isin(list(applications))] if applications else rows
     rows = rows.iloc[:limit] if limit else rows
     time = rows["time"].to_numpy(dtype=float)
@@ -219,7 +219,7 @@ def trace_renting(
 
 
 def _cold(names: Collection[str], said: Seconds) -> dict[str, float | None]:
-    return by_application("cold_rescale_seconds", names, said)
+    return parse_by_application("cold_rescale_seconds", names, said)
 
 
 def _class(
@@ -250,7 +250,7 @@ def _find_requests(trace: str | Path, rows: pd.DataFrame) -> list[int | None]:
         return [None] * len(rows)
     found = as_numbers(rows["num_replicas"])
     for place in np.flatnonzero(~((found >= 1) & (found == np.floor(found)))):
-        value = one_line(rows["num_replicas"].iloc[place])
+        value = format_in_one_line(rows["num_replicas"].iloc[place])
         line = int(rows.index.to_numpy()[place]) + 2
         raise InputError(f"{trace}: line {line}: num_replicas: must be a whole number >= 1, got {value}")
     return [int(value) for value in found]
@@ -312,7 +312,7 @@ def poisson_renting(
     }
     arrivals = "Poisson arrivals" if c2 is None else f"arrivals in bursts, C2 {c2:g},"
     source = f"newTrace's classes, {arrivals} over {hours:g} h, rates times {rate:g}, seed {seed}"
-    return Instance.of(validated(BoaRenting, content), f"boa-renting-{hours:g}h-seed-{seed}", source)
+    return Instance.of(validate(BoaRenting, content), f"boa-renting-{hours:g}h-seed-{seed}", source)
 
 
 def _poisson_jobs(

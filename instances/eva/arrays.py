@@ -70,7 +70,7 @@ class PackingArrays:
         return (*(Limit((k,), most) for k, most in enumerate(self.most) if most is not None), *self.joint)
 
     @property
-    def limited(self) -> bool:
+    def has_limits(self) -> bool:
         """Return whether there is a limit on the instances of some type."""
         return bool(self.limits)
 
@@ -99,7 +99,7 @@ class PackingArrays:
         """Return the reservation prices of all tasks added up, in price units: the cost of every task alone."""
         return sum(n * price for n, price in zip(self.count.tolist(), self.reservation_price.tolist(), strict=True))
 
-    def only(self, classes: IntArray, count: IntArray | None = None) -> PackingArrays:
+    def select_classes(self, classes: IntArray, count: IntArray | None = None) -> PackingArrays:
         """Return the arrays of some `classes` (n,) in this order, with `count` (n,) tasks of each, by default all."""
         return replace(
             self,
@@ -112,7 +112,7 @@ class PackingArrays:
             pair_loss=self.pair_loss[np.ix_(classes, classes)],
         )
 
-    def by_demand(self) -> IntArray:
+    def sort_by_demand(self) -> IntArray:
         """Return the classes (N,) sorted by demand, independent of the order of the tasks."""
         return np.lexsort(self.demand.transpose(0, 2, 1).reshape(-1, self.classes)[::-1])
 

@@ -57,7 +57,7 @@ def check_packing(data: EvaPacking, solution: Solution) -> Verdict:
 
 def _check_places(data: EvaPacking, book: Book, kind: PricedType, on_it: Mapping[str, int]) -> list[str]:
     """Return violations of allowed types, and of limits on groups of tasks on an instance."""
-    found = [f"task {key} is on a {kind.name}, which it may not use" for key in on_it if not book.allowed(key, kind)]
+    found = [f"task {key} is on a {kind.name}, which it may not use" for key in on_it if not book.is_allowed(key, kind)]
     for key, k in on_it.items():
         most = data.tasks[book.place[key]].max_per_instance
         if most is not None and k > most:
@@ -150,7 +150,7 @@ class Book:
             if placed[key] != task.count
         ]
 
-    def allowed(self, key: str, kind: PricedType) -> bool:
+    def is_allowed(self, key: str, kind: PricedType) -> bool:
         """Return whether a task is allowed on a type."""
         task = self.tasks[key]
         return not isinstance(task, Task) or task.allowed_types is None or kind.name in task.allowed_types
@@ -163,13 +163,13 @@ class Book:
             need = self._needs[key, family] = [_steps(demand[resource]) for resource in self.data.resources]
         return need
 
-    def normalised_price(self, key: str, on_it: Mapping[str, int]) -> Fraction:
+    def normalise_price(self, key: str, on_it: Mapping[str, int]) -> Fraction:
         """Return TNRP(τ, T): RP(τ) less the loss of τ's whole job by co-location on the instance (section 4.4)."""
         return self.price(key) - (1 - self.rate(key, on_it)) * self.job_price(key)
 
     def worth(self, on_it: Mapping[str, int]) -> Fraction:
         """Return TNRP(T) of the tasks `on_it` on one instance, USD/h (section 4.3)."""
-        return sum((k * self.normalised_price(key, on_it) for key, k in on_it.items()), Fraction(0))
+        return sum((k * self.normalise_price(key, on_it) for key, k in on_it.items()), Fraction(0))
 
     def rate(self, key: str, on_it: Mapping[str, int]) -> Fraction:
         """Return the throughput of a task on the instance: the product of pairwise throughputs (section 4.3)."""
@@ -182,7 +182,7 @@ class Book:
     def price(self, key: str) -> Fraction:
         """Return RP(τ): the price of the cheapest allowed instance type on which τ fits alone (section 4.2)."""
         if key not in self._prices:
-            fitting = (k for k in self._cheapest_first if self.allowed(key, k) and self._fits(key, k))
+            fitting = (k for k in self._cheapest_first if self.is_allowed(key, k) and self._fits(key, k))
             self._prices[key] = exact(next(fitting).usd_per_hour)
         return self._prices[key]
 

@@ -32,7 +32,9 @@ class RentedInstance:
     id: str | None = None
 
 
-def continued(current: Sequence[RentedInstance], planned: Sequence[RentedInstance]) -> tuple[RentedInstance, ...]:
+def continue_instances(
+    current: Sequence[RentedInstance], planned: Sequence[RentedInstance]
+) -> tuple[RentedInstance, ...]:
     """Return the planned configuration, in order, with the ids of the current instances that it continues.
 
     A planned instance with an id continues the current one with that id, regardless of its tasks. The others are
@@ -89,7 +91,7 @@ def _find_most_similar(planned: RentedInstance, free: Iterable[RentedInstance]) 
     return best
 
 
-def most_kept(current: Sequence[RentedInstance], planned: Sequence[RentedInstance]) -> tuple[RentedInstance, ...]:
+def keep_most_tasks(current: Sequence[RentedInstance], planned: Sequence[RentedInstance]) -> tuple[RentedInstance, ...]:
     """Return the planned configuration, in order, with the ids of current instances that let the most tasks stay.
 
     Ties are broken by the number of continued instances, because even an instance without a common task avoids a new
@@ -270,7 +272,7 @@ def decision(view: CloudView, solution: Solution | None) -> Configuration:
         for i in view.instances.values()
         if i.id not in held
     ]
-    return _configuration(view, most_kept(current, list(_planned(solution))), partial(_key, view))
+    return _configuration(view, keep_most_tasks(current, list(_list_planned(solution))), partial(_key, view))
 
 
 def _configuration(
@@ -320,7 +322,7 @@ def _key(view: CloudView, task: TaskState) -> str:
     return name if job is None else f"{name}{JOB_SIGN}{job}"
 
 
-def _planned(solution: Solution) -> Iterator[RentedInstance]:
+def _list_planned(solution: Solution) -> Iterator[RentedInstance]:
     for group in solution["instances"]:
         tasks = {key: k for key, k in group["tasks"].items() if k}
         if tasks:
@@ -403,7 +405,7 @@ def round_decision(view: CloudView, solution: Solution | None) -> Configuration:
         for name, tasks in solution["existing"].items()
         if any(tasks.values())
     ]
-    return _configuration(view, [*planned, *_planned(solution)], _name_with_job)
+    return _configuration(view, [*planned, *_list_planned(solution)], _name_with_job)
 
 
 def _name_with_job(task: TaskState) -> str:

@@ -26,6 +26,7 @@ from instances.fields import (
     refuse_duplicates,
     steps,
 )
+from instances.renamed import OldName
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -247,9 +248,11 @@ class EvaPacking(PackedTasks):
         return tuple(row for row in rows if row.types)
 
     @property
-    def limited(self) -> bool:
+    def has_limits(self) -> bool:
         """Return whether there is a maximum number of instances of some type, or of some price."""
         return bool(self.running) or bool(self.limits)
+
+    limited: ClassVar[OldName] = OldName("has_limits")
 
     @property
     def sense(self) -> Sense:
@@ -264,7 +267,7 @@ class EvaPacking(PackedTasks):
 
     def _prices_alone(self) -> tuple[int, list[int]]:
         """Return the most expensive prices, which limits may force, and a unit that divides running prices too."""
-        if not self.limited:
+        if not self.has_limits:
             return super()._prices_alone()
         prices = [offer.price for offer in offers(self)]
         kinds = sorted(self.instance_types, key=lambda kind: -kind.usd_per_hour)

@@ -79,7 +79,7 @@ def price_list(n: int, seed: int, *, cloud: Cloud = "eks") -> Instance[EvaPackin
 def _types(cloud: Cloud, draw: random.Random) -> list[InstanceType]:
     if cloud == "karpenter":
         return _catalogue()
-    families, room = _drawn(draw) if cloud == "drawn" else CLOUDS[cloud]
+    families, room = _draw_families(draw) if cloud == "drawn" else CLOUDS[cloud]
     return [kind for family in families for kind in family.types(room)]
 
 
@@ -102,7 +102,7 @@ def _catalogue() -> list[InstanceType]:
     ]
 
 
-def _drawn(draw: random.Random) -> tuple[list[Family], Room]:
+def _draw_families(draw: random.Random) -> tuple[list[Family], Room]:
     """Draw two to four families of five to ten sizes each, at prices within a tenth of a common one, in 1e-4 USD/h."""
     ratios = draw.sample((1, 2, 4, 6, 8, 12, 16), draw.randint(2, 4))
     sizes = (2, 4, 8, 16, 24, 32, 48, 64, 96, 128)[: draw.randint(5, 10)]

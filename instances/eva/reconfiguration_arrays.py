@@ -65,7 +65,7 @@ class Group:
                 total += bundle.migration * self.whole(i, on_it)
         return total
 
-    def in_units(self, usd: float) -> Group:
+    def to_units(self, usd: float) -> Group:
         """Return the group with its money, given in USD, converted to units of `usd` USD."""
         return replace(
             self,
@@ -138,7 +138,7 @@ class ReconfigurationArrays(SavingArrays):
             kept[job] &= any(self.groups[g].whole(i, on_it[row : row + 1])[0] for row in there.get(g, ()))
         return (total + float(self.spread @ kept)) * self.unit_usd
 
-    def placed(self, solution: Solution) -> list[Placed]:
+    def read_placed(self, solution: Solution) -> list[Placed]:
         """Return the instances of a valid solution in terms of classes."""
         data, packing = self.data, self.packing
         class_of = {data.tasks[i].key: c for c, entries in enumerate(packing.members) for i in entries}
@@ -260,7 +260,7 @@ def reconfiguration_arrays(data: EvaReconfiguration) -> ReconfigurationArrays:
     return ReconfigurationArrays(
         data=data,
         packing=packing,
-        groups=tuple(group.in_units(unit) for group in found.values()),
+        groups=tuple(group.to_units(unit) for group in found.values()),
         unit_usd=unit,
         scale=scale / unit,
         new=new / unit,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from instances.eva.cloud import CloudType
 from instances.eva.packing import InstanceType, Throughput
-from instances.tables import packaged
+from instances.tables import read_packaged
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +18,7 @@ CPU_COLUMNS = ("physical_cores", "vcpus")
 
 def table(name: str) -> pd.DataFrame:
     """Read the table `data/<name>.csv`, whose columns `data/README.md` describes."""
-    return packaged("instances.eva", name)
+    return read_packaged("instances.eva", name)
 
 
 def ec2_types(cpu: str = "physical_cores") -> tuple[InstanceType, ...]:

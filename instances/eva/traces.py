@@ -18,7 +18,7 @@ from instances.eva.cloud import CloudJob, EvaCloud, LargerSets, TaskClass
 from instances.eva.packing import DEFAULT, EvaPacking, InstanceType, Objective, Task, Throughput
 from instances.eva.tables import RESOURCES, cloud_types, ec2_types, interference, table
 from instances.fields import refuse_outside, refuse_seed, refuse_unless_positive
-from instances.tables import one_line, read_numbers
+from instances.tables import format_in_one_line, read_numbers
 from instances.validation import input_errors
 
 if TYPE_CHECKING:
@@ -92,11 +92,12 @@ def alive(path: str | Path, at_s: float, *, objective: Objective = "cost") -> In
         demands = {tuple(row) for row in group[["gpus", "vcpus", "ram_gb"]].to_numpy(dtype=float)}
         if len(demands) > 1:
             raise InputError(
-                f"{path}: workload_class {one_line(name)}: jobs of one class must have one demand, got {len(demands)}"
+                f"{path}: workload_class {format_in_one_line(name)}: "
+                f"jobs of one class must have one demand, got {len(demands)}"
             )
         workload_of[str(name)] = str(group["workload"].iloc[0])
         demand = dict(zip(RESOURCES, map(float, demands.pop()), strict=True))
-        with input_errors(f"{path}: workload_class {one_line(name)}"):
+        with input_errors(f"{path}: workload_class {format_in_one_line(name)}"):
             tasks.append(Task(workload=str(name), count=len(group), demand={DEFAULT: demand}))
     source = f"Eva trace {Path(path).name}: jobs alive at {at_s:g} s"
     with input_errors(str(path)):
@@ -165,7 +166,7 @@ def pod_requests(n: int, seed: int, *, path: str | Path | None = None, jitter: f
             raise InputError(
                 f"{path}: pods too much alike, or too large: {len(seen)} of {n} found in {tries - 1} draws"
             )
-        gpu, cpu, memory = _drawn(rng) if listed is None else listed[rng.integers(len(listed))].tolist()
+        gpu, cpu, memory = _draw_pod(rng) if listed is None else listed[rng.integers(len(listed))].tolist()
         factors = rng.uniform(1 - jitter, 1 + jitter, 2).tolist()
         milli, mib = math.ceil(cpu * factors[0]), math.ceil(memory * factors[1])
         amounts = (int(gpu), milli, mib)
@@ -185,7 +186,7 @@ def pod_requests(n: int, seed: int, *, path: str | Path | None = None, jitter: f
     return Instance.of(data, f"pod-requests-{n}-seed-{seed}", source)
 
 
-def _drawn(rng: np.random.Generator) -> tuple[int, float, float]:
+def _draw_pod(rng: np.random.Generator) -> tuple[int, float, float]:
     """Return the gPUs, thousandths of a CPU and MiB of a pod in the ranges of `SHAPES`."""
     often = np.array([shape[0] for shape in SHAPES], dtype=float)
     _, gpus, low, high, least, most = SHAPES[rng.choice(len(SHAPES), p=often / often.sum())]
@@ -366,7 +367,7 @@ def _classes(path: str | Path, rows: pd.DataFrame, delay_factor: float) -> tuple
     found: dict[str, TaskClass] = {}
     for name, group in rows.groupby("workload_class", sort=False):
         kinds = group[columns].drop_duplicates()
-        where = f"{path}: workload_class {one_line(name)}"
+        where = f"{path}: workload_class {format_in_one_line(name)}"
         if len(kinds) > 1:
             raise InputError(f"{where}: jobs of one class must be alike, got {len(kinds)} kinds")
         row = kinds.iloc[0]

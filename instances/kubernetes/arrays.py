@@ -62,7 +62,7 @@ class PlacementArrays:
         """Return the number of moved pods if the nodes hold `placed` (M, N) in addition to the fixed pods."""
         return int(np.maximum(0, self.now - placed).sum())
 
-    def placed(self, solution: Solution) -> IntArray:
+    def read_placed(self, solution: Solution) -> IntArray:
         """Return the pods on each node in a solution (M, N) without the fixed pods, the inverse of `solution`."""
         on_node = solution["nodes"]
         each = np.array(

@@ -21,7 +21,7 @@ from instances.kubernetes.pods import (
     Amounts,
     DumpedPod,
     HostPort,
-    added,
+    add_amounts,
     amounts,
     demand_of,
     host_ports,
@@ -32,7 +32,7 @@ from instances.kubernetes.pods import (
     requirements,
 )
 from instances.kubernetes.requirements import Placement, Taint, Term
-from instances.reading import parsed, read_bytes
+from instances.reading import parse_json, read_bytes
 from instances.validation import show
 
 COMMAND = "kubectl get nodes,pods,daemonsets,pdb,pvc,pv,csinodes -A -o json"
@@ -309,7 +309,7 @@ def _content(path: str | Path) -> Any:
     try:
         text = raw.decode(encoding)
         if not YAML.match(text):
-            return parsed(text)
+            return parse_json(text)
     except (InputError, UnicodeDecodeError) as error:
         said = str(error).removeprefix("not valid JSON: ")
         raise InputError(f"{path}: not valid JSON: {said}; a dump is made by {COMMAND}") from None
@@ -413,7 +413,7 @@ def _add_launching(dump: Dump) -> None:
     for name, pool in dump.node_pools.items():
         ordered = [claim for claim in dump.node_claims.values() if claim.pool == name and claim.node not in dump.nodes]
         sizes = [{**claim.size, "nodes": 1} for claim in ordered]
-        dump.node_pools[name] = replace(pool, launching=added(sizes))
+        dump.node_pools[name] = replace(pool, launching=add_amounts(sizes))
 
 
 def _daemon(item: JsonPart) -> DumpedDaemon:

@@ -6,7 +6,7 @@ from instances.envelope import Instance, Reference
 from instances.kubernetes.placement import ClusterNode, NodePlacement, Pod
 
 
-def two_halves() -> Instance[NodePlacement]:
+def build_two_halves() -> Instance[NodePlacement]:
     """Build an instance with two half-filled nodes and a pod that needs a whole node, so that one pod must move."""
     demand = {"cpu_milli": 2000.0, "memory_gib": 4.0}
     data = NodePlacement(

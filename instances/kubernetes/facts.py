@@ -9,7 +9,7 @@ from functools import cached_property
 
 from instances.kubernetes.dump import Budget, Dump, DumpedNode
 from instances.kubernetes.offerings import architecture
-from instances.kubernetes.pods import HOSTNAME, SCHEDULER, ZONES, Amounts, DumpedPod, HostPort, added
+from instances.kubernetes.pods import HOSTNAME, SCHEDULER, ZONES, Amounts, DumpedPod, HostPort, add_amounts
 from instances.kubernetes.requirements import Placement, PodTerm
 
 DO_NOT_DISRUPT = "do-not-disrupt"
@@ -85,7 +85,7 @@ class Facts:
         """Return, by node, the pods that are tied to it: those of DaemonSets, and static pods."""
         found: dict[str, list[DumpedPod]] = {node.name: [] for node in self.nodes}
         for pod in self.alive:
-            if pod.node is not None and (pod.of_daemon or pod.mirror):
+            if pod.node is not None and (pod.is_of_daemon or pod.mirror):
                 found[pod.node].append(pod)
         return found
 
@@ -109,7 +109,7 @@ class Facts:
         }
 
     @cached_property
-    def waited(self) -> dict[DumpedPod, Waited | None]:
+    def places_for_pending(self) -> dict[DumpedPod, Waited | None]:
         """Return, for each pending pod of another scheduler, a node for it, `None` if no node can hold it.
 
         A pod that fits on no node today gets a node that can hold it alone, if no other pod has that node.
@@ -143,13 +143,13 @@ class Facts:
 
     @staticmethod
     def _subtract_pods(node: DumpedNode, pods: Iterable[DumpedPod]) -> Amounts:
-        taken = added(pod.demand for pod in pods)
+        taken = add_amounts(pod.demand for pod in pods)
         return {name: amount - taken.get(name, 0) for name, amount in node.room.items()}
 
     @cached_property
-    def kept(self) -> dict[DumpedNode, str]:
+    def nodes_to_keep(self) -> dict[DumpedNode, str]:
         """Return the nodes that no plan and no bound removes, with the reason, without those with do-not-disrupt."""
-        found = {waited.node: WAITED_FOR for waited in self.waited.values() if waited is not None}
+        found = {waited.node: WAITED_FOR for waited in self.places_for_pending.values() if waited is not None}
         found |= {node: NO_SCALE_DOWN for node in self.nodes if node.no_scale_down}
         return found | dict.fromkeys(self.control_plane, CONTROL_PLANE)
 
@@ -168,9 +168,9 @@ class Facts:
         """Return, by node, the demand of terminating pods."""
         found: dict[str, list[Amounts]] = {}
         for pod in self.alive:
-            if ends(pod) and pod.node is not None and not (pod.of_daemon or pod.mirror):
+            if ends(pod) and pod.node is not None and not (pod.is_of_daemon or pod.mirror):
                 found.setdefault(pod.node, []).append(pod.demand)
-        return {node: added(demands) for node, demands in found.items()}
+        return {node: add_amounts(demands) for node, demands in found.items()}
 
     @cached_property
     def movable(self) -> list[DumpedPod]:
@@ -178,7 +178,7 @@ class Facts:
         return [
             pod
             for pod in self.alive
-            if not (pod.of_daemon or pod.mirror or ends(pod))
+            if not (pod.is_of_daemon or pod.mirror or ends(pod))
             and (pod.node is not None or not (pod.gated or other_scheduler(pod)))
         ]
 
@@ -193,7 +193,7 @@ class Facts:
         for claim in pod.claims:
             volume = self.dump.volumes.get(self.dump.claims.get((pod.namespace, claim), ""))
             if volume is not None and volume.terms is not None:
-                found = found.with_volume(volume.terms)
+                found = found.add_volume(volume.terms)
         return found
 
     @cached_property

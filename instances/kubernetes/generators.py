@@ -48,7 +48,7 @@ def random_cluster(
     drawn: list[tuple[int, int]] = []
     kinds = [(c, m) for c in CPU_MILLI for m in MEMORY_MIB]
     for cpu, memory in rooms if planted else [(sum(r[0] for r in rooms), sum(r[1] for r in rooms))]:
-        drawn += filled(draw, int(load * cpu), int(load * memory), kinds)
+        drawn += fill_node(draw, int(load * cpu), int(load * memory), kinds)
     draw.shuffle(drawn)
     free = [[*room, MOST_PODS] for room in rooms]
     held = [Counter[str]() for _ in rooms]
@@ -74,7 +74,7 @@ def random_cluster(
     return Instance.of(data, name, f"{nodes} nodes, pods {kind}, load {load:g}, seed {seed}")
 
 
-def filled(draw: random.Random, cpu: int, memory: int, kinds: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def fill_node(draw: random.Random, cpu: int, memory: int, kinds: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Draw pods of some kinds until none fits into the remaining CPU and memory."""
     found = list[tuple[int, int]]()
     while True:

@@ -14,7 +14,7 @@ from instances.fields import LARGEST
 from instances.kubernetes.dump import DumpedDaemon, DumpedNode
 from instances.kubernetes.facts import Facts
 from instances.kubernetes.offerings import Offering
-from instances.kubernetes.pods import DumpedPod, added, most
+from instances.kubernetes.pods import DumpedPod, add_amounts, max_amounts
 from instances.kubernetes.prices import PricedOffer, Prices
 from instances.kubernetes.requirements import Taint
 
@@ -55,13 +55,13 @@ class MeasuredDump:
     def resources(self) -> list[str]:
         """Return CPU, memory, pods, other resources that pods request, and volumes if their number is limited."""
         asked = {name for pod in self.facts.movable for name, amount in pod.demand.items() if amount}
-        asked |= {name for pod in self.facts.waited for name, amount in pod.demand.items() if amount}
+        asked |= {name for pod in self.facts.places_for_pending for name, amount in pod.demand.items() if amount}
         drivers = {driver for limits in self.facts.dump.attachable.values() for driver in limits}
         used = {driver for pod in self.facts.movable for driver in self.facts.drivers(pod)}
         return [*ALWAYS, *sorted(asked - set(ALWAYS)), *(ATTACHED + driver for driver in sorted(drivers & used))]
 
     @cached_property
-    def told(self) -> dict[str, str]:
+    def names_with_units(self) -> dict[str, str]:
         """Return the name of each resource in the problem, which contains its unit."""
         names = {r: CALLED.get(r, f"{r}_mib" if r.startswith(IN_BYTES) else r) for r in self.resources}
         return {r: self.aliases.of("resource", name) if r not in ALWAYS else name for r, name in names.items()}
@@ -69,7 +69,11 @@ class MeasuredDump:
     def _need(self, pod: DumpedPod, r: str) -> float:
         """Return the demand of a pod; fractions of a MiB are rounded up for a plan and down for a bound."""
         if r.startswith(ATTACHED):
-            return 0.0 if pod in self.facts.waited else float(self.facts.drivers(pod)[r.removeprefix(ATTACHED)])
+            return (
+                0.0
+                if pod in self.facts.places_for_pending
+                else float(self.facts.drivers(pod)[r.removeprefix(ATTACHED)])
+            )
         return _convert(pod.demand.get(r, 0), r, up=self.sure)
 
     @cached_property
@@ -77,12 +81,14 @@ class MeasuredDump:
         """Return the capacity of each node for pods, without its fixtures and, for a plan, without terminating pods."""
         facts, found = self.facts, {}
         for node in facts.nodes:
-            taken = added([*(pod.demand for pod in facts.fixtures[node.name])])
+            taken = add_amounts([*(pod.demand for pod in facts.fixtures[node.name])])
             if self.sure:
                 waited = [
-                    pod.demand for pod, on in facts.waited.items() if on is not None and on.fits and on.node is node
+                    pod.demand
+                    for pod, on in facts.places_for_pending.items()
+                    if on is not None and on.fits and on.node is node
                 ]
-                taken = added([taken, facts.leaving.get(node.name, {}), *waited])
+                taken = add_amounts([taken, facts.leaving.get(node.name, {}), *waited])
             limits = facts.dump.attachable.get(node.name, {})
             found[node] = {
                 r: float(limits.get(r.removeprefix(ATTACHED), UNLIMITED))
@@ -94,7 +100,7 @@ class MeasuredDump:
 
     def _new_room(self, kind: Offering) -> dict[str, float]:
         """Return the room of a new node for pods, less the DaemonSets that would run on it."""
-        taken = added(daemon.demand for daemon in self.find_daemons(kind))
+        taken = add_amounts(daemon.demand for daemon in self.find_daemons(kind))
         return {
             r: self._count_volumes(kind, r)
             if r.startswith(ATTACHED)
@@ -175,13 +181,13 @@ class MeasuredDump:
             key = pod.namespace, pod.owner
             before = found[key].demand if key in found else {}
             found[key] = DumpedDaemon(
-                pod.namespace, pod.workload, most(pod.demand, before), pod.placement.without_name(), pod.ports
+                pod.namespace, pod.workload, max_amounts(pod.demand, before), pod.placement.drop_name(), pod.ports
             )
         return list(found.values())
 
     @property
     def _daemon_pods(self) -> list[DumpedPod]:
-        return [pod for pods in self.facts.fixtures.values() for pod in pods if pod.of_daemon]
+        return [pod for pods in self.facts.fixtures.values() for pod in pods if pod.is_of_daemon]
 
 
 def _convert(amount: int, r: str, up: bool = False) -> float:

@@ -21,9 +21,9 @@ from instances.kubernetes.dump import (
     DumpedNode,
     DumpedNodePool,
 )
-from instances.kubernetes.pods import HOSTNAME, ZONES, Amounts, added
+from instances.kubernetes.pods import HOSTNAME, ZONES, Amounts, add_amounts
 from instances.kubernetes.prices import PricedOffer, Prices
-from instances.kubernetes.requirements import NODE_NAME, Labels, Taint, every
+from instances.kubernetes.requirements import NODE_NAME, Labels, Taint, are_all_true
 
 ARCH, OS = "kubernetes.io/arch", "kubernetes.io/os"
 OLD = {"beta.kubernetes.io/arch": ARCH, "beta.kubernetes.io/os": OS}
@@ -95,7 +95,7 @@ class NodePool:
         return {arch for node in self.nodes if (arch := architecture(node.labels)) is not None}
 
     @cached_property
-    def required(self) -> set[str]:
+    def labels_required(self) -> set[str]:
         """Return the labels that the requirements of its NodePool use."""
         return set() if self.declared is None else {requirement.key for requirement in self.declared.requirements}
 
@@ -108,17 +108,17 @@ class NodePool:
                 return {}
             return {"nodes": max(0, own.max_nodes - max(own.replicas, len(self.nodes)))}
         present = [*(node.size for node in self.nodes), {"nodes": len(self.nodes)}, self.declared.launching]
-        used = self.declared.used or added(present)
+        used = self.declared.used or add_amounts(present)
         return {name: max(0, limit - used.get(name, 0)) for name, limit in self.declared.limits.items()}
 
     def may_have(self, offer: PricedOffer, zone: str | None, labels: Labels) -> bool:
         """Return whether a new node may be of a type, in a zone and with the labels that it would have."""
-        if offer.pool is None and not (self.required & {ARCH, *OLD}):
+        if offer.pool is None and not (self.labels_required & {ARCH, *OLD}):
             arch = labels.get(ARCH)
             if self.architectures and arch not in self.architectures:
                 return False
         if self.declared is not None:
-            return every(one.holds(labels) for one in self.declared.requirements) is True
+            return are_all_true(one.holds(labels) for one in self.declared.requirements) is True
         return self.could_have(offer) and (zone in self.zones or not self.zones - {None})
 
     def could_have(self, offer: PricedOffer) -> bool:
@@ -191,7 +191,7 @@ def offerings(
     """
     known = sorted({node.zone for node in nodes if node.zone is not None})
     zones: list[str | None] = [*known] or [None]
-    wanted = {pool: sorted({*keys, *pool.required, ARCH}) for pool in pools}
+    wanted = {pool: sorted({*keys, *pool.labels_required, ARCH}) for pool in pools}
     names = {node.name for node in nodes}
     found = []
     agreed: Agreed = {}

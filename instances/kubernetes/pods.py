@@ -108,7 +108,7 @@ class DumpedPod:
     preempts: bool
 
     @property
-    def of_daemon(self) -> bool:
+    def is_of_daemon(self) -> bool:
         return self.owner is not None and self.owner[0] == "DaemonSet"
 
     @property
@@ -313,7 +313,7 @@ def amounts(part: JsonPart) -> dict[str, int]:
     return found
 
 
-def added(parts: Iterable[Amounts]) -> Amounts:
+def add_amounts(parts: Iterable[Amounts]) -> Amounts:
     """Return the sum of amounts."""
     total: Counter[str] = Counter()
     for part in parts:
@@ -321,7 +321,7 @@ def added(parts: Iterable[Amounts]) -> Amounts:
     return total
 
 
-def most(*parts: Amounts) -> Amounts:
+def max_amounts(*parts: Amounts) -> Amounts:
     """Return the maximum of amounts for each resource."""
     return {name: max(part.get(name, 0) for part in parts) for name in dict.fromkeys(n for p in parts for n in p)}
 
@@ -350,24 +350,24 @@ def demand_of(spec: JsonPart, status: JsonPart, assumed: Amounts | None = None) 
             own = known | _request_of(container, statuses, infeasible)
             running.append(own)
             beside.append(own)
-            first.append(added(beside))
+            first.append(add_amounts(beside))
         else:
-            first.append(added([known | _requests(container.at("resources")), *beside]))
-    total = dict(most(added(running), *first))
+            first.append(add_amounts([known | _requests(container.at("resources")), *beside]))
+    total = dict(max_amounts(add_amounts(running), *first))
     for name, amount in _requests(spec.at("resources")).items():
         if name in OF_A_POD or name.startswith("hugepages-"):
             total[name] = amount
-    return added([total, amounts(spec.at("overhead")), {"pods": 1}])
+    return add_amounts([total, amounts(spec.at("overhead")), {"pods": 1}])
 
 
 def _request_of(container: JsonPart, statuses: Mapping[str, Any], infeasible: bool) -> dict[str, int]:
     asked, status = _requests(container.at("resources")), statuses.get(container.at("name").text())
     if status is None:
         return asked
-    has = most(amounts(status.at("allocatedResources")), amounts(status.at("resources", "requests")))
+    has = max_amounts(amounts(status.at("allocatedResources")), amounts(status.at("resources", "requests")))
     if not has:
         return asked
-    return dict(has if infeasible else most(asked, has))
+    return dict(has if infeasible else max_amounts(asked, has))
 
 
 def _requests(resources: JsonPart) -> dict[str, int]:

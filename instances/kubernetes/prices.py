@@ -15,7 +15,7 @@ from instances.eva.node_room import POOL_PODS
 from instances.fields import LARGEST, STEPS
 from instances.kubernetes.dump import ON_DEMAND, DumpedNode
 from instances.kubernetes.pods import Amounts
-from instances.tables import one_line, read_rows
+from instances.tables import format_in_one_line, read_rows
 from instances.text import brief
 
 NUMBERS = ("usd_per_hour", "cpu", "ram_gb")
@@ -125,7 +125,7 @@ def read_prices(path: str | Path) -> Prices:
     others = [column for column in rows.columns if "/" in str(column) or str(column).startswith("hugepages-")]
     unknown = [column for column in rows.columns if column not in ("name", *NUMBERS, *MAY_MISS, *OPTIONAL, *others)]
     if unknown:
-        raise InputError(f"{path}: unknown column {one_line(unknown[0])}")
+        raise InputError(f"{path}: unknown column {format_in_one_line(unknown[0])}")
     found: dict[tuple[Any, ...], PricedOffer] = {}
     for line, row in enumerate(rows.to_dict("records"), start=2):
         text = {name: _text(row.get(name)) for name in ("name", *OPTIONAL)}
@@ -186,5 +186,5 @@ def _number(path: str | Path, line: int, name: str, value: Any) -> Fraction:
         what = f"{float(least):g} to {LARGEST:g}"
         if isinstance(value, str) and UNIT.fullmatch(value.strip()):
             what = f"a number without a unit: {UNITS[name]}" if name in UNITS else "a number without a unit"
-        raise InputError(f"{path}: line {line}: {name}: must be {what}, got {one_line(value)}")
+        raise InputError(f"{path}: line {line}: {name}: must be {what}, got {format_in_one_line(value)}")
     return found

@@ -108,12 +108,12 @@ class Reader:
         else:
             rented = () if free_of else plan.rented
             reading = OneReading(self.facts, self.prices, self.aliases, True, tool, free_of, rented, plan.kinds)
-        return reading.made(moves)
+        return reading.build_reading(moves)
 
     @cached_property
     def _plan(self) -> tuple[OneReading, DumpReading]:
         reading = OneReading(self.facts, self.prices, self.aliases, True, "drain", ())
-        return reading, reading.made("nodes")
+        return reading, reading.build_reading("nodes")
 
 
 @dataclass
@@ -133,10 +133,10 @@ class OneReading(MeasuredDump):
     pinned: Counter[str] = field(default_factory=Counter)
     dropped: Counter[str] = field(default_factory=Counter)
 
-    def made(self, moves: Moves) -> DumpReading:
+    def build_reading(self, moves: Moves) -> DumpReading:
         facts, alias = self.facts, self.aliases.of
         self.kinds = self.kinds or offerings(facts.nodes, self.prices, facts.keys, self.pools)
-        held = {pod: self._held(pod) for pod in self.placeable}
+        held = {pod: self._count_hold(pod) for pod in self.placeable}
         there = {pod: self._find_places(pod, held[pod]) for pod in self.placeable if not held[pod].left_out}
         self.rented = kinds = self.rented or self._drop_dominated(there)
         names = dict(zip(kinds, self._names(kinds), strict=True))
@@ -162,13 +162,13 @@ class OneReading(MeasuredDump):
         entry = {pod: name for name, pods in members.items() for pod in pods}
         self._count_what_is_not_heeded()
         data = NodeConsolidation(
-            resources=tuple(self.told.values()),
+            resources=tuple(self.names_with_units.values()),
             nodes=tuple(self._node(node, entry, names) for node in facts.nodes),
             instance_types=tuple(
                 RentedType(
                     name=names[kind],
                     family=kind.offer.family,
-                    capacity={self.told[r]: self.new_room[kind][r] for r in self.resources},
+                    capacity={self.names_with_units[r]: self.new_room[kind][r] for r in self.resources},
                     usd_per_hour=kind.offer.usd_per_hour,
                     max_new=kind.max_new,
                 )
@@ -178,9 +178,11 @@ class OneReading(MeasuredDump):
                 ConsolidatedPod(
                     name=name,
                     count=len(pods),
-                    demand={self.told[r]: self._need(pods[0], r) for r in self.resources},
+                    demand={self.names_with_units[r]: self._need(pods[0], r) for r in self.resources},
                     allowed_nodes=self._find_some_nodes(there[pods[0]][0]),
-                    allowed_types=_some([names[k] for k in kinds], [names[k] for k in kinds if k in there[pods[0]][1]]),
+                    allowed_types=_shorten_names(
+                        [names[k] for k in kinds], [names[k] for k in kinds if k in there[pods[0]][1]]
+                    ),
                     pinned=held[pods[0]].pinned,
                     eviction_cost=pods[0].eviction_cost,
                 )
@@ -212,12 +214,14 @@ class OneReading(MeasuredDump):
         """Return the pods that need a place; a bound includes pods of other schedulers with reserved capacity."""
         found = [pod for pod in self.facts.movable if pod.node is not None or self.served is None or pod in self.served]
         if not self.sure:
-            found += [pod for pod, waited in self.facts.waited.items() if waited is not None and waited.fits]
+            found += [
+                pod for pod, waited in self.facts.places_for_pending.items() if waited is not None and waited.fits
+            ]
         return found
 
     def _keeps(self, node: DumpedNode) -> str | None:
         """Return why a node is kept. A bound may serve the pods of another scheduler elsewhere."""
-        reason = self.facts.kept.get(node)
+        reason = self.facts.nodes_to_keep.get(node)
         if reason == WAITED_FOR and not self.sure:
             reason = None
         never = node.never_moved or any(pod.never_moved for pod in self.facts.fixtures[node.name])
@@ -233,7 +237,7 @@ class OneReading(MeasuredDump):
 
     # reasons
 
-    def _held(self, pod: DumpedPod) -> Hold:
+    def _count_hold(self, pod: DumpedPod) -> Hold:
         """Count the reasons of a pod and return their effect. A pending pod has no node to stay on."""
         if pod not in self.facts.reasons:  # it waits for another scheduler, and has room today
             return Hold()
@@ -338,10 +342,10 @@ class OneReading(MeasuredDump):
         """Return the nodes and the offerings where a pod may be."""
         placement = self.facts.placement(pod)
         if held.near:
-            placement = placement.with_volume((held.near,))
+            placement = placement.add_volume((held.near,))
         on, to = self._admitting(placement)
         to = self._keep_first_pools(pod, to)
-        if pod.ports and pod not in self.facts.waited:
+        if pod.ports and pod not in self.facts.places_for_pending:
             on = frozenset(node for node in on if not _meet(pod, self.facts.fixtures[node.name]))
             to = frozenset(kind for kind in to if not _meet(pod, self.find_daemons(kind)))
         return on, to
@@ -462,7 +466,7 @@ class OneReading(MeasuredDump):
         )
         return RunningNode(
             name=self.aliases.of("node", node.name),
-            capacity={self.told[r]: self.room[node][r] for r in self.resources},
+            capacity={self.names_with_units[r]: self.room[node][r] for r in self.resources},
             pods=dict(Counter(entry[pod] for pod in on_it)),
             type=next(same, node.type),
             usd_per_hour=None if price is None else price.usd_per_hour,
@@ -472,7 +476,7 @@ class OneReading(MeasuredDump):
 
     def _find_some_nodes(self, on: Collection[DumpedNode]) -> tuple[str, ...] | None:
         name = {node: self.aliases.of("node", node.name) for node in self.facts.nodes}
-        return _some(list(name.values()), [name[node] for node in self.facts.nodes if node in on])
+        return _shorten_names(list(name.values()), [name[node] for node in self.facts.nodes if node in on])
 
     def _names(self, kinds: Sequence[Offering]) -> list[str]:
         """Return the name of each offering: its type, and its zone and pool if there are several."""
@@ -498,7 +502,7 @@ def _takes_less(one: Offering, other: Offering) -> bool:
     return all(taken <= other.limits.get(key, (0, 0))[1] for key, (_, taken) in one.limits.items())
 
 
-def _some(all_names: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | None:
+def _shorten_names(all_names: Sequence[str], names: Sequence[str]) -> tuple[str, ...] | None:
     """Return names, or `None` if they are all names."""
     return None if len(names) == len(all_names) else tuple(names)
 

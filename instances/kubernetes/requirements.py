@@ -20,7 +20,7 @@ WHOLE = re.compile("[+-]?[0-9]{1,18}")
 HARD = ("NoSchedule", "NoExecute")  # effects of taints that exclude pods; PreferNoSchedule is a preference
 
 
-def every(answers: Iterable[Answer3]) -> Answer3:
+def are_all_true(answers: Iterable[Answer3]) -> Answer3:
     """Return whether all answers are true."""
     found: Answer3 = True
     for answer in answers:
@@ -30,7 +30,7 @@ def every(answers: Iterable[Answer3]) -> Answer3:
     return found
 
 
-def some(answers: Iterable[Answer3]) -> Answer3:
+def is_any_true(answers: Iterable[Answer3]) -> Answer3:
     """Return whether at least one answer is true."""
     found: Answer3 = False
     for answer in answers:
@@ -125,16 +125,16 @@ class Placement:
 
     def admits(self, labels: Labels, taints: Iterable[Taint]) -> Answer3:
         """Return whether a node with these labels and taints may hold the pod."""
-        return every((self.selects(labels), *(self.tolerates(taint) for taint in taints)))
+        return are_all_true((self.selects(labels), *(self.tolerates(taint) for taint in taints)))
 
     def selects(self, labels: Labels) -> Answer3:
         """Return whether selector and affinity select a node with these labels."""
-        selected = every(requirement.holds(labels) for requirement in self.selector)
-        return every((selected, *(some(_holds(term, labels) for term in terms) for terms in self.terms)))
+        selected = are_all_true(requirement.holds(labels) for requirement in self.selector)
+        return are_all_true((selected, *(is_any_true(_holds(term, labels) for term in terms) for terms in self.terms)))
 
     def tolerates(self, taint: Taint) -> Answer3:
         """Return whether the pod tolerates a taint that excludes pods."""
-        return taint.effect not in HARD or some(t.tolerates(taint) for t in self.tolerations)
+        return taint.effect not in HARD or is_any_true(t.tolerates(taint) for t in self.tolerations)
 
     @property
     def keys(self) -> set[str]:
@@ -142,18 +142,18 @@ class Placement:
         terms = [self.selector, *(term for terms in self.terms for term in terms)]
         return {requirement.key for term in terms for requirement in term}
 
-    def with_volume(self, terms: tuple[Term, ...]) -> Placement:
+    def add_volume(self, terms: tuple[Term, ...]) -> Placement:
         """Return the constraints with those of a volume that only some nodes can access."""
         return replace(self, terms=(*self.terms, terms))
 
-    def without_name(self) -> Placement:
+    def drop_name(self) -> Placement:
         """Return the constraints without the node name, which the controller adds to the pods of a DaemonSet."""
         terms = tuple(terms for terms in self.terms if {r.key for term in terms for r in term} != {NODE_NAME})
         return replace(self, terms=terms)
 
 
 def _holds(term: Term, labels: Labels) -> Answer3:
-    return bool(term) and every(requirement.holds(labels) for requirement in term)
+    return bool(term) and are_all_true(requirement.holds(labels) for requirement in term)
 
 
 TermKind = Literal["affinity", "anti-affinity", "spread"]
@@ -184,20 +184,20 @@ class PodTerm:
         if self.selector is None:
             return False
         known = None if self.namespaces is None else namespace in self.namespaces
-        return every((known, *(requirement.holds(labels) for requirement in self.selector)))
+        return are_all_true((known, *(requirement.holds(labels) for requirement in self.selector)))
 
     def selects(self, namespace: str, labels: Labels, of_namespace: Labels | None) -> Answer3:
         """Return whether the term selects a pod. `of_namespace`: its labels, `None` if only its name is known."""
         if self.selector is None:
             return False
-        own = every(requirement.holds(labels) for requirement in self.selector)
+        own = are_all_true(requirement.holds(labels) for requirement in self.selector)
         if namespace in self.listed or own is False:
             return own
         if self.chosen is None:
             return False
         unknown: Labels = {requirement.key: None for requirement in self.chosen}
         known = {**(unknown if of_namespace is None else of_namespace), NAMESPACE: namespace}
-        return every((own, *(requirement.holds(known) for requirement in self.chosen)))
+        return are_all_true((own, *(requirement.holds(known) for requirement in self.chosen)))
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,7 @@ def _workloads(nodes: Sequence[DrawnNode], pods: int, draw: random.Random) -> li
             raise InputError("pods: so many do not fit on so many nodes")
         drawn = DrawnWorkload(f"app-{i:03}", f"team-{draw.randrange(6)}", draw, scale, gpu=draw.random() < 0.04)
         replicas = min(left, 1 if drawn.kind == "Pod" else draw.choice(REPLICAS))
-        made = drawn.made(nodes if drawn.gpus else plain, replicas)
+        made = drawn.build_pods(nodes if drawn.gpus else plain, replicas)
         left -= sum(item["kind"] == "Pod" for item in made)
         found += made
         if i % 10 == 0:
@@ -161,7 +161,7 @@ class DrawnWorkload:
         wanted = (("", 61), ("apart", 14), ("zones", 10), ("nodes", 8), ("still", 2), ("budget", 1), ("arch", 4))
         (self.wish,) = draw.choices([wish for wish, _ in wanted], [often for _, often in wanted])
 
-    def made(self, nodes: Sequence[DrawnNode], replicas: int) -> list[Json]:
+    def build_pods(self, nodes: Sequence[DrawnNode], replicas: int) -> list[Json]:
         """Return the pods of at most `replicas` replicas that fit, with their volumes and budgets."""
         found: list[Json] = []
         need, in_zones = [*self.request, 1, self.gpus], dict.fromkeys(PLACES, 0)

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from instances.errors import CheckFailed, InputError
 from instances.fields import ProblemData, Sense
-from instances.reading import parsed
+from instances.reading import parse_json
 from instances.validation import show
 
 
@@ -71,7 +71,7 @@ def see_instance(data: ProblemData, problem: object, stated: object) -> None:
 
 def content_of(data: ProblemData, text: str) -> dict[str, Any]:
     """Return the fields of a JSON certificate of `data` without its header. Raises InputError if it is invalid."""
-    content = parsed(text)
+    content = parse_json(text)
     if not isinstance(content, dict):
         raise InputError(f"must be an object, got {show(content)}")
     see_version(content.pop("gapwise_certificate", None))
@@ -79,7 +79,7 @@ def content_of(data: ProblemData, text: str) -> dict[str, Any]:
     return content
 
 
-def rounded(bound: Fraction, sense: Sense) -> float:
+def round_bound(bound: Fraction, sense: Sense) -> float:
     """Return the nearest float whose decimal representation is not a stronger bound than `bound`."""
     near = float(bound)
     if sense == "minimize":

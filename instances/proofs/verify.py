@@ -10,13 +10,13 @@ from typing import Any
 
 from instances.envelope import Instance
 from instances.errors import CheckFailed, InputError, MalformedSolution
-from instances.gaps import agree, gap, reached
+from instances.gaps import agree, gap, is_gap_reached
 from instances.options import Options, Solution
 from instances.proofs.certificate import Certificate, NoCertificate, NoSolution, Proven
 from instances.proofs.vipr import see_denominators
 from instances.registry import PROBLEMS, check
 from instances.result import UNSOLVED, Result
-from instances.validation import show, validated
+from instances.validation import show, validate
 
 FIGURES = ("objective", "bound", "gap")
 
@@ -51,7 +51,7 @@ def read_result(content: Any) -> Result:
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
             raise InputError(f"{name}: must be a number, got {show(value)}")
     _refuse_infinite(content)
-    return validated(Result, content, root="")
+    return validate(Result, content, root="")
 
 
 def _refuse_infinite(content: Any) -> None:
@@ -122,7 +122,7 @@ def _see_status(result: Result, closed: float) -> None:
     asked = result.options.get("gap", Options.gap)
     if isinstance(asked, bool) or not isinstance(asked, int | float) or not 0 <= asked < 1:
         raise InputError(f"options.gap: must be a number in [0, 1), got {show(asked)}")
-    own = "optimal" if reached(closed, asked) else "feasible"
+    own = "optimal" if is_gap_reached(closed, asked) else "feasible"
     if result.status != own:
         raise CheckFailed(f"status: {result.status!r} is claimed, with a gap of {closed!r} it is {own!r}")
     if result.violations:

@@ -239,7 +239,7 @@ class _Reader:
             self._word()
             solutions.append(self._terms(len(self.variables)))
         self._section("DER")
-        derivations = tuple(self._derived(count + k) for k in range(self._count()))
+        derivations = tuple(self._read_derived(count + k) for k in range(self._count()))
         self.place = "end"
         if (more := next(self.words, None)) is not None:
             raise self._bad("must end after the derivations", more)
@@ -313,7 +313,7 @@ class _Reader:
             raise self._bad("must be a number of entries, or OBJ", word)
         return name, direction, right, self._pairs(int(word), len(self.variables))  # type: ignore[return-value]
 
-    def _derived(self, place: int) -> Derived:
+    def _read_derived(self, place: int) -> Derived:
         name, direction, right, coefficients = self._constraint()
         self._brace("{")
         kind = self._word()

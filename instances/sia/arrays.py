@@ -74,7 +74,7 @@ class OracleArrays:
         timely = (starts >= self.submit).all() and (starts <= self.cutoff).all()
         return bool(timely and self.peak(starts) <= self.capacity)
 
-    def in_slots(self, starts: IntArray) -> IntArray:
+    def to_slots(self, starts: IntArray) -> IntArray:
         """Convert starts (J,) to slots of the data."""
         return self.origin + (starts - self.submit) * self.slot
 
@@ -134,7 +134,7 @@ def coarse(arrays: OracleArrays, most_units: int) -> OracleArrays:
     return replace(arrays, gpus=arrays.gpus // unit, capacity=arrays.capacity // unit, unit=arrays.unit * unit)
 
 
-def narrowed(arrays: OracleArrays, delay: int) -> OracleArrays:
+def narrow_windows(arrays: OracleArrays, delay: int) -> OracleArrays:
     """Return arrays with windows of at most `delay`, which is valid for schedules of at most this total delay."""
     window = np.minimum(arrays.cutoff - arrays.submit, delay)
     submit, duration = arrays.submit, arrays.duration
@@ -164,4 +164,4 @@ def _remove_idle_steps(
 
 def solution_of(data: SiaOracle, arrays: OracleArrays, starts: IntArray) -> dict[str, dict[str, int]]:
     """Return a solution in JSON form with `starts` (J,), given in steps."""
-    return {"starts": {job.id: int(t) for job, t in zip(data.jobs, arrays.in_slots(starts), strict=True)}}
+    return {"starts": {job.id: int(t) for job, t in zip(data.jobs, arrays.to_slots(starts), strict=True)}}

@@ -46,7 +46,7 @@ class SyntheticWorkload:
         return sum(p * (high - low) / math.log(high / low) for p, low, high in self.durations)
 
     @property
-    def most_jobs_a_minute(self) -> float:
+    def max_jobs_per_minute(self) -> float:
         """Return the jobs a minute that all queues expect at the highest load."""
         width = sum(p * w for w, p in self.widths.items())
         return self.queues * self.gpus * self.load[1] * self.load_factor / (width * self.mean_duration)
@@ -102,7 +102,7 @@ def synthetic(
     refuse_unless_positive("days", days, LONGEST_DAYS)
     refuse_unless_positive("slot_minutes", slot_minutes)
     workload = VARIANTS[variant] if isinstance(variant, str) else variant
-    refuse_too_many("days", days * 1440 * workload.most_jobs_a_minute)
+    refuse_too_many("days", days * 1440 * workload.max_jobs_per_minute)
     drawn: list[tuple[float, int, int, float, int]] = []
     for queue, stream in enumerate(np.random.SeedSequence(seed).spawn(workload.queues)):
         drawn += [(t, queue, k, d, w) for k, (t, d, w) in enumerate(_queue(workload, days * 1440.0, stream))]

@@ -151,7 +151,7 @@ class SiaLocalOracle(ProblemData):
     @cached_property
     def alone(self) -> tuple[Placement, ...]:
         """Start and server of each job, in the order of `jobs`, when no pool shares."""
-        return in_cells(self.pools, self.jobs)
+        return assign_cells(self.pools, self.jobs)
 
     @property
     def cutoffs(self) -> tuple[int, ...]:
@@ -181,7 +181,7 @@ class SiaLocalOracle(ProblemData):
         return self
 
 
-def in_cells(pools: Sequence[Pool], jobs: Sequence[LocalJob]) -> tuple[Placement, ...]:
+def assign_cells(pools: Sequence[Pool], jobs: Sequence[LocalJob]) -> tuple[Placement, ...]:
     """Start and server of each job, in the order of `jobs`, served in order in the cells of its own pool's servers.
 
     Jobs submitted together start in the order given, and none overtakes another of its pool. A job takes the first of

@@ -23,7 +23,7 @@ from instances.fields import (
     refuse,
     refuse_duplicates,
 )
-from instances.validation import input_errors, validated
+from instances.validation import input_errors, validate
 
 
 def mean_jct(slot_minutes: float, durations: Sequence[int]) -> Measure:
@@ -109,7 +109,7 @@ class SiaOracle(ProblemData):
         widest = max(owned.values())
         for i, job in enumerate(self.jobs):
             if job.pool not in owned:
-                refuse(f"jobs[{i}].pool", f"unknown pool, must be one of {_some(owned)}", job.pool)
+                refuse(f"jobs[{i}].pool", f"unknown pool, must be one of {_list_some(owned)}", job.pool)
             if job.gpus > widest:
                 refuse(f"jobs[{i}].gpus", f"must be <= {widest}, the GPUs of the largest pool", job.gpus)
             if job.latest_start is None and job.gpus > owned[job.pool]:
@@ -148,7 +148,7 @@ def fcfs_starts(pools: Sequence[Pool], jobs: Sequence[Job]) -> tuple[int, ...]:
     return tuple(starts)
 
 
-def _some(names: dict[str, int]) -> str:
+def _list_some(names: dict[str, int]) -> str:
     listed = list(names)
     return ", ".join(listed[:8]) + (", ..." if len(listed) > 8 else "")
 
@@ -178,4 +178,4 @@ def whole_slots(time: float, slot: float) -> int:
 def instance_of(data: Mapping[str, Any], name: str, source: str) -> Instance[SiaOracle]:
     """Build the instance of `data`, the content of a `sia-oracle` file. Raises InputError as for a user's file."""
     with input_errors():
-        return Instance.of(validated(SiaOracle, data), name, source)
+        return Instance.of(validate(SiaOracle, data), name, source)

@@ -47,7 +47,7 @@ def backfill(
     starts = reserved.copy()
     waiting: list[tuple[int, int]] = []
     ending: list[tuple[int, int]] = []
-    while events and not (clock is not None and clock.expired):
+    while events and not (clock is not None and clock.has_expired):
         now = heappop(events)
         while events and events[0] == now:
             heappop(events)
@@ -136,7 +136,7 @@ def backfill_servers(
                 return k
         return None
 
-    while events and not (clock is not None and clock.expired):
+    while events and not (clock is not None and clock.has_expired):
         now = heappop(events)
         while events and events[0] == now:
             heappop(events)

@@ -15,8 +15,9 @@ from instances.arrays import FloatArray
 from instances.envelope import Instance
 from instances.errors import InputError
 from instances.fields import LARGEST
+from instances.renamed import find_old_names
 from instances.sia.oracle import BEYOND, SiaOracle, instance_of, whole_slots
-from instances.tables import as_numbers, one_line, read_rows
+from instances.tables import as_numbers, format_in_one_line, read_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +60,7 @@ def helios_log(path: str | Path) -> pd.DataFrame:
     raw = read_rows(path, ["job_id", "vc", "gpu_num", "submit_time", "duration"], text=("job_id", "vc", "submit_time"))
     times = pd.to_datetime(raw["submit_time"], format="%Y-%m-%d %H:%M:%S", errors="coerce")
     for row in np.flatnonzero(times.isna()):
-        said = one_line(raw["submit_time"][row])
+        said = format_in_one_line(raw["submit_time"][row])
         raise InputError(f"{path}: line {row + 2}: submit_time: must be a time such as 2020-06-09 18:41:01, got {said}")
     names = {"job_id": "job_id", "pool": "vc", "duration_s": "duration", "gpus": "gpu_num"}
     jobs = pd.DataFrame({own: raw[name] for own, name in names.items()})
@@ -96,7 +97,7 @@ def _sound(path: str | Path, raw: pd.DataFrame, jobs: pd.DataFrame, names: Mappi
             row, column = int(jobs.index[bad.to_numpy()].tolist()[0]), names.get(name, name)
             whole = "a whole number" if name == "gpus" else "a number"
             rule = f"must be {whole} >= {least:g}" if not numbers[row] > LARGEST else f"must be <= {LARGEST:g}"
-            raise InputError(f"{path}: line {row + 2}: {column}: {rule}, got {one_line(raw[column][row])}")
+            raise InputError(f"{path}: line {row + 2}: {column}: {rule}, got {format_in_one_line(raw[column][row])}")
         jobs[name] = numbers.astype("int64" if name == "gpus" else "float64")
     for name in ("job_id", "pool"):
         if jobs[name].isna().any():
@@ -105,7 +106,9 @@ def _sound(path: str | Path, raw: pd.DataFrame, jobs: pd.DataFrame, names: Mappi
     twice = jobs["job_id"].duplicated()
     if twice.any():
         row = int(jobs.index[twice][0])
-        raise InputError(f"{path}: line {row + 2}: job_id: must be unique, got {one_line(jobs['job_id'][row])}")
+        raise InputError(
+            f"{path}: line {row + 2}: job_id: must be unique, got {format_in_one_line(jobs['job_id'][row])}"
+        )
     return jobs.sort_values("submit_s", kind="stable").reset_index(drop=True)
 
 
@@ -248,7 +251,7 @@ class Demand:
         """Return the seconds from the first instant on."""
         return np.asarray((self.times - self.times[0]).total_seconds(), dtype=float)
 
-    def owned(self, path: str | Path) -> FloatArray:
+    def read_owned_gpus(self, path: str | Path) -> FloatArray:
         """Return the GPUs of the pools on the day of each instant (T, P), from the table of GPUs at `path`.
 
         Raises InputError for a table that lacks a pool or a day.
@@ -276,7 +279,9 @@ def helios_demand(path: str | Path) -> Demand:
         raise InputError(f"{path}: no column POOL{JOBS}")
     times = pd.to_datetime(table["time"], errors="coerce")
     for row in np.flatnonzero(times.isna() | (times.diff().dt.total_seconds() <= 0)):
-        raise InputError(f"{path}: line {row + 2}: time: must be a later time, got {one_line(table['time'][row])}")
+        raise InputError(
+            f"{path}: line {row + 2}: time: must be a later time, got {format_in_one_line(table['time'][row])}"
+        )
     values = {}
     for kind in (JOBS, GPUS):
         for pool in pools:
@@ -286,14 +291,14 @@ def helios_demand(path: str | Path) -> Demand:
             numbers = as_numbers(table[name])
             sound = np.isfinite(numbers) & (numbers >= 0) & (numbers % 1 == 0)
             for row in np.flatnonzero(~sound):
-                value = one_line(table[name][row])
+                value = format_in_one_line(table[name][row])
                 raise InputError(f"{path}: line {row + 2}: {name}: must be a whole number >= 0, got {value}")
             values[name] = numbers
     jobs, gpus = (np.column_stack([values[pool + kind] for pool in pools]) for kind in (JOBS, GPUS))
     return Demand(pools, pd.DatetimeIndex(times), jobs, gpus)
 
 
-def seen_jobs(demand: Demand) -> pd.DataFrame:
+def infer_jobs(demand: Demand) -> pd.DataFrame:
     """Infer jobs from the demand, with `pool`, `submit_s` and `duration_s`, in order of submission.
 
     The job that has been there for the longest is taken to end first. Jobs of the first instant are left out; one that
@@ -315,3 +320,12 @@ def seen_jobs(demand: Demand) -> pd.DataFrame:
         rows += [(pool, since, last - since) for since in there if since is not None]
     table = pd.DataFrame(rows, columns=["pool", "submit_s", "duration_s"])
     return table.sort_values("submit_s", kind="stable").reset_index(drop=True)
+
+
+if not TYPE_CHECKING:  # names of the previous version
+    __getattr__ = find_old_names(
+        __name__,
+        {
+            "seen_jobs": "infer_jobs",
+        },
+    )

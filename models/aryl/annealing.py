@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from instances.arrays import BoolArray, IntArray
-from instances.compiled import compiled
+from instances.compiled import compile_lazily
 from models.aryl.parameters import DEFAULTS, AnnealingParameters
 
 LONG = DEFAULTS.reclaim.long
@@ -94,7 +94,7 @@ class Pairs(NamedTuple):
     sets: IntArray
 
 
-@compiled
+@compile_lazily
 def _change_job(pairs: Pairs, size: IntArray, missing: IntArray, job: int, step: int) -> int:
     """Hit `job` (`step` -1) or release it (1); return the change in the number of freed servers."""
     change = 0
@@ -108,7 +108,7 @@ def _change_job(pairs: Pairs, size: IntArray, missing: IntArray, job: int, step:
     return change
 
 
-@compiled
+@compile_lazily
 def swap_jobs(
     draw: np.random.Generator,
     pairs: Pairs,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from instances.arrays import BoolArray, FloatArray, IntArray
-from instances.compiled import compiled
+from instances.compiled import compile_lazily
 
 UNIT = 1 << 20  # of costs: fine enough for bounds close to the linear relaxation, and far from 64-bit overflow
 FAR = 1 << 60  # the bound of an infeasible node
@@ -84,14 +84,14 @@ class TreeMemory(NamedTuple):
     tried: IntArray
 
 
-@compiled
+@compile_lazily
 def copy_array(source: IntArray | BoolArray, target: IntArray | BoolArray) -> None:
     """Copy an array into another; numba compiles slice assignments slowly."""
     for i in range(len(source)):
         target[i] = source[i]
 
 
-@compiled
+@compile_lazily
 def _set_levels(net: ClosureNetwork, s: TreeMemory) -> int:
     """Set the levels of groups and jobs: the number of arcs to the nearest job with residual capacity.
 
@@ -131,7 +131,7 @@ def _set_levels(net: ClosureNetwork, s: TreeMemory) -> int:
     return tail
 
 
-@compiled
+@compile_lazily
 def augment_flow(net: ClosureNetwork, s: TreeMemory, enough: int) -> None:
     """Augment the flow to a maximum along shortest paths, with increasing levels (Ahuja and Orlin, 1991).
 
@@ -208,7 +208,7 @@ def augment_flow(net: ClosureNetwork, s: TreeMemory, enough: int) -> None:
     _mark_cut(net, s)
 
 
-@compiled
+@compile_lazily
 def _mark_cut(net: ClosureNetwork, s: TreeMemory) -> None:
     """Mark as `reached` the jobs that groups with a spare price reach: their side of a minimum cut."""
     head, tail = 0, 0
@@ -235,7 +235,7 @@ def _mark_cut(net: ClosureNetwork, s: TreeMemory) -> None:
                     tail += 1
 
 
-@compiled
+@compile_lazily
 def restrict_flow(net: ClosureNetwork, s: TreeMemory, price: int) -> None:
     """Restrict the flow to the price of each group that is alive, and set `spare` and `residual`."""
     s.residual[:] = UNIT
@@ -250,7 +250,7 @@ def restrict_flow(net: ClosureNetwork, s: TreeMemory, price: int) -> None:
         s.spare[g] = left
 
 
-@compiled
+@compile_lazily
 def _count_freed(net: ClosureNetwork, s: TreeMemory, chosen: BoolArray) -> tuple[int, int]:
     """Count the free jobs of `chosen`, and the servers of the groups alive that they free; fixed jobs are removed."""
     cost, freed = 0, 0
@@ -269,7 +269,7 @@ def _count_freed(net: ClosureNetwork, s: TreeMemory, chosen: BoolArray) -> tuple
     return cost, freed
 
 
-@compiled
+@compile_lazily
 def _offer(s: TreeMemory, size: int, chosen: BoolArray) -> None:
     """Use the preempted and the `chosen` jobs, `size` in total, as the incumbent if they are fewer."""
     if size < s.state[MIN_JOBS]:
@@ -278,14 +278,14 @@ def _offer(s: TreeMemory, size: int, chosen: BoolArray) -> None:
             s.best[j] = chosen[j] or s.fixed[j] == 1
 
 
-@compiled
+@compile_lazily
 def _find_crossing(left_cost: int, left_freed: int, right_cost: int, right_freed: int, need: int) -> tuple[int, int]:
     """Return the price at which the lines of two closures cross, rounded down, and their height, rounded up."""
     cost, freed = (right_cost - left_cost) * UNIT, right_freed - left_freed
     return max(0, cost // freed), left_cost * UNIT - (left_freed - need) * cost // freed + 1
 
 
-@compiled
+@compile_lazily
 def evaluate(net: ClosureNetwork, s: TreeMemory, price: int, rounds: int, stops_early: bool) -> tuple[int, int]:
     """Return the largest Lagrangian bound of `rounds` prices of a server, and its price.
 
@@ -350,7 +350,7 @@ def evaluate(net: ClosureNetwork, s: TreeMemory, price: int, rounds: int, stops_
     return best, best_price
 
 
-@compiled
+@compile_lazily
 def fix_by_reduced_costs(net: ClosureNetwork, s: TreeMemory, bound: int, price: int) -> None:
     """Fix jobs to a value if the reduced cost of the other value exceeds the gap; `flow` must be that of `bound`.
 
@@ -370,7 +370,7 @@ def fix_by_reduced_costs(net: ClosureNetwork, s: TreeMemory, bound: int, price: 
             fix(s, j, 1)
 
 
-@compiled
+@compile_lazily
 def fix(s: TreeMemory, job: int, value: int) -> None:
     """Fix a job to a value, and record it on the trail."""
     s.fixed[job] = value
@@ -387,7 +387,7 @@ class BranchingRule(NamedTuple):
     hope: float
 
 
-@compiled
+@compile_lazily
 def _score_job(net: ClosureNetwork, s: TreeMemory, job: int, mean: float) -> float:
     """Return the product of the increases of the bound that are expected from the two values of `job`.
 
@@ -403,7 +403,7 @@ def _score_job(net: ClosureNetwork, s: TreeMemory, job: int, mean: float) -> flo
     return score + 1e-9 * alive
 
 
-@compiled
+@compile_lazily
 def _list_candidates(net: ClosureNetwork, s: TreeMemory, max_count: int) -> IntArray:
     """List at max_count `max_count` free jobs by score; jobs on which the two closures differ come first."""
     gain, servers = 1e-6, 1.0
@@ -431,14 +431,14 @@ def _list_candidates(net: ClosureNetwork, s: TreeMemory, max_count: int) -> IntA
     return candidates[:n]
 
 
-@compiled
+@compile_lazily
 def _record_gain(s: TreeMemory, job: int, value: int, gain: float) -> None:
     """Record by how many jobs a value raised the bound."""
     s.gain[value, job] += max(gain, 0.001)
     s.tried[value, job] += 1
 
 
-@compiled
+@compile_lazily
 def _branch(net: ClosureNetwork, s: TreeMemory, bound: int, price: int, rule: BranchingRule) -> bool:
     """Branch on the candidate with the largest product of increases of the bound.
 
@@ -485,7 +485,7 @@ def _branch(net: ClosureNetwork, s: TreeMemory, bound: int, price: int, rule: Br
     return True
 
 
-@compiled
+@compile_lazily
 def _backtrack(s: TreeMemory) -> bool:
     """Continue with the deepest open value; return `False` if there is none."""
     while s.state[DEPTH] > 0:
@@ -506,7 +506,7 @@ def _backtrack(s: TreeMemory) -> bool:
     return False
 
 
-@compiled
+@compile_lazily
 def search(net: ClosureNetwork, s: TreeMemory, nodes: int, rounds: int, rule: BranchingRule) -> bool:
     """Search `nodes` more nodes; return whether the tree is complete, so that `best` is optimal.
 

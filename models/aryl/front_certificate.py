@@ -8,7 +8,7 @@ from instances import Options
 from instances.aryl import ArylReclaim
 from instances.proofs import Certificate
 from instances.proofs.aryl.certificate import reclaim_point
-from instances.proofs.aryl.front import FrontProgram, by_jobs, exact_loss
+from instances.proofs.aryl.front import FrontProgram, exact_loss, minimise_jobs
 from models.aryl.certificate import certificate
 from models.aryl.front import Front
 from models.core.derivation import certify
@@ -21,7 +21,7 @@ def front_certificates(data: ArylReclaim, front: Front, options: Options) -> tup
     of each certificate. Raises NoCertificate if a proof is not found.
     """
     first = front.points[0]
-    certificates = [certificate(by_jobs(data), first.solution, float(first.jobs), options)]
+    certificates = [certificate(minimise_jobs(data), first.solution, float(first.jobs), options)]
     for index, point in enumerate(front.points):
         max_jobs = front.points[index + 1].jobs - 1 if index + 1 < len(front.points) else None
         program = FrontProgram(data, max_jobs)

@@ -35,7 +35,7 @@ def tighten_program(
             break
         limits = IntervalLimits(frozenset(search.excluded), search.max_length, search.fixed)
         program = EventIntervals(program.jobs, program.start, limits)
-        if clock.expired or search.number < parameters.few * len(program.column):
+        if clock.has_expired or search.number < parameters.few * len(program.column):
             break
     return program
 

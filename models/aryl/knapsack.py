@@ -193,7 +193,7 @@ def _choose_items(items: KnapsackItems, price: float, clock: Stopwatch) -> IntAr
         gain = items.value - items.value[chosen][items.job]
         gain[items.weight - items.weight[chosen][items.job] > free] = 0.0
         best_item = int(np.argmax(gain))
-        if gain[best_item] <= 0 or clock.expired:
+        if gain[best_item] <= 0 or clock.has_expired:
             return chosen
         chosen[items.job[best_item]] = best_item
 

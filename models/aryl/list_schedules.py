@@ -90,7 +90,7 @@ class ListSearch:
         self.max_schedules = min(parameters.schedules, parameters.effort // self.n**2)
         self.tried: dict[tuple[Order, bool], float] = {}
         self._work = {j: float(work) for j, work in enumerate(jobs.work)}
-        self._speed = [rates.in_floating_point() for rates in jobs.speed]
+        self._speed = [rates.to_floating_point() for rates in jobs.speed]
         keys: list[Callable[[int], float]] = [
             lambda j: self._work[j] / self._speed[j][jobs.most[j]],
             lambda j: self._work[j] / self._speed[j][jobs.least[j]],
@@ -108,7 +108,7 @@ class ListSearch:
         rule, limit_s = make_list_rule(self.jobs, order, start_first), self.clock.limit_s
 
         def allocate_in_time(left: Mapping[int, Any], held: Workers) -> Workers:
-            if limit_s is not None and self.clock.spent_s > limit_s + late_s:
+            if limit_s is not None and self.clock.cpu_spent_s > limit_s + late_s:
                 raise TimeoutError
             return rule(left, held)
 
@@ -117,7 +117,7 @@ class ListSearch:
     def improve(self, first: Schedule[int]) -> Schedule[int]:
         """Search better schedules than `first` and return the best one."""
         for order, start_first in self.starts:
-            if self.clock.expired:
+            if self.clock.has_expired:
                 break
             self._climb(order, start_first)
         if not self.tried:
@@ -132,7 +132,7 @@ class ListSearch:
         """Move one job at a time to another position in `order`, as long as the total decreases."""
         self._evaluate(order, start_first)
         is_improved = True
-        while is_improved and len(self.tried) < self.max_schedules and not self.clock.expired:
+        while is_improved and len(self.tried) < self.max_schedules and not self.clock.has_expired:
             is_improved = False
             for a, b in itertools.permutations(range(self.n), 2):
                 rest = order[:a] + order[a + 1 :]
@@ -140,7 +140,7 @@ class ListSearch:
                 target = self._evaluate(order, start_first) * (1 - self.parameters.better)
                 if self._evaluate(moved, start_first) < target:
                     order, is_improved = moved, True
-                if len(self.tried) >= self.max_schedules or self.clock.expired:
+                if len(self.tried) >= self.max_schedules or self.clock.has_expired:
                     break
 
     def _evaluate(self, order: Order, start_first: bool) -> float:

@@ -314,10 +314,10 @@ def build_placement(data: ArylPlacement) -> ConcreteModel:
         return sum(m.n[j, p, s] for s in here.get((j, p), []))
 
     def compute_cost(m: Any) -> Any:
-        total = sum(m.u[s] for s, server in servers if not server.in_use)
+        total = sum(m.u[s] for s, server in servers if not server.is_in_use)
         for j, job in jobs:
             for p, part in enumerate(PARTS):
-                gpus, wanted = job.gpus_per_worker, job.preferred(part)
+                gpus, wanted = job.gpus_per_worker, job.choose_kind(part)
                 total += data.unplaced_cost * gpus * (job.workers(part) - count_placed(m, j, p))
                 elsewhere = [s for s in here.get((j, p), []) if data.servers[s].kind != wanted]
                 total += data.misplaced_cost * gpus * sum(m.n[j, p, s] for s in elsewhere)

@@ -17,11 +17,11 @@ from scipy.optimize import minimize
 
 from instances.arrays import BoolArray, FloatArray
 from instances.aryl import ArylLoaning
-from instances.compiled import compiled
+from instances.compiled import compile_lazily
 from models.core.safe_bounds import real_bound
 
 
-@compiled
+@compile_lazily
 def compute_job_costs(
     release: FloatArray, size: FloatArray, seconds: FloatArray, grid: FloatArray, price: FloatArray
 ) -> tuple[FloatArray, FloatArray]:

@@ -209,7 +209,7 @@ def solve_loss(
                 extra={"mip_abs_gap": 1 - 2 * WHOLE} if program.losses.is_integral else None,
             )
             watch(solved.x, solved.bound)
-            if solved.termination != "finished" or incumbent.closed or incumbent.solution in (None, best):
+            if solved.termination != "finished" or incumbent.is_closed or incumbent.solution in (None, best):
                 break
             # A better choice keeps more jobs. Without their large losses, HiGHS distinguishes the small ones.
             program = LossProgram(data, max_jobs, compute_loss(data, incumbent.solution)[0])

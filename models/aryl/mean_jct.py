@@ -74,7 +74,7 @@ def solve_mean_jct(
             return Answer(None, trivial, "time_limit", "time limit", building.cpu_s)
         incumbent.raise_bound(trivial)
         size_reason = _explain_size(jobs, parameters)
-        if size_reason or clock.expired:
+        if size_reason or clock.has_expired:
             reason = f"{size_reason}: a list schedule and a bound in closed form" if size_reason else "time limit"
             termination: Termination = "finished" if size_reason else "time_limit"
             return Answer(convert(best), trivial, termination, reason, building.cpu_s, trace=incumbent.trace)
@@ -90,7 +90,7 @@ def solve_mean_jct(
     with Stopwatch() as solving:
         limit = None if options.time_limit is None else clock.remaining_s * parameters.limits.share
         program = tighten_program(program, options, Stopwatch(limit), parameters.limits)
-        while not clock.expired:
+        while not clock.has_expired:
             time_limit = clock.limit_left_s
             model = program.build(integral)
             solved = solve_arrays(
@@ -107,7 +107,7 @@ def solve_mean_jct(
                 split = program.find_split_intervals(solved.x) - integral
                 best = min(best, program.decode(solved.x), key=lambda schedule: schedule.total)
                 offer(best)
-            if solved.termination != "finished" or incumbent.closed or not split:
+            if solved.termination != "finished" or incumbent.is_closed or not split:
                 termination = solved.termination
                 break
             integral |= split
@@ -116,7 +116,7 @@ def solve_mean_jct(
         bound=incumbent.bound,
         termination=termination,
         reason={"time_limit": "time limit", "effort_limit": "effort limit"}.get(
-            termination, NEGLIGIBLE_JOBS if program.negligible and not incumbent.closed else None
+            termination, NEGLIGIBLE_JOBS if program.negligible and not incumbent.is_closed else None
         ),
         build_s=building.cpu_s,
         solve_s=solving.cpu_s,
@@ -146,7 +146,7 @@ def _find_first_schedule(
         first = schedule_sequentially(jobs)
     offer(first)
     best = search.improve(first)
-    if start is not None and not clock.expired:
+    if start is not None and not clock.has_expired:
         best = min(best, replay_solution(jobs, data, start), key=lambda schedule: schedule.total)
     offer(best)
     return best

@@ -146,7 +146,7 @@ class PlacementProgram:
             all_workers = ("workers", job.id, part)
             for kind in job.kinds:
                 row = all_workers if job.heterogeneous else (*all_workers, kind)
-                saved = data.unplaced_cost - data.misplaced_cost * (kind != job.preferred(part))
+                saved = data.unplaced_cost - data.misplaced_cost * (kind != job.choose_kind(part))
                 entries: dict[object, float] = {row: 1.0, self._find_slot(kind, part, job): 1.0}
                 place = columns.add(-float(saved * job.gpus_per_worker), float(workers), entries)
                 self.placed[job.id, part, kind] = place, 1
@@ -164,7 +164,7 @@ class PlacementProgram:
         saved = 0
         if job.base_workers:
             entries[self._find_slot(kind, "base", job)] = float(job.base_workers)
-            saved = self.data.unplaced_cost - self.data.misplaced_cost * (kind != job.preferred("base"))
+            saved = self.data.unplaced_cost - self.data.misplaced_cost * (kind != job.choose_kind("base"))
         place = self.columns.add(-float(saved * job.gpus_per_worker * job.base_workers), 1.0, entries)
         if job.base_workers:
             self.placed[job.id, "base", kind] = place, job.base_workers
@@ -192,7 +192,7 @@ class PlacementProgram:
         """Enumerate the patterns of each class of servers with the same kind, free GPUs, use and hosted part."""
         classes: dict[tuple[Kind, int, bool, Part | None], list[str]] = {}
         for server in self.data.servers:
-            key = server.kind, server.free_gpus, server.in_use, self._find_part(server)
+            key = server.kind, server.free_gpus, server.is_in_use, self._find_part(server)
             classes.setdefault(key, []).append(server.id)
         number = 0
         for (kind, free, in_use, hosts), names in classes.items():

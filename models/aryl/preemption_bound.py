@@ -49,7 +49,7 @@ def make_stay(data: ArylLoaning, job: LoaningJob, start: float, *, scales: bool 
         return None
     max_workers = job.max_workers if scales else job.min_workers
     fastest = max(data.speed(job, 0, workers) for workers in range(job.min_workers, max_workers + 1))
-    return Stay(start, job.work / fastest, job.min_workers * data.loaned_gpus(job))
+    return Stay(start, job.work / fastest, job.min_workers * data.count_gpus_on_loan(job))
 
 
 def bound_preemptions(stays: Sequence[Stay], data: ArylLoaning, options: Options = Options()) -> PreemptionBound:

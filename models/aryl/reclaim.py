@@ -121,10 +121,10 @@ class _ReclaimSearch:
         """Run the phases until the gap is closed or the time limit is reached."""
         for phase in self.list_phases():
             if phase.above < self.gap <= phase.up_to:
-                phase.run(self.clock.spent_s + phase.share * self.clock.remaining_s)
+                phase.run(self.clock.cpu_spent_s + phase.share * self.clock.remaining_s)
             if self.gap <= self.options.gap:
                 return "finished"
-            if self.clock.expired:
+            if self.clock.has_expired:
                 return "time_limit"
         return self.termination
 
@@ -144,7 +144,7 @@ class _ReclaimSearch:
 
     def _relax(self, until_s: float) -> None:
         """Solve the linear relaxation of the integer program."""
-        limit = None if until_s == math.inf else max(until_s - self.clock.spent_s, 1e-3)
+        limit = None if until_s == math.inf else max(until_s - self.clock.cpu_spent_s, 1e-3)
         solved = solve_arrays(
             build_relaxation(self.groups, self.need), replace(self.options, time_limit=limit, gap=0.0)
         )
@@ -159,7 +159,10 @@ class _ReclaimSearch:
         max_nodes = min(n for n in (nodes, effort, math.inf) if n is not None)
         tree.offer(self.best)
         while (
-            not tree.is_done and tree.nodes < max_nodes and self.clock.spent_s < until_s and self.gap > self.options.gap
+            not tree.is_done
+            and tree.nodes < max_nodes
+            and self.clock.cpu_spent_s < until_s
+            and self.gap > self.options.gap
         ):
             tree.run(1)
             if tree.min_jobs < len(self.best):
@@ -173,11 +176,11 @@ class _ReclaimSearch:
         """Raise the bound by the spectral bound: search the largest number of jobs that cannot free enough servers."""
         if self.groups.n_jobs > self.parameters.spectral_jobs:
             return
-        spectral = SpectralBound(self.sets, self.groups.n_jobs, lambda: self.clock.spent_s > until_s)
+        spectral = SpectralBound(self.sets, self.groups.n_jobs, lambda: self.clock.cpu_spent_s > until_s)
         low, high = max(self.bound, 1), len(self.best)  # `low` jobs are not refuted yet; `high` jobs cannot be
         smoothing: Sequence[float] = SMOOTHING
         jobs = (low + high) // 2
-        while low < high and self.clock.spent_s <= until_s:
+        while low < high and self.clock.cpu_spent_s <= until_s:
             freed = spectral.bound_freed(jobs, smoothing)
             if freed < self.need:
                 low = jobs + 1
@@ -195,7 +198,7 @@ class _ReclaimSearch:
     def _anneal(self, parameters: AnnealingParameters) -> None:
         """Run the long annealing several times."""
         for _ in range(self.parameters.long_runs):
-            if self.clock.expired:
+            if self.clock.has_expired:
                 break
             self._anneal_jobs(parameters)
 

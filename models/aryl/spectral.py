@@ -20,7 +20,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from instances.arrays import FloatArray
-from instances.clock import uncounted
+from instances.clock import pause_clocks
 from models.core.safe_bounds import real_bound
 
 SMOOTHING = (
@@ -52,7 +52,7 @@ class SpectralBound:
 
     def bound_freed(self, jobs: int, smoothing: Sequence[float] = SMOOTHING, steps: int = 60) -> float:
         """Return an upper bound on the servers that `jobs` preempted jobs free; start from the last call's weights."""
-        with uncounted():
+        with pause_clocks():
             from scipy.optimize import minimize
         self.best = np.inf
         for mu in smoothing:

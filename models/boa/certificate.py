@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from instances import CheckFailed, Options, Solution, check
-from instances.boa import BoaAllocation, planned, proven
+from instances.boa import BoaAllocation, compute_plan_limit, proven
 from instances.proofs import Certificate, NoCertificate, digest
 from instances.proofs.boa.certificate import lagrangian
 from instances.proofs.boa.run_proof import RunProof
@@ -73,7 +73,7 @@ def _prove_units(data: BoaAllocation, latest: float) -> Certificate:
     Otherwise return the Lagrangian bound in integer units.
     """
     dual = prepare(data).dual
-    dual.maximise(planned(data.budget))
+    dual.maximise(compute_plan_limit(data.budget))
     price = dual.best(data.budget)[0].mu
     network = _build_network(data, latest, price)
     units = network.units

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from instances import Answer, Options, Report, Stopwatch
-from instances.boa import BoaAllocation, planned, proven
+from instances.boa import BoaAllocation, compute_plan_limit, proven
 from instances.clock import patience_s
 from instances.options import ignore
 from instances.result import Termination
@@ -112,7 +112,7 @@ def literal_cone(data: BoaAllocation, options: Options, report: Report = ignore)
         dual.check_bounded()
         scale, unit = float(c.value.mean()), data.budget / c.epochs
         scaled = replace(c, value=c.value / scale, price=c.price / unit)
-        problem, p, x, _ = build_cone(scaled, planned(data.budget) / unit)
+        problem, p, x, _ = build_cone(scaled, compute_plan_limit(data.budget) / unit)
     accuracy = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), ACCURACY)
     with Stopwatch(options.time_limit) as clock, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")  # we check it
@@ -126,7 +126,7 @@ def literal_cone(data: BoaAllocation, options: Options, report: Report = ignore)
                 if not equilibrated:
                     return Answer(None, None, "error", f"Clarabel: {error}", building.cpu_s, clock.cpu_s)
     if x.value is None:
-        termination: Termination = "time_limit" if clock.expired or problem.status == cp.USER_LIMIT else "error"
+        termination: Termination = "time_limit" if clock.has_expired or problem.status == cp.USER_LIMIT else "error"
         return Answer(None, None, termination, f"Clarabel: {problem.status}", building.cpu_s, clock.cpu_s)
     bound = dual.bound(max(0.0, float(problem.constraints[0].dual_value) * scale / unit), proven(data.budget))
     share = np.maximum(p.value, 0).reshape(-1, c.types)

@@ -16,7 +16,7 @@ import numpy as np
 
 from instances import Answer, InputError, Options, Report, Solution, Stopwatch
 from instances.arrays import BoolArray, FloatArray, IntArray
-from instances.boa import BoaAllocation, planned, proven
+from instances.boa import BoaAllocation, compute_plan_limit, proven
 from instances.boa.speedup import amdahl_time, power_time
 from instances.options import ignore
 from models.boa.curves import AMDAHL, POWER, TABLE, Curves, cost_at, curves, width_at
@@ -248,7 +248,7 @@ def repair_budget(
     """
     first, last = c.ends()
     z = np.clip(z, last, first)
-    limit, chosen = planned(data.budget), np.arange(c.epochs) * c.types + cheapest.type
+    limit, chosen = compute_plan_limit(data.budget), np.arange(c.epochs) * c.types + cheapest.type
     for _ in range(MAX_REPAIRS):
         used = np.flatnonzero(share > 0)
         width = np.ones(len(share))
@@ -286,7 +286,7 @@ def solve_convex(dual: ConvexDual, budget: float, clock: Stopwatch | None = None
     - `budget`: GPUs or currency per hour.
     - `clock`: ends the search early.
     """
-    limit = planned(budget)
+    limit = compute_plan_limit(budget)
     fastest = dual.evaluate(0.0)
     if fastest.cost <= limit:
         return Mix(fastest, fastest, 1.0, dual.bound(0.0, proven(budget)))
@@ -298,7 +298,7 @@ def solve_convex(dual: ConvexDual, budget: float, clock: Stopwatch | None = None
 
     def is_converged(over: BestPoints, within: BestPoints) -> bool:
         mix = _mix(over, within, limit)
-        return mix.time - mix.bound <= TOLERANCE * mix.time or (clock is not None and clock.expired)
+        return mix.time - mix.bound <= TOLERANCE * mix.time or (clock is not None and clock.has_expired)
 
     over, within = bracket(evaluate, evaluate(cheapest.time / budget), limit, BRACKETING)
     if within.cost > limit:
@@ -343,7 +343,7 @@ def convex_answer(data: BoaAllocation, dual: ConvexDual, options: Options) -> An
         if data.heterogeneous:
             solution = build_solution(data, _mix_options(mix))
         else:
-            width = mix_widths(dual.c, mix, planned(data.budget))
+            width = mix_widths(dual.c, mix, compute_plan_limit(data.budget))
             solution = write_policy(data, np.ones(len(width)), width)
     return Answer(
         solution=solution,

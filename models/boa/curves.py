@@ -95,7 +95,7 @@ def curves(data: BoaAllocation, tabulated: int | None = None) -> Curves:
                     if row == len(rows):
                         rows.append(hull.speedup)
                         raw = curve.table.raw(data.max_width)
-                        on_hull.append(raw >= hull.speedup if data.measured else np.ones(len(raw), dtype=bool))
+                        on_hull.append(raw >= hull.speedup if data.is_measured else np.ones(len(raw), dtype=bool))
                 else:
                     row = row_of.setdefault((curve.amdahl, curve.power), len(rows))
                     if row == len(rows):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from instances import Answer, InputError, Options, Result, conclude
-from instances.boa import BoaAllocation, affords, least_budget, on_grid_from
+from instances.boa import BoaAllocation, affords, compute_min_budget, on_grid_from
 from instances.fields import on_grid
 from models.boa.convex_dual import ConvexDual, convex_answer
 from models.boa.curves import curves
@@ -39,7 +39,7 @@ class Frontier:
     @cached_property
     def least(self) -> float:
         """Return the minimum budget."""
-        return least_budget(self.data)
+        return compute_min_budget(self.data)
 
     def at(self, budget: float, options: Options = Options()) -> Result:
         """Return the proven optimum for `budget`.
@@ -51,7 +51,7 @@ class Frontier:
             raise InputError(f"budget: must be <= {self.data.budget:g}, got {budget:g}")
         return conclude(data, "exact", self.solve(data.budget, options), options, kind="exact")
 
-    def least_budget_for(self, mean_jct: float, options: Options = Options()) -> tuple[float, Result]:
+    def find_min_budget(self, mean_jct: float, options: Options = Options()) -> tuple[float, Result]:
         """Return the minimum budget that reaches `mean_jct` hours, to a relative 1e-6, and the optimum for it.
 
         Raises InputError if no budget up to the instance's own suffices.
@@ -109,7 +109,7 @@ def replace_budget(data: BoaAllocation, budget: float, least: float | None = Non
 
     Raises InputError if the budget is below the minimum.
     """
-    least = least_budget(data) if least is None else least
+    least = compute_min_budget(data) if least is None else least
     if not (affords(budget, least) and budget <= MAX_BUDGET):
         raise InputError(f"budget: must be in [{least:.6g}, {MAX_BUDGET:g}], got {budget:g}")
     nearest = on_grid(float(budget))

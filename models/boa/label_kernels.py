@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from instances.boa.arrays import FloatArray, IntArray
-from instances.compiled import compiled
+from instances.compiled import compile_lazily
 
 Array = NDArray[Any]
 Live = tuple[IntArray, FloatArray, IntArray, IntArray]
@@ -23,7 +23,7 @@ AT_ONCE = 5_000_000  # operations on labels per call; the limits are checked bet
 INITIAL_CAPACITY = 1_024  # labels; the arrays grow by doubling
 
 
-@compiled
+@compile_lazily
 def _merge_sorted_runs(
     positions: IntArray, starts: IntArray, runs: int, cost: IntArray, time: IntArray, spare: tuple[IntArray, IntArray]
 ) -> IntArray:
@@ -55,7 +55,7 @@ def _merge_sorted_runs(
     return merged[:n]
 
 
-@compiled
+@compile_lazily
 def extend_labels(
     stay: FloatArray,
     leave: FloatArray,
@@ -184,7 +184,7 @@ def extend_labels(
     )
 
 
-@compiled
+@compile_lazily
 def _resize(values: Array, room: int) -> Array:
     """Return a copy with a capacity of `room` entries."""
     longer = np.empty(room, dtype=values.dtype)
@@ -192,7 +192,7 @@ def _resize(values: Array, room: int) -> Array:
     return longer
 
 
-@compiled
+@compile_lazily
 def _truncate(
     reduced_cost: FloatArray,
     n: int,
@@ -217,7 +217,7 @@ def _truncate(
     return count
 
 
-@compiled
+@compile_lazily
 def _select(values: FloatArray, k: int) -> float:
     """Return the value at index `k` in sorted order by Hoare's quickselect; `values` are reordered."""
     low, high = 0, len(values) - 1

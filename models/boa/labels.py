@@ -30,7 +30,7 @@ class Limits:
 
     def check(self, labels: int) -> None:
         """Raise OutOfTime or OutOfMemory if a limit is reached at this number of labels or policies."""
-        if self.clock.expired:
+        if self.clock.has_expired:
             raise OutOfTime("the time is over while paths are enumerated")
         if labels > self.most_labels:
             raise OutOfMemory

@@ -27,8 +27,8 @@ def literal(data: BoaAllocation, options: Options, report: Report, start: Soluti
 
     The answer is never worse than `start`. Raises InputError for real widths with rescaling times.
     """
-    if data.only_exact:
-        raise InputError(f"data.widths: {data.only_exact}")
+    if data.reason_for_exact_only:
+        raise InputError(f"data.widths: {data.reason_for_exact_only}")
     if not data.convex:
         from models.boa.milp import solve_milp as solve
     elif data.widths == "integer" or (curves(data).kind == TABLE).all():

@@ -17,7 +17,7 @@ import numpy as np
 
 from instances import Answer, InputError, Options, Report, Solution, Stopwatch
 from instances.arrays import IntArray
-from instances.boa import BoaAllocation, WidthArrays, oversize, planned, proven, shares, width_arrays
+from instances.boa import BoaAllocation, WidthArrays, compute_plan_limit, oversize, proven, shares, width_arrays
 from instances.options import ignore
 from instances.result import Termination
 from models.boa.gap_closing import DEFAULTS, GapClosing, GapClosingParameters
@@ -76,7 +76,7 @@ def solve_micp(
     - `parameters`: constants of the gap closing.
     """
     with Stopwatch(options.time_limit) as clock:
-        within = p.dual.maximise(planned(budget), lambda: clock.expired)[1]
+        within = p.dual.maximise(compute_plan_limit(budget), lambda: clock.has_expired)[1]
         search = _GapSearch(p, budget, within, options, report, clock, start, parameters)
         search.run()
     return Answer(
@@ -114,7 +114,7 @@ class _GapSearch:
             "minimize", clock, report_paths, gap=options.gap, bound=0.0
         )
         self.line, self.lagrangian = p.dual.best(budget)
-        self._offer(find_affordable_paths(p.net, within.mu, planned(budget)))
+        self._offer(find_affordable_paths(p.net, within.mu, compute_plan_limit(budget)))
         if start is not None:
             self._offer_choices(read_choices(p, start))
         self.labels = 0
@@ -136,7 +136,7 @@ class _GapSearch:
     def run(self) -> None:
         """Close the gap, or stop at a limit and set the reason."""
         limits, most_labels = Limits(self.clock, self.parameters.most_labels), self.parameters.most_labels
-        if not self.clock.expired:
+        if not self.clock.has_expired:
             self.reduced = compute_reduced_costs(self.p.net, self.line, proven(self.budget), self.time)
             self.lagrangian = max(0.0, self._to_hours(self.reduced.lagrangian - self.reduced.margin))
         self.incumbent.raise_bound(self.lagrangian)
@@ -179,7 +179,7 @@ class _GapSearch:
         Return whether it is within the budget; integer units alone do not guarantee this.
         """
         paths = [build_path(self.p.net, i, c) for i, c in enumerate(choices or ())]
-        is_within_budget = bool(paths) and fsum(q.cost for q in paths) <= planned(self.budget)
+        is_within_budget = bool(paths) and fsum(q.cost for q in paths) <= compute_plan_limit(self.budget)
         if is_within_budget:
             self._offer(paths)
         return is_within_budget

@@ -16,7 +16,7 @@ from pyomo.environ import Binary, ConcreteModel, Constraint, NonNegativeReals, O
 from scipy import sparse
 
 from instances import Answer, InputError, Options, Report, Solution, Stopwatch, check
-from instances.boa import BoaAllocation, WidthArrays, granted, proven, width_arrays
+from instances.boa import BoaAllocation, WidthArrays, allow_rounding, proven, width_arrays
 from instances.options import ignore
 from models.core.fine_units import FineUnits
 from models.core.highs import TIGHT, solve_arrays
@@ -32,8 +32,8 @@ def build_milp(data: BoaAllocation) -> ConcreteModel:
     Raises InputError if the instance asks for the convex problem, which is not linear, or for continuous widths with
     rescaling times, or if the model has too many binaries.
     """
-    if data.only_exact:
-        raise InputError(f"data.widths: {data.only_exact}")
+    if data.reason_for_exact_only:
+        raise InputError(f"data.widths: {data.reason_for_exact_only}")
     if data.convex:
         raise InputError("the convex problem is stated in cvxpy; only the one with rescaling times is a linear model")
     a = width_arrays(data)
@@ -53,7 +53,7 @@ def build_milp(data: BoaAllocation) -> ConcreteModel:
     model.width = Var(model.RUNS, domain=Binary)
     model.change = Var(model.RUNS, domain=NonNegativeReals, bounds=(0, 1))
     model.mean_jct = Objective(expr=_mean_jct(model, a), sense=minimize)
-    model.budget = Constraint(expr=_cost(model, a, data.budget) <= granted(data.budget) / data.budget)
+    model.budget = Constraint(expr=_cost(model, a, data.budget) <= allow_rounding(data.budget) / data.budget)
     model.one_width = Constraint(model.EPOCHS, rule=_width_rule)
     model.changed = Constraint(model.RUNS, rule=_change_rule)
     return model

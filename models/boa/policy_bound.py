@@ -22,11 +22,11 @@ from instances.boa import (
     RentingClass,
     Speedup,
     affords,
-    least_budget,
-    planned,
+    compute_min_budget,
+    compute_plan_limit,
 )
 from instances.fields import LARGEST, STEPS
-from instances.validation import validated
+from instances.validation import validate
 from models.boa.convex_dual import ConvexDual, solve_convex
 from models.boa.curves import curves
 from models.boa.micp import prepare_mixed
@@ -51,7 +51,7 @@ class PolicyBound:
         self, data: BoaRenting, most_gpu_hours: float, widths: Literal["integer", "continuous"] = "integer"
     ) -> None:
         self.data = build_allocation(data, most_gpu_hours, widths)
-        self.least = least_budget(self.data)
+        self.least = compute_min_budget(self.data)
         self._bound = (
             _bound_real_widths(self.data)
             if self.data.real
@@ -81,7 +81,7 @@ def _bound_integer_widths(data: BoaAllocation) -> Callable[[float], float]:
     dual = prepare_mixed(data).dual
 
     def bound(budget: float) -> float:
-        dual.maximise(planned(budget))
+        dual.maximise(compute_plan_limit(budget))
         return dual.best(budget)[1]
 
     return bound
@@ -124,7 +124,7 @@ def build_allocation(data: BoaRenting, gpu_hours: float, widths: Literal["intege
         raise InputError(f"no bound is known of {gpu_hours:g} GPU-hours that are billed: {LARGEST:g} are the most")
     budget = math.ceil(gpu_hours * STEPS) / STEPS
     content = {"budget": budget, "classes": classes, "widths": widths, "max_width": data.max_width}
-    return validated(BoaAllocation, content)
+    return validate(BoaAllocation, content)
 
 
 def _extend_speedups(job_class: RentingClass, max_width: int | None) -> list[Speedup] | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import fsum
 
 from instances import Answer, InputError
-from instances.boa import BoaAllocation, planned
+from instances.boa import BoaAllocation, compute_plan_limit
 from instances.method import ANY, method
 from instances.options import Options
 from models.boa.convex_dual import exact_convex
@@ -25,8 +25,8 @@ def randomised(data: BoaAllocation) -> Answer:
     `info["lagrangian_bound"]` is the bound that the policy attains, hours. Raises InputError for several GPU types, and
     for real widths with rescaling times.
     """
-    if data.only_exact:
-        raise InputError(f"data.widths: {data.only_exact}")
+    if data.reason_for_exact_only:
+        raise InputError(f"data.widths: {data.reason_for_exact_only}")
     if data.heterogeneous:
         raise InputError("data.gpu_types: the randomised policy chooses among widths of one GPU type")
     if data.convex:
@@ -39,7 +39,7 @@ def randomised(data: BoaAllocation) -> Answer:
 
 def mix(p: Prepared, budget: float) -> tuple[dict[str, object], float]:
     """Return the randomised policy for `budget` in JSON form, and the Lagrangian bound, hours."""
-    limit = planned(budget)
+    limit = compute_plan_limit(budget)
     over, inside = p.dual.maximise(limit)
     slow_paths = find_affordable_paths(p.net, inside.mu, limit)
     cost = fsum(q.cost for q in slow_paths)

@@ -145,7 +145,7 @@ class _RealSearch(RunBranching):
     def run(self) -> Termination:
         """Branch until the gap is closed or the time limit is reached."""
         self._raise_bound()
-        return self.tree.run(lambda: "time_limit" if self.clock.expired else None, self._raise_bound)
+        return self.tree.run(lambda: "time_limit" if self.clock.has_expired else None, self._raise_bound)
 
     @property
     def enough(self) -> float:
@@ -237,7 +237,7 @@ class RunTree(RunBranching):
         self.bounds, self.target = RunBounds(data), Fraction(bound) * (1 - SHORTFALL)
         self.tree = Tree(self, self.root())
         self._choose_price(self.tree.nodes[0])
-        self.tree.run(lambda: "finished" if self.tree.is_settled else "time_limit" if self.clock.expired else None)
+        self.tree.run(lambda: "finished" if self.tree.is_settled else "time_limit" if self.clock.has_expired else None)
         self.leaves = list(self.tree.leaves)
         self.proved = min(self._choose_price(leaf) for leaf in self.leaves if not leaf.empty)
 

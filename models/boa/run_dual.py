@@ -13,7 +13,7 @@ import numpy as np
 
 from instances import Stopwatch
 from instances.arrays import BoolArray, FloatArray, IntArray
-from instances.boa import BoaAllocation, planned, proven
+from instances.boa import BoaAllocation, compute_plan_limit, proven
 from models.boa.multiplier import Bracketing, bracket, crossing, height, narrow
 from models.boa.runs import RunEvaluation, Runs, enumerate_runs, evaluate_runs
 
@@ -115,7 +115,7 @@ class RunDual:
         The first partition exceeds the budget, the second is within it. Both are equal if the fastest policy is within
         it.
         """
-        limit = planned(budget)
+        limit = compute_plan_limit(budget)
         if self.bounded:
             fastest = self.evaluate(0.0, budget, allowed)
             if fastest.cost <= limit:
@@ -135,7 +135,7 @@ class RunDual:
             return side
 
         def is_converged(over: RunPartition, within: RunPartition) -> bool:
-            if within.cost > limit or over.cost <= limit or clock.expired:
+            if within.cost > limit or over.cost <= limit or clock.has_expired:
                 return True
             return height(over, crossing(over, within), limit) - top <= TOLERANCE * abs(top)
 
@@ -163,7 +163,7 @@ def best_widths(runs: Runs, budget: float, near: float) -> FloatArray | None:
     For a given partition the problem is convex: the cost of each run is convex in its time. If the cost jumps at the
     best multiplier, times between those of both sides are chosen, which cost no more than the mix of both.
     """
-    limit = planned(budget)
+    limit = compute_plan_limit(budget)
 
     def evaluate(mu: float) -> _RunWidths:
         at = evaluate_runs(runs, mu)

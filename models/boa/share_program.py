@@ -9,7 +9,7 @@ from scipy import sparse
 
 from instances import Answer, InputError, Options, Report, Solution, Stopwatch
 from instances.arrays import FloatArray
-from instances.boa import BoaAllocation, planned, proven
+from instances.boa import BoaAllocation, compute_plan_limit, proven
 from instances.options import ignore
 from instances.result import Termination
 from models.boa.convex_dual import LARGE, SMALLEST_SHARE, ConvexDual, repair_budget, write_policy
@@ -47,7 +47,7 @@ def literal_lp(data: BoaAllocation, options: Options, report: Report = ignore) -
                 return Answer(None, None, *_explain_failure(solved), building.cpu_s, clock.cpu_s)
             mu = max(0.0, -float(solved.duals[0])) * program.scale / data.budget
             wanted = dual.widest(mu)
-            if wanted <= program.last or clock.expired:
+            if wanted <= program.last or clock.has_expired:
                 break
             program = _build_program(data, int(min(max(wanted, program.last * GROWTH), program.last * GROWTH**4)))
     bound = dual.bound(mu, proven(data.budget))
@@ -117,7 +117,7 @@ def _build_program(data: BoaAllocation, last: int) -> _Program:
         cost=np.where(valid, time, 0.0),
         matrix=sparse.vstack([np.where(valid, cost, 0.0).reshape(1, z.size), epochs]).tocsc(),
         row_lower=np.concatenate([[-np.inf], np.ones(c.epochs)]),
-        row_upper=np.concatenate([[planned(data.budget) / data.budget], np.ones(c.epochs)]),
+        row_upper=np.concatenate([[compute_plan_limit(data.budget) / data.budget], np.ones(c.epochs)]),
         upper=np.where(valid, 1.0, 0.0),
     )
     return _Program(c, model, last, scale)
@@ -135,7 +135,10 @@ def _policy_from(data: BoaAllocation, program: _Program, x: FloatArray, dual: Co
     if not data.heterogeneous:
         return write_policy(data, *repair_budget(data, c, np.ones(c.epochs), (share * z).sum((1, 2)), cheapest))
     width = np.arange(1, share.shape[2] + 1)
-    spent, limit = float((c.price.reshape(c.epochs, c.types, 1) * share * z * width).sum()), planned(data.budget)
+    spent, limit = (
+        float((c.price.reshape(c.epochs, c.types, 1) * share * z * width).sum()),
+        compute_plan_limit(data.budget),
+    )
     if spent > limit:  # HiGHS keeps the budget only up to a tolerance
         part = min(1.0, 1.01 * (spent - limit) / max(spent - cheapest.cost, spent - limit))
         share *= 1 - part

@@ -147,7 +147,7 @@ class BranchAndBound:
             if self.options.effort is not None and len(result.nodes) > self.options.effort + 1:
                 return "effort_limit"
             # A solution in a leaf without children may be better than the target; then no tree can prove the target.
-            return "time_limit" if self.clock.expired else "finished" if result.is_settled else None
+            return "time_limit" if self.clock.has_expired else "finished" if result.is_settled else None
 
         with suppress(SolveFailed):
             result.run(check_limits)

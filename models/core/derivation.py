@@ -11,7 +11,7 @@ from typing import Any
 from instances import Answer, Options, ProblemData, Report, Solution, check
 from instances.gaps import FLOOR, ahead
 from instances.proofs import Certificate, Derived, NoCertificate, Program, Reason, Vipr, digest, write_vipr
-from instances.proofs.certificate import VERSION, rounded
+from instances.proofs.certificate import VERSION, round_bound
 from models.core.branch_and_bound import BranchAndBound, Node, Tree, Vector
 
 Certify = Callable[[Any, Solution | None, float, Options], Certificate]
@@ -78,7 +78,7 @@ def settle_small(data: ProblemData, answer: Answer, options: Options, report: Re
     if abs(objective - answer.bound) <= options.gap * max(abs(objective), FLOOR):
         return answer
     try:
-        proven = rounded(
+        proven = round_bound(
             certify(data, answer.solution, objective, replace(options, effort=SMALL_NODES)).bound, data.sense
         )
     except NoCertificate:

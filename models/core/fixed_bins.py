@@ -17,7 +17,7 @@ from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.arrays import BoolArray, FloatArray, IntArray
-from instances.compiled import compiled
+from instances.compiled import compile_lazily
 from models.core.highs import LinearModel, Solved, solve_arrays
 
 MAX_VARIABLES = 60_000  # HiGHS rarely ends a larger integer program within the time of a stage
@@ -124,7 +124,7 @@ class FixedBins:
         """Improve a packing: a small integer program packs a few random bins again, with the unassigned tasks."""
         draw = np.random.default_rng(options.seed)
         for _ in range(tries if len(self.free) > REPAIR_BINS else 0):  # `solve_program` packs fewer bins as a whole
-            if packed.complete or clock.expired:
+            if packed.complete or clock.has_expired:
                 break
             part = np.sort(draw.choice(len(self.free), REPAIR_BINS, replace=False))
             count = packed.placed[part].sum(axis=0) + packed.left
@@ -240,7 +240,7 @@ def _sum_used_capacity(placed: IntArray, kind: IntArray, need: IntArray) -> IntA
     return np.einsum("mn,mnr->mr", placed, need[kind])
 
 
-@compiled
+@compile_lazily
 def _place_in_order(free, kind, need, left, order, weight):  # type: ignore[no-untyped-def]
     """Place the tasks in the given order, each in the bin that its demand points to; large classes go in batches."""
     bins, resources = free.shape
@@ -281,7 +281,7 @@ def _place_in_order(free, kind, need, left, order, weight):  # type: ignore[no-u
     return placed, left
 
 
-@compiled
+@compile_lazily
 def _eject(free, kind, need, placed, left, size, weight, steps, draw):  # type: ignore[no-untyped-def]
     """Place unassigned tasks in bins where the removed tasks are small; return the best state of all steps."""
     bins, resources = free.shape

@@ -288,7 +288,7 @@ def _run_linear(h: highspy.Highs, seconds: float) -> highspy.HighsModelStatus:
         highspy.Highs.resetGlobalScheduler(True)  # see `run`
         h.run()
         status = h.getModelStatus()
-        if status != highspy.HighsModelStatus.kTimeLimit or seconds == math.inf or clock.expired:
+        if status != highspy.HighsModelStatus.kTimeLimit or seconds == math.inf or clock.has_expired:
             return status
 
 
@@ -321,7 +321,7 @@ def _enforce_time_limit(h: highspy.Highs, clock: Stopwatch) -> None:
         return
 
     def interrupt_if_expired(event: Any) -> None:
-        if clock.expired:
+        if clock.has_expired:
             event.interrupt()
 
     set_options(h, {"time_limit": patience_s(clock.limit_s)})

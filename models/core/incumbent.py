@@ -47,7 +47,7 @@ class Incumbent(Generic[S, N]):
         return abs(self.objective - self.bound)
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         """Return whether the relative gap is at most the requested one."""
         return self.left is not None and self.left <= self.gap * max(abs(self.objective or 0), 1e-9)
 

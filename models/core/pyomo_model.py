@@ -35,7 +35,7 @@ from instances import (
     check,
     conclude,
 )
-from instances.clock import within
+from instances.clock import call_within
 from instances.options import ignore
 from models.core.fine_units import FineUnits
 from models.core.highs import TIGHT, LinearModel, Solved, solve_arrays
@@ -136,8 +136,8 @@ def solve_literal(
     with Stopwatch(options.time_limit) as building:
         standard: Standard | None = None
         with suppress(TimeoutError), _quiet_pyomo():
-            standard = within(options.time_limit, lambda: compile_model(build(data)))
-    if standard is None or building.expired:
+            standard = call_within(options.time_limit, lambda: compile_model(build(data)))
+    if standard is None or building.has_expired:
         return Answer(None, None, "time_limit", "time limit, while the model was built", building.cpu_s, 0.0)
     is_real = bool(np.any(np.asarray(standard.model.cost) % 1))
     remaining = replace(

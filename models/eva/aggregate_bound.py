@@ -159,7 +159,7 @@ class AggregateBound:
         tree = Tree(problem, Node(0, (root,)))
 
         def limit() -> Termination | None:
-            return "effort_limit" if problem.branched >= node_limit else "time_limit" if clock.expired else None
+            return "effort_limit" if problem.branched >= node_limit else "time_limit" if clock.has_expired else None
 
         tree.run(limit)
         return min(problem.enough, problem.enough if tree.bound is None else tree.bound)
@@ -302,7 +302,7 @@ def pool_family(arrays: PackingArrays, family: int, ceiling: int, classes: int, 
     own = np.flatnonzero(arrays.family == family)
     needs = arrays.fits[own].any(axis=0) & ~arrays.fits[arrays.family != family].any(axis=0)
     others = np.flatnonzero(~needs)
-    if arrays.limited or not needs.any() or not 0 < len(others) < classes:
+    if arrays.has_limits or not needs.any() or not 0 < len(others) < classes:
         return None
     small = own[np.lexsort((own, arrays.price[own]))[0]]
     base, price = arrays.capacity[small], int(arrays.price[small])
@@ -325,7 +325,7 @@ def pool_family(arrays: PackingArrays, family: int, ceiling: int, classes: int, 
     prices = np.append(arrays.price[kept], number * price)
     alone = np.append(arrays.reservation_price[others], fewest * price)
     return replace(
-        arrays.only(np.append(others, others[:1])),
+        arrays.select_classes(np.append(others, others[:1])),
         demand=demand,
         capacity=capacity,
         family=np.append(arrays.family[kept], np.full(len(number), family)),

@@ -20,9 +20,9 @@ from models.eva.branching import (
     PseudoCosts,
     UsedColumns,
     aggregates,
+    find_placement_candidates,
     holdings,
     pairs,
-    placed,
     strong_branching,
 )
 from models.eva.configuration import (
@@ -111,7 +111,7 @@ class BranchAndPrice:
     @property
     def over(self) -> bool:
         """Return whether the gap is closed or a limit is reached."""
-        return self.incumbent.closed or self.clock.expired or self.has_used_nodes
+        return self.incumbent.is_closed or self.clock.has_expired or self.has_used_nodes
 
     @property
     def has_used_nodes(self) -> bool:
@@ -141,7 +141,7 @@ class BranchAndPrice:
 
     def run(self, nodes: float = inf) -> None:
         """Solve the root and branch until the gap is closed, or a limit or a number of `nodes` is reached."""
-        if self.incumbent.closed:  # a start of cost 0 leaves no goal for the root
+        if self.incumbent.is_closed:  # a start of cost 0 leaves no goal for the root
             return
         if self._root is None:
             self._solve_root()
@@ -219,7 +219,7 @@ class BranchAndPrice:
         if not candidates and self.pricer.holdings:
             candidates = holdings(self.arrays, columns)
         elif not candidates:
-            candidates = placed(self.arrays, columns, np.arange(len(self.arrays.price)))
+            candidates = find_placement_candidates(self.arrays, columns, np.arange(len(self.arrays.price)))
         if not candidates and self.pricer.pairs:
             candidates = pairs(self.arrays, columns)
         if not candidates:
@@ -314,7 +314,7 @@ def branch_and_price(
     """
     clock = Stopwatch(options.time_limit)
     incumbent: Incumbent[Configuration, int] = Incumbent("minimize", clock, report, gap=options.gap, bound=bound)
-    for packing in (start, None if arrays.limited else pack_alone(arrays)):
+    for packing in (start, None if arrays.has_limits else pack_alone(arrays)):
         if packing is not None:
             incumbent.offer(price(arrays, packing), packing)
     tree = BranchAndPrice(arrays, pricer, options, incumbent, clock, parameters)
@@ -330,15 +330,15 @@ def branch_and_price(
         except SolveFailed as error:
             failure = str(error)
         last = tree.has_ended or tree.has_used_nodes or stuck or failure is not None
-        if not parameters.program_nodes or incumbent.closed or clock.expired:
+        if not parameters.program_nodes or incumbent.is_closed or clock.has_expired:
             break
         _solve_over_columns(tree, options, clock, last)
-        if last or incumbent.closed:
+        if last or incumbent.is_closed:
             break
         nodes *= MORE_NODES
-    if incumbent.solution is None and not arrays.limited:
+    if incumbent.solution is None and not arrays.has_limits:
         raise RuntimeError("every task alone is a packing")
-    termination, reason = ending(incumbent.closed, failure, clock.expired, options)
+    termination, reason = ending(incumbent.is_closed, failure, clock.has_expired, options)
     if incumbent.solution is None and (incumbent.bound or 0) >= tree.ceiling:
         termination, reason = "infeasible", "the limits of instances leave tasks without a place"
     info = {

@@ -68,10 +68,10 @@ def aggregates(arrays: PackingArrays, program: NodeProgram, columns: UsedColumns
         amount = float(spent[kinds].sum()) / unit
         if _fractional(amount):
             found.append(_range("spend", (f, least), amount, unit))
-    return found if len(arrays.demand) == 1 else found + placed(arrays, columns, family)
+    return found if len(arrays.demand) == 1 else found + find_placement_candidates(arrays, columns, family)
 
 
-def placed(arrays: PackingArrays, columns: UsedColumns, group: IntArray) -> list[Candidate]:
+def find_placement_candidates(arrays: PackingArrays, columns: UsedColumns, group: IntArray) -> list[Candidate]:
     """Return fractional numbers of tasks of a class on the types of a group; `group` (K,) is that of each type."""
     found = []
     of_group = [np.flatnonzero(group == g).tolist() for g in range(int(group.max()) + 1)]

@@ -27,7 +27,7 @@ from instances.eva.arrays import PackingArrays
 from instances.fields import STEPS
 from instances.proofs import Certificate, NoCertificate, digest
 from instances.proofs.certificate import VERSION
-from instances.proofs.eva.certificate import Branch, Leaf, Packing, PackingDecision, WrittenNode, how_proven
+from instances.proofs.eva.certificate import Branch, Leaf, Packing, PackingDecision, WrittenNode, describe_leaves
 from instances.proofs.eva.saving_program import LimitedSavingProgram, saving_program
 from models.core.column_generation import cheap_first
 from models.core.derivation import certify
@@ -78,7 +78,7 @@ def certificate(data: EvaPacking, solution: Solution | None, bound: float, optio
     tree = max(trees, key=lambda tree: tree.bound)
     if totals is not None and totals.bound > tree.bound:
         return _certificate(data, totals.bound, Packing(data).unit, [{"totals": totals.model_dump()}])
-    if tree.bound <= 0 < target and not clock.expired:
+    if tree.bound <= 0 < target and not clock.has_expired:
         raise NoCertificate("duals are too large for an exact search")
     return _write(data, tree)
 
@@ -101,7 +101,7 @@ def certificate_of(data: EvaPacking, arrays: PackingArrays, leaves: Sequence[sol
 
 
 def _write(data: EvaPacking, tree: PricedTree) -> Certificate:
-    return _certificate(data, tree.bound, tree.packing.unit, tree.written())
+    return _certificate(data, tree.bound, tree.packing.unit, tree.to_json())
 
 
 def _certificate(data: EvaPacking, bound: int, unit: int, nodes: list[dict[str, object]]) -> Certificate:
@@ -113,7 +113,7 @@ def _certificate(data: EvaPacking, bound: int, unit: int, nodes: list[dict[str, 
         "bound": bound,
         "nodes": nodes,
     }
-    how = how_proven([WrittenNode.model_validate(node) for node in nodes])
+    how = describe_leaves([WrittenNode.model_validate(node) for node in nodes])
     return Certificate("json", json.dumps(content) + "\n", Fraction(bound * unit, STEPS), how)
 
 
@@ -155,7 +155,7 @@ def grow_by_method(arrays: PackingArrays, known: Configuration, goal: int, optio
 
     Return `None` if the patterns cannot be listed, or the root is not solved.
     """
-    if not arrays.limited and ITEMS.suits(arrays):
+    if not arrays.has_limits and ITEMS.suits(arrays):
         return _grow_item_tree(arrays, known, goal, options)
     pricer = list_patterns(arrays, PROVING)
     return None if pricer is None else _grow_tree(arrays, pricer, (), goal, options, Stopwatch(options.time_limit))
@@ -327,7 +327,7 @@ class PricedTree:
         for k, price in enumerate(packing.price):
             target = max(0, scale * price - mu[k])
             best = packing.best(k, worth[k], target, MANY_STEPS)
-            if not best.complete or self.clock.expired:
+            if not best.complete or self.clock.has_expired:
                 return
             if price:
                 share = max(share, Fraction(best.worth + mu[k], scale * price))
@@ -373,7 +373,7 @@ class PricedTree:
                 return scale, unit, tasks, weighed, worth, mu
             unit *= 2
 
-    def written(self) -> list[dict[str, object]]:
+    def to_json(self) -> list[dict[str, object]]:
         """Return the nodes in JSON form, the root first.
 
         A branch is omitted if the leaves on one side do not use its decision: they prove the same bound without it.

@@ -110,7 +110,7 @@ class ColumnSearch:
     @property
     def over(self) -> bool:
         """Return whether the gap is closed or the time is over."""
-        return self.incumbent.closed or self.clock.expired
+        return self.incumbent.is_closed or self.clock.has_expired
 
     @property
     def ceiling(self) -> int:
@@ -163,7 +163,7 @@ class ColumnSearch:
             known.add(cut)
             bound.add(cut)
             self.incumbent.raise_bound(min(self.ceiling, bound.bound_by_cut(cut)))
-            if self.over or clock.expired or len(known) > self.limit_rounds(self.parameters.resource_rounds):
+            if self.over or clock.has_expired or len(known) > self.limit_rounds(self.parameters.resource_rounds):
                 break
             spend = bound.propose(self.ceiling, self.limit_time(clock, self.parameters.bound_seconds).time_limit)
             if spend is None:
@@ -214,7 +214,7 @@ class ColumnSearch:
         cuts = self.relaxation.cuts
         bound = AggregateBound(self.arrays, groups, self.options)
         known, rounds, seconds = 0, 0, self.parameters.bound_seconds
-        while not (self.over or clock.expired) and rounds < (self.options.effort or inf):
+        while not (self.over or clock.has_expired) and rounds < (self.options.effort or inf):
             for cut in cuts[known:]:
                 bound.add(cut)
             known = len(cuts)
@@ -251,7 +251,7 @@ class ColumnSearch:
         first = clock if clock.limit_s is None else Stopwatch(FIRST_SHARE * clock.limit_s)
         if any(self.dive(low, limits, first) for limits in dict.fromkeys((self.limits, ()))):
             return
-        while steps and low + 1 < self.ceiling and not (self.over or clock.expired):
+        while steps and low + 1 < self.ceiling and not (self.over or clock.has_expired):
             middle, steps = self.sums.round_up((low + self.ceiling) // 2), steps - 1
             if not self.dive(middle, (), clock):
                 low = middle
@@ -259,7 +259,7 @@ class ColumnSearch:
     def dive_with_noise(self, clock: Stopwatch) -> None:
         """Dive with noise, alternately for the cost halfway to the incumbent and for the smallest possible cost."""
         for i in range(self.limit_rounds(self.parameters.noisy_dives)):
-            if self.over or clock.expired or not self.dives_end:
+            if self.over or clock.has_expired or not self.dives_end:
                 return
             low = self.least
             goal = low if i % 2 else self.sums.round_up((low + self.ceiling) // 2)
@@ -274,13 +274,13 @@ class ColumnSearch:
         - `noise`: noise on the fractions of the columns.
         """
         p, goal = self.parameters, min(goal, self.ceiling - 1)
-        if self.over or clock.expired:
+        if self.over or clock.has_expired:
             return False
         self.dives += 1
         tries = EXACT if self.exact else ((0.0, False),)
         dive = ColumnDive(self.relaxation, goal, limits, clock, self.options.seed + self.dives, tries)
         found = dive.run(p.discrepancies, p.dive_depth, self.limit_rounds(p.dive_steps), noise)
-        self.dives_end |= found is not None or not clock.expired
+        self.dives_end |= found is not None or not clock.has_expired
         if found is not None:
             self.offer(found)
         return found is not None
@@ -300,9 +300,9 @@ class ColumnSearch:
         amount = {d.of[0]: d.amount for d in self.limits if d.kind == "instances"}
         most = tuple(amount.get(k) for k in range(len(self.arrays.price)))
         for numbers in dict.fromkeys((most, self.arrays.most)):
-            if not self.over and not clock.expired:
+            if not self.over and not clock.has_expired:
                 arrays = replace(self.arrays, most=numbers)
-                start = None if arrays.limited else groups(known)
+                start = None if arrays.has_limits else groups(known)
                 found = solve_covering(arrays, patterns, limits, start=start).groups
                 if found:
                     self.offer(configuration(found))
@@ -326,7 +326,7 @@ class ColumnSearch:
             "dives": self.dives,
             "nodes": self.nodes,
         }
-        ended = ending(best.closed, failure, self.clock.expired, self.options, MORE_COLUMNS)
+        ended = ending(best.is_closed, failure, self.clock.has_expired, self.options, MORE_COLUMNS)
         return Outcome(best.solution, best.objective, best.bound or 0, tuple(best.trace), *ended, info)
 
     def limit_rounds(self, rounds: int) -> int:
@@ -349,7 +349,7 @@ def bound_by_pooling(search: ColumnSearch, clock: Stopwatch) -> None:
     """Raise the bound of a search by pooling one family after another."""
     p, options = search.parameters, search.options
     for f in range(len(search.arrays.demand)):
-        if search.over or clock.expired:
+        if search.over or clock.has_expired:
             return
         pool = pool_family(search.arrays, f, search.ceiling, p.pooled_classes, p.pooled_units)
         if pool is None:
@@ -383,14 +383,14 @@ def ruin_alone(search: ColumnSearch, clock: Stopwatch) -> None:
         part = Stopwatch(None if clock.limit_s is None else clock.limit_s / starts)
         least = parameters.sure_ruin_rounds
         _ruin_from(search, pack_alone(search.arrays), part, parameters.ruin_rounds, parameters.ruin_patience, least)
-        if part.expired or search.over:
+        if part.has_expired or search.over:
             break
 
 
 def ruin_at_length(search: ColumnSearch, clock: Stopwatch) -> None:
     """Ruin and recreate from the incumbent for many rounds, if classes are many."""
     parameters = search.parameters
-    if search.spread.many and not clock.expired:
+    if search.spread.many and not clock.has_expired:
         best = search.incumbent.solution
         _ruin_from(search, best, clock, parameters.long_ruin_rounds, parameters.long_ruin_patience)
 
@@ -398,7 +398,7 @@ def ruin_at_length(search: ColumnSearch, clock: Stopwatch) -> None:
 def ruin(search: ColumnSearch, clock: Stopwatch) -> None:
     """Ruin and recreate from the incumbent."""
     parameters = search.parameters
-    if not clock.expired:
+    if not clock.has_expired:
         _ruin_from(search, search.incumbent.solution, clock, parameters.ruin_rounds, parameters.ruin_patience)
 
 
@@ -425,7 +425,7 @@ def _ruin_from(
         in_vain = 0 if search.ruin.run(parameters.ruins) else in_vain + 1
         search.pool.add(search.ruin.configuration)
         if (
-            (clock.expired and done >= least)
+            (clock.has_expired and done >= least)
             or in_vain >= patience
             or search.ruin.cost <= (search.incumbent.bound or 0)
         ):
@@ -463,7 +463,7 @@ class Phase:
         limit = search.options.time_limit
         if limit is None:
             return Stopwatch()
-        return Stopwatch(max(0.0, min(self.until * limit - search.clock.spent_s, self.share * limit)))
+        return Stopwatch(max(0.0, min(self.until * limit - search.clock.cpu_spent_s, self.share * limit)))
 
 
 PHASES = (

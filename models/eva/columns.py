@@ -39,9 +39,9 @@ def solve_columns(
     - `parameters`: the constants of column generation, or `ItemParameters` for branch-and-price over single tasks.
     """
     with Stopwatch() as building:
-        order = arrays.by_demand()
+        order = arrays.sort_by_demand()
         place = np.argsort(order).tolist()
-        ordered = arrays.only(order)
+        ordered = arrays.select_classes(order)
         rounded, coarse = _scale_to_range(ordered)
         known: list[Group] = [(kind, {place[c]: k for c, k in on_it.items()}, n) for kind, on_it, n in start or ()]
 
@@ -54,11 +54,11 @@ def solve_columns(
     def solution(found: Configuration | None) -> Solution | None:
         return None if found is None else ordered.solution(instances(found))
 
-    def told(found: Configuration | None, bound: int | None) -> None:
+    def report_incumbent(found: Configuration | None, bound: int | None) -> None:
         report(solution(found), None if bound is None else arrays.usd(bound))
 
     with Stopwatch(options.time_limit) as clock:
-        first, listen = configuration(known) if known else None, None if report is ignore else told
+        first, listen = configuration(known) if known else None, None if report is ignore else report_incumbent
         if isinstance(parameters, ItemParameters):
             from models.eva.item_packing import pack_items  # imports compiled kernels, which takes a while
 

@@ -138,7 +138,7 @@ def trim(arrays: PackingArrays, cover: Configuration) -> Configuration:
 def on_cheapest_type(arrays: PackingArrays, column: Column) -> Column:
     """Return the column of the same pattern on the cheapest type; among equals on the present type, or the first."""
     kinds = holders(arrays, column)
-    if arrays.limited:
+    if arrays.has_limits:
         kinds = np.array([k for k in kinds if arrays.most[k] is None or k == column.type], dtype=np.int64)
     if not len(kinds):
         return column

@@ -134,7 +134,7 @@ class CountBranching:
         most = min(self.parameters.nodes, self.options.effort or self.parameters.nodes)
 
         def limit() -> Termination | None:
-            return "effort_limit" if self.nodes >= most else "time_limit" if self.clock.expired else None
+            return "effort_limit" if self.nodes >= most else "time_limit" if self.clock.has_expired else None
 
         with suppress(SolveFailed):
             tree.run(limit)

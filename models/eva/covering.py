@@ -112,7 +112,7 @@ def solve_covering(
     - `report`: called with each new incumbent and each better bound.
     - `start`: instances to begin from.
     """
-    alone = dearest(arrays) if arrays.limited else arrays.price_alone
+    alone = dearest(arrays) if arrays.has_limits else arrays.price_alone
     ceiling = alone if start is None else min(alone, arrays.cost(start))
     patterns = patterns.chosen(arrays.price[patterns.kind] <= ceiling)
     x = None
@@ -144,7 +144,7 @@ def solve_covering(
     found = (None if solved.x is None else packing(arrays, patterns, solved.x)) or []
     if start is not None and (not found or arrays.cost(found) >= arrays.cost(start)):
         found = list(start)
-    if not found and (solved.x is not None or (solved.termination == "infeasible" and not arrays.limited)):
+    if not found and (solved.x is not None or (solved.termination == "infeasible" and not arrays.has_limits)):
         solved = replace(solved, termination="error", reason="HiGHS's solution is one by its tolerances only")
     return Covered(found, bound, solved)
 
@@ -159,7 +159,7 @@ def _add_start(arrays: PackingArrays, patterns: Patterns, start: Sequence[Group]
     for kind, pattern, copies in start:
         on_it = np.zeros(arrays.classes, dtype=np.int64)
         on_it[list(pattern)] = list(pattern.values())
-        stands_in = patterns.kind == kind if arrays.limited else price <= arrays.price[kind]
+        stands_in = patterns.kind == kind if arrays.has_limits else price <= arrays.price[kind]
         over = np.flatnonzero(stands_in & (patterns.on_it >= on_it).all(axis=1))
         if len(over):
             x[over[np.argmin(price[over])]] += copies

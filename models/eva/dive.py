@@ -64,7 +64,7 @@ class ColumnDive:
         open_nodes: list[tuple[Configuration, int, int, tuple[int, ...]]] = [({}, depth, discrepancies, ())]
         with suppress(SolveFailed):
             for _ in range(most):
-                if not open_nodes or self.clock.expired:
+                if not open_nodes or self.clock.has_expired:
                     break
                 fixed, steps, turns, tabu = open_nodes.pop()
                 step = self._step(fixed, tabu, 1 + (turns if steps > 0 else 0), noise)

@@ -55,9 +55,9 @@ def exact(
     is_saving = data.objective == "net-saving"
     solve = _solve_saving if is_saving else _solve_cost_or_greedy
     answer = solve(arrays, options, report, start, parameters)
-    if answer.termination == "effort_limit" and options.effort is None and not (is_saving and arrays.limited):
+    if answer.termination == "effort_limit" and options.effort is None and not (is_saving and arrays.has_limits):
         answer = replace(answer, termination="finished", reason=NODE_LIMIT_REACHED)
-    if not is_saving or arrays.count.sum() > SMALL_TASKS or clock.expired:
+    if not is_saving or arrays.count.sum() > SMALL_TASKS or clock.has_expired:
         return answer
     from models.eva.certificate import certificate  # imports this module
 
@@ -68,7 +68,7 @@ def _solve_saving(
     arrays: PackingArrays, options: Options, report: Report, start: Solution | None, parameters: EvaExactParameters
 ) -> Answer:
     """Maximise the net saving."""
-    if arrays.limited:
+    if arrays.has_limits:
         return solve_limited_saving(arrays, options, report, start, parameters)
     groups = None if start is None else arrays.groups(start)
     bound_cost = partial(_bound_cost, arrays.data, options, parameters)
@@ -81,7 +81,7 @@ def _solve_cost_or_greedy(
     """Minimise the cost; if a limit ends the search early, return a packing at most as expensive as Algorithm 1's."""
     groups = None if start is None else arrays.groups(start)
     answer = _solve_cost(arrays, options, report, groups, parameters)
-    if start is not None or answer.termination not in LIMITS or arrays.limited:
+    if start is not None or answer.termination not in LIMITS or arrays.has_limits:
         return answer
     greedy = pack_greedily(replace(arrays, pair=np.ones_like(arrays.pair)))
     if answer.solution is not None and arrays.cost(arrays.groups(answer.solution)) <= arrays.cost(greedy):
@@ -110,7 +110,7 @@ def _solve_cost(
 def _run_stages(stages: Stages, parameters: EvaExactParameters) -> None:
     """Run the stages that the instance needs."""
     arrays = stages.arrays
-    if not arrays.limited and parameters.item_packing.suits(arrays):
+    if not arrays.has_limits and parameters.item_packing.suits(arrays):
         stages.run(solve_columns, parameters.item_packing, parameters.first_share)
         if stages.has_only_time_limit and stages.is_open:
             _generate_columns(stages, parameters)
@@ -122,13 +122,13 @@ def _run_stages(stages: Stages, parameters: EvaExactParameters) -> None:
     if surrogate_first and not _solve_surrogate(stages, parameters):
         return
     tree = None
-    if arrays.limited or has_few_classes or not is_distinct:
+    if arrays.has_limits or has_few_classes or not is_distinct:
         tree = stages.run(solve_tree, parameters)
     if tree is None and not (surrogate_first or is_distinct) and not _solve_surrogate(stages, parameters):
         return
-    if arrays.limited and (tree is None or tree.termination == "error"):
+    if arrays.has_limits and (tree is None or tree.termination == "error"):
         stages.run(solve_unlisted, parameters)
-    elif stages.is_open and not arrays.limited and (tree is None or tree.termination not in LIMITS):
+    elif stages.is_open and not arrays.has_limits and (tree is None or tree.termination not in LIMITS):
         _generate_columns(stages, parameters)
 
 

@@ -227,7 +227,7 @@ class ShareSearch:
         problem.enough, problem.clock, last = min(problem.enough, ceiling), clock, problem.branched + nodes
 
         def limit() -> Termination | None:
-            late = clock.expired or tree.is_settled
+            late = clock.has_expired or tree.is_settled
             return "effort_limit" if problem.branched >= last else "time_limit" if late else None
 
         tree.run(limit)

@@ -124,7 +124,7 @@ def pack_greedily(
     configuration: Configuration = {}
     filled: set[int] = set()
     at = 0
-    while at < len(order) and not clock.expired:
+    while at < len(order) and not clock.has_expired:
         first = order[at]
         if left[first] == 0:
             at += 1

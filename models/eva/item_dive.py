@@ -110,7 +110,7 @@ class PoolDive:
         return None
 
     def _from(self, chosen: Configuration, covered: BoolArray) -> Configuration | None:
-        if self._clock.expired or self.nodes >= self._last:
+        if self._clock.has_expired or self.nodes >= self._last:
             return None
         self.nodes += 1
         spent = price(self.arrays, chosen)

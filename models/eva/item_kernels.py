@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from instances.compiled import compiled
+from instances.compiled import compile_lazily
 
 Int = NDArray[np.int64]
 Float = NDArray[np.float64]
@@ -40,7 +40,7 @@ class Items(NamedTuple):
     conflicts: Int
 
 
-@compiled
+@compile_lazily
 def complete(weight: Int, value: Int, room: int, table: Int) -> None:
     """Fill a completion table (m + 1, G): the maximum value of items from the j-th on, at capacities up to `room`."""
     m = len(value)
@@ -55,7 +55,7 @@ def complete(weight: Int, value: Int, room: int, table: Int) -> None:
             table[j, s] = max(table[j + 1, s], v + table[j + 1, s - w])
 
 
-@compiled
+@compile_lazily
 def fractional(value: Float, share: Float, multiplier: Float) -> float:
     """Return the value of the fractional knapsack (Dantzig, 1957) with the surrogate weight `share` @ `multiplier`.
 
@@ -81,7 +81,7 @@ def fractional(value: Float, share: Float, multiplier: Float) -> float:
     return total
 
 
-@compiled
+@compile_lazily
 def multipliers(value: Float, share: Float, rounds: int) -> Float:
     """Minimise the fractional surrogate knapsack over multipliers (R,) of sum 1, by line searches over pairs.
 
@@ -111,7 +111,7 @@ def multipliers(value: Float, share: Float, rounds: int) -> Float:
     return best
 
 
-@compiled
+@compile_lazily
 def search(
     items: Items, first: int, threshold: int, raising: bool, nodes: int, packed: Int, length: Int, values: Int
 ) -> tuple[int, bool, int]:
@@ -205,7 +205,7 @@ def search(
         j += 1
 
 
-@compiled
+@compile_lazily
 def search_each(items: Items, threshold: int, nodes: int, packed: Int, length: Int, values: Int) -> None:
     """Find for each item a good packing that contains it, of value above the threshold, within `nodes` nodes each.
 

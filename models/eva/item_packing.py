@@ -40,7 +40,7 @@ def dive_over_patterns(search: ColumnSearch, clock: Stopwatch) -> None:
         packing = dive.run(parameters.pool_tries, nodes, noise, clock)
         if packing is not None:
             search.offer(packing)
-        if search.over or clock.expired:
+        if search.over or clock.has_expired:
             return
 
 
@@ -92,10 +92,10 @@ def pack_items(
 
     def join(found: Configuration | None, bound: int | None) -> None:
         if report is not None:
-            report(None if found is None else tasks.joined(found), bound)
+            report(None if found is None else tasks.join_classes(found), bound)
 
     pricer = ItemPricer(tasks.arrays, parameters)
     search = ColumnSearch(tasks.arrays, options, None if report is None else join, parameters.columns, pricer)
     outcome = run_phases(search, PHASES, None if start is None else tasks.split(start))
     assert outcome.configuration is not None
-    return replace(outcome, configuration=tasks.joined(outcome.configuration))
+    return replace(outcome, configuration=tasks.join_classes(outcome.configuration))

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from instances.arrays import IntArray
-from instances.compiled import compiled
+from instances.compiled import compile_lazily
 
 BITS = 29  # bits of the maximum value; rounding adds at most one bit, so 32-bit integers hold it
 
 
-@compiled
+@compile_lazily
 def fill_table(
     size: IntArray, value: NDArray[np.int32], rows: IntArray, last: int, taken: NDArray[np.uint8]
 ) -> NDArray[np.int32]:  # pragma: no cover - compiled

@@ -195,7 +195,7 @@ def _capacity_of_family(data: EvaPacking, amounts: WholeAmounts) -> Any:
     demand, capacity, entry = amounts.demand, amounts.capacity, _entries(data)
     resources = range(len(data.resources))
 
-    def most(k: int, f: int, r: int) -> int:
+    def compute_max_count(k: int, f: int, r: int) -> int:
         own = data.families.index(data.instance_types[k].family)
         if own == f:
             return capacity[k][r]
@@ -207,7 +207,7 @@ def _capacity_of_family(data: EvaPacking, amounts: WholeAmounts) -> Any:
         return best
 
     kinds, families = range(len(data.instance_types)), range(len(data.families))
-    slack = {(k, f, r): most(k, f, r) for k in kinds for f in families for r in resources}
+    slack = {(k, f, r): compute_max_count(k, f, r) for k in kinds for f in families for r in resources}
 
     def rule(m: Any, i: int, f: int, r: int) -> Any:
         needed = sum(demand[f][entry[t]][r] * m.y[i, t] for t in m.T)
@@ -270,7 +270,7 @@ def literal(data: EvaPacking, options: Options, report: Report) -> Answer:
             t.count * min(p for k, p in zip(data.instance_types, prices, strict=True) if data.fits(t, k))
             for t in data.tasks
         )
-        spare = (cost * unit > alone) & (not data.limited)
+        spare = (cost * unit > alone) & (not data.has_limits)
         upper = np.where(spare, 0.0, standard.model.upper)
         coarse = CoarseUnits.of(replace(standard.model, cost=np.where(spare, 0.0, cost), upper=upper))
     clock = Stopwatch(options.time_limit)
@@ -309,7 +309,7 @@ def literal(data: EvaPacking, options: Options, report: Report) -> Answer:
     termination, reason = solved.termination, solved.reason
     if solution is None and solved.x is not None:
         reason = BY_TOLERANCES
-    if termination == "infeasible" and not data.limited:
+    if termination == "infeasible" and not data.has_limits:
         termination, reason = "error", "HiGHS finds no solution, and every task alone is one"
     trace: list[TracePoint] = [(t, None if v is None else usd(v * coarse.unit), proven(b)) for t, v, b in solved.trace]
     rows, columns = standard.model.matrix.shape

@@ -143,7 +143,7 @@ def _sift(
     duals, failed = np.zeros(len(partition.count)), False
     scale = ROUNDING * max(1.0, float(np.abs(partition.net).max()))
     rounds = 0
-    while not clock.expired:
+    while not clock.has_expired:
         rounds += 1
         try:
             duals = program.solve(clock.remaining_s).duals * unit
@@ -180,7 +180,7 @@ def _integer(
         full[chosen] = np.round(x)
         return full
 
-    def heard(x: FloatArray | None, bound: float | None) -> None:
+    def report_solution(x: FloatArray | None, bound: float | None) -> None:
         if watch is not None and x is not None:
             watch(expand(x), None)
 
@@ -191,7 +191,7 @@ def _integer(
         fine.model,
         replace(options, time_limit=left),
         start=start.x[chosen],
-        watch=None if watch is None else heard,
+        watch=None if watch is None else report_solution,
     )
     solved = fine.convert_result(solved)
     if solved.x is None or _value(solved) < _value(start):
@@ -237,7 +237,7 @@ def solve_net_saving(
         )
         if listed is None and parameters.saving.suits(arrays):
             answer = _generate_columns(arrays, least_cost, options, report, start, building, parameters)
-            if answer.reason is None or answer.termination == "time_limit" or building.expired:
+            if answer.reason is None or answer.termination == "time_limit" or building.has_expired:
                 return answer
             listed = _list_patterns(arrays, parameters.saving_patterns, None, listing)
             if listed is None:
@@ -252,27 +252,27 @@ def solve_net_saving(
         complete = listed is not None
         alone = np.flatnonzero(patterns.on_it.sum(axis=1) == 1)
         alone = alone[np.argsort(patterns.on_it[alone].argmax(axis=1))]
-        patterns, net, x, known = _with_start(arrays, patterns, net, alone, start)
+        patterns, net, x, known = _add_start(arrays, patterns, net, alone, start)
         noise = NOISE * arrays.price_alone if len(net) > len(alone) else 0.0  # the net of a task alone is exactly 0
         partition = NetPartition(net, patterns.on_it, arrays.count, alone, noise)
     unit = float(arrays.price_unit)
     seconds = None if options.time_limit is None else max(building.remaining_s / 2, LEAST_S)
     ceiling = None if complete else _ceiling(arrays, least_cost(seconds))
 
-    def bounded(bound: float | None) -> float | None:
+    def scale_bound(bound: float | None) -> float | None:
         return (None if bound is None else bound * unit) if complete else ceiling
 
     def watch(x: FloatArray | None, bound: float | None) -> None:
         if x is not None and partition.value(x) <= known + partition.noise:
             x = None
-        report(None if x is None else arrays.solution(patterns.groups(x)), bounded(bound))
+        report(None if x is None else arrays.solution(patterns.groups(x)), scale_bound(bound))
 
     left = options if options.time_limit is None else replace(options, time_limit=max(building.remaining_s, LEAST_S))
     solved = solve_partition(partition, x, left, None if report is ignore else watch, parameters)
     better = solved.x is not None and partition.value(solved.x) > known + partition.noise
     return Answer(
         solution=arrays.solution(patterns.groups(solved.x) if better and solved.x is not None else start),
-        bound=bounded(solved.bound),
+        bound=scale_bound(solved.bound),
         termination=solved.termination,
         reason=solved.reason,
         build_s=building.cpu_s,
@@ -282,7 +282,7 @@ def solve_net_saving(
     )
 
 
-def _with_start(
+def _add_start(
     arrays: PackingArrays, patterns: Patterns, net: FloatArray, alone: IntArray, start: Sequence[Group]
 ) -> tuple[Patterns, FloatArray, FloatArray, float]:
     """Return the patterns and nets with unlisted ones of the start, the start as a solution (P,), and its value.
@@ -336,7 +336,7 @@ def _generate_columns(
     def groups(placed: Sequence[Placed]) -> list[Group]:
         return [(kind, on_it, copies) for _, kind, on_it, copies in placed]
 
-    def told(placed: list[Placed] | None, bound: float | None) -> None:
+    def report_incumbent(placed: list[Placed] | None, bound: float | None) -> None:
         report(None if placed is None else arrays.solution(groups(placed)), None if bound is None else bound * unit)
 
     def ceiling(seconds: float | None) -> float | None:
@@ -345,10 +345,12 @@ def _generate_columns(
 
     with Stopwatch(building.remaining_s if options.time_limit is not None else None) as clock:
         first = [(NEW, kind, on_it, copies) for kind, on_it, copies in start or pack_greedily(arrays)]
-        search = SavingSearch(PackingMaster(arrays), first, options, clock, told, parameters.saving, ceiling)
+        search = SavingSearch(
+            PackingMaster(arrays), first, options, clock, report_incumbent, parameters.saving, ceiling
+        )
         search.run()
     return Answer(
-        solution=arrays.solution(groups(search.placed)),
+        solution=arrays.solution(groups(search.incumbent_instances)),
         bound=search.bound * unit,
         termination=search.termination,
         reason=search.reason,
@@ -404,12 +406,12 @@ def _list_patterns(
             capacity = np.append(capacity, largest)
             demand = np.hstack([demand, np.ones((arrays.classes, 1), dtype=np.int64)])
         found = feasible_patterns(capacity, demand, most, limit)
-        if found is None or clock.expired:
+        if found is None or clock.has_expired:
             return None
         kinds.append(np.full(len(found), k))
         on_it.append(found)
     every, kind = np.concatenate(on_it), np.concatenate(kinds)
-    if clock.expired:
+    if clock.has_expired:
         return None
     # Types are in order of price, so the first of equal patterns is on the cheapest type.
     _, cheapest = np.unique(every, axis=0, return_index=True)
@@ -417,7 +419,7 @@ def _list_patterns(
     step = max(1, CELLS // arrays.classes**2)
     values = []
     for i in range(0, len(every), step):
-        if clock.expired:
+        if clock.has_expired:
             return None
         values.append(arrays.value(every[i : i + step]))
     value = np.concatenate(values)

@@ -46,9 +46,9 @@ def pattern_cover(
     for k, row in zip(rooms.tolist(), placed, strict=True):
         search.add(k, row)
     for _ in range(ROUNDS):
-        if clock.expired or (duals := search.duals()) is None:
+        if clock.has_expired or (duals := search.duals()) is None:
             return None
-        found, more = search.priced(duals)
+        found, more = search.derive_inequality(duals)
         if found is not None:
             amount = packing.cover(found).amount
             return found.model_copy(update={"divisor": max(1, -(-amount // entries))})
@@ -105,7 +105,7 @@ class _Refutation:
             return None
         return np.maximum(0.0, solved.duals[:n])
 
-    def priced(self, duals: FloatArray) -> tuple[WrittenCover | None, bool]:
+    def derive_inequality(self, duals: FloatArray) -> tuple[WrittenCover | None, bool]:
         """Return the inequality of duals (N,), if the mix violates it, and whether the linear program has changed."""
         value = [int(y) for y in np.floor(duals / duals.max() * SCALE)]
         tasks, more, worth = self._sort_by_entry(value), False, dict[int, int]()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from instances.compiled import compiled
+from instances.compiled import compile_lazily
 from instances.eva.arrays import FloatArray, IntArray
 
 BLOCK = 1024
 
 
-@compiled
+@compile_lazily
 def maximal_patterns(
     capacity: IntArray, demand: IntArray, most: IntArray, order: IntArray, limit: int, steps: int, kept_as: IntArray
 ) -> tuple[bool, IntArray]:  # pragma: no cover - compiled
@@ -96,7 +96,7 @@ def maximal_patterns(
     return True, found[:, :number]
 
 
-@compiled
+@compile_lazily
 def has_more_patterns(
     limit: int, capacity: IntArray, demand: IntArray, most: IntArray
 ) -> bool:  # pragma: no cover - compiled
@@ -140,7 +140,7 @@ def has_more_patterns(
     return number > limit
 
 
-@compiled
+@compile_lazily
 def worth_of(
     held: IntArray, value: FloatArray, begin: int, end: int, worth: FloatArray
 ) -> None:  # pragma: no cover - compiled
@@ -161,7 +161,7 @@ def worth_of(
                     block[p] += each * tasks[p]
 
 
-@compiled
+@compile_lazily
 def best_places(
     worth: FloatArray, begin: int, end: int, target: float, limit: int, state: NDArray[np.int8], left_out: int
 ) -> tuple[float, IntArray]:  # pragma: no cover - compiled
@@ -188,7 +188,7 @@ def best_places(
     return most, places[:number]
 
 
-@compiled
+@compile_lazily
 def cheapest_price(
     load: IntArray, family: IntArray, capacity: IntArray, price: IntArray, upto: int
 ) -> int:  # pragma: no cover - compiled
@@ -204,7 +204,7 @@ def cheapest_price(
     return -1
 
 
-@compiled
+@compile_lazily
 def replaceable(
     patterns: IntArray,
     kind: int,

@@ -261,18 +261,18 @@ class SearchPricer:
                 if not complete:
                     open_.append(k)
             left = open_
-            if columns or not left or self.clock.expired:
+            if columns or not left or self.clock.has_expired:
                 break
         return Priced(tuple(bound), columns)
 
     def _best(self, prices: PatternPrices, k: int, steps: int) -> tuple[int, Column | None, bool]:
         """Return a bound on the value of a type's patterns, a column above its target, and whether the search ended."""
-        from instances.proofs.eva.best_pattern import most_worth
+        from instances.proofs.eva.best_pattern import find_best_pattern
 
         value, target = prices.value[k].tolist(), max(0, prices.target[k])
         for unit in (1, 1 << max(0, max(value).bit_length() - BITS - 1)):
             with suppress(NoCertificate):  # if the numbers are too large, a coarse unit follows
-                found = most_worth(self._room[k], [-(-v // unit) for v in value], target // unit, steps)
+                found = find_best_pattern(self._room[k], [-(-v // unit) for v in value], target // unit, steps)
                 break
         else:
             raise SolveFailed("duals are too large for an exact search")
@@ -285,16 +285,16 @@ class SearchPricer:
 
         The tasks repeatedly go to the type with the largest value in proportion to its target.
         """
-        from instances.proofs.eva.best_pattern import Room, most_worth
+        from instances.proofs.eva.best_pattern import Room, find_best_pattern
 
         found: list[Column] = []
-        while any(left) and not self.clock.expired:
+        while any(left) and not self.clock.has_expired:
             best: tuple[float, Column] | None = None
             for k, room in self._room.items():
                 shift = max(0, int(max(prices.value[k])).bit_length() - RANKING)
                 value = [max(1, v >> shift) for v in prices.value[k].tolist()]
                 try:
-                    filled = most_worth(Room(room.demand, room.capacity, left), value, 0, FEW_STEPS)
+                    filled = find_best_pattern(Room(room.demand, room.capacity, left), value, 0, FEW_STEPS)
                 except NoCertificate:  # the amounts are too long for the search even at such small values
                     continue
                 if filled.pattern:

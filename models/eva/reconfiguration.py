@@ -66,22 +66,22 @@ def _solve(
         with Stopwatch() as building:
             arrays = reconfiguration_arrays(data)
 
-        def told(placed: list[Placed] | None, bound: float | None) -> None:
+        def report_incumbent(placed: list[Placed] | None, bound: float | None) -> None:
             report(
                 None if placed is None else arrays.solution(placed), None if bound is None else bound * arrays.unit_usd
             )
 
-        first = [] if start is None else arrays.placed(start)
-        search = RoundSearch(SavingMaster(arrays), first, options, clock, told, parameters)
+        first = [] if start is None else arrays.read_placed(start)
+        search = RoundSearch(SavingMaster(arrays), first, options, clock, report_incumbent, parameters)
         search.run()
         answer = Answer(
-            solution=arrays.solution(search.placed),
+            solution=arrays.solution(search.incumbent_instances),
             bound=search.bound * arrays.unit_usd,
             termination=search.termination,
             reason=search.reason,
             info={"rounds": search.rounds, "columns": search.listed, "lp_bound": search.lp_bound * arrays.unit_usd},
         )
-        if arrays.tasks <= SMALL_TASKS and not clock.expired:
+        if arrays.tasks <= SMALL_TASKS and not clock.has_expired:
             from models.eva.round_certificate import certificate  # imports this package
 
             limit = None if options.time_limit is None else clock.remaining_s

@@ -160,7 +160,7 @@ class Bounded:
         if goal.reach and goal.bound is not None:
             self.reached = self._spent + relaxed.value <= goal.bound - 1 + SLACK and relaxed.short <= SLACK
         met = self.reached or self.bound >= self._find_needed_bound(relaxed)
-        return met or (done > 0 and (self._clock.expired or done >= self._relaxation.most))
+        return met or (done > 0 and (self._clock.has_expired or done >= self._relaxation.most))
 
     def price(self, relaxed: Relaxed, duals: FloatArray, exact: bool) -> tuple[float, int]:
         """See `Master`."""

@@ -44,7 +44,7 @@ def certificate(data: EvaReconfiguration, solution: Solution | None, bound: floa
     for raised in _raise_duals(duals, more):
         most, reached = round_.pay(raised), reach
         for _ in range(TRIES):
-            if clock.expired:
+            if clock.has_expired:
                 raise why
             try:
                 listed = RoundProgram(round_, raised, min(reached, most))
@@ -53,13 +53,13 @@ def certificate(data: EvaReconfiguration, solution: Solution | None, bound: floa
             except NoCertificate as error:
                 why, reached = error, Fraction(math.ceil((reached + most) / 2 * FINE), FINE)
                 continue
-            return _written(data, listed, min(reached, most), solution, bound, options, clock)
+            return write_certificate(data, listed, min(reached, most), solution, bound, options, clock)
         else:
             raise why
     raise NoCertificate("no duals that pay for all contents were found")
 
 
-def _written(
+def write_certificate(
     data: EvaReconfiguration,
     listed: RoundProgram,
     reach: Fraction,
@@ -89,7 +89,7 @@ def _duals(
     arrays = reconfiguration_arrays(data)
     if not ROUND.suits(arrays.packing):
         raise NoCertificate(f"an instance can hold more than {ROUND.most_tasks} tasks")
-    master, placed = SavingMaster(arrays), arrays.placed(solution)
+    master, placed = SavingMaster(arrays), arrays.read_placed(solution)
     begun = SavingSearch(master, placed, options, clock, lambda placed, bound: None, ROUND)
     first = SavingColumns.join([begun.alone, begun.stay, begun.columns])
     pricer = SavingPricer(master, ROUND, clock)

@@ -61,12 +61,12 @@ def build_literal_reconfiguration(data: EvaReconfiguration) -> ConcreteModel:
         of_type = held[kind_of[e]]
         return of_type[a] if a < len(of_type) else {}
 
-    def kept(e: int, a: int) -> float:
+    def compute_kept_net(e: int, a: int) -> float:
         there = content(e, a)
         return (net[kind_of[e]][a] if there else 0.0) - moves(e, there)
 
     model.worth = Objective(
-        expr=sum(kept(e, a) * model.y[e, a] for e, a in model.y)
+        expr=sum(compute_kept_net(e, a) * model.y[e, a] for e, a in model.y)
         + sum((net[k][p] - data.instance_types[k].start_usd) * model.x[k, p] for k, p in model.x)
         - sum(usd * model.z[j] for j, usd in enumerate(jobs.values())),
         sense=maximize,
@@ -121,7 +121,7 @@ def _nets(data: EvaReconfiguration, held: list[list[Content]]) -> list[list[floa
         name = tuple(on.items())
         if name not in worth:
             keys: Mapping[str, int] = {data.tasks[c].key: k for c, k in on.items()}
-            worth[name] = sum((k * book.normalised_price(key, keys) for key, k in keys.items()), Fraction(0))
+            worth[name] = sum((k * book.normalise_price(key, keys) for key, k in keys.items()), Fraction(0))
         return worth[name]
 
     prices = [Fraction(repr(kind.usd_per_hour)) for kind in data.instance_types]
@@ -183,7 +183,7 @@ def literal_reconfiguration(data: EvaReconfiguration, options: Options, report: 
 
     with Stopwatch(options.time_limit) as clock:
         answer = solve_literal(data, build_literal_reconfiguration, _read, options, report, proven)
-        if sum(task.count for task in data.tasks) > SMALL_TASKS or clock.expired:
+        if sum(task.count for task in data.tasks) > SMALL_TASKS or clock.has_expired:
             return answer
         from models.eva.round_certificate import certificate  # slow to import, for numba
 

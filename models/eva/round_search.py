@@ -33,12 +33,12 @@ class RoundSearch(SavingSearch):
             return
         p, growth = self.parameters, GROWTH
         delta, known, reason = p.count_share * abs(made.bound), 0.0, ""
-        while not self.closed and not self.clock.expired:
-            needed = self._needed()
+        while not self.is_closed and not self.clock.has_expired:
+            needed = self._compute_needed_delta()
             tried = min(delta, needed)
-            listed = pricer.within(made.duals, tried, p.counted)
+            listed = pricer.list_columns(made.duals, tried, p.counted)
             if listed is not None:
-                finished, known = self._solved(listed, tried, pricer), tried
+                finished, known = self._solve_list(listed, tried, pricer), tried
                 if tried == needed:
                     reason = "what is left may be rounding" if finished else "the search was cut short"
                     break
@@ -54,8 +54,8 @@ class RoundSearch(SavingSearch):
                 p, growth, delta = longer, GROWTH, max(known, self.noise)
                 pricer = SavingPricer(self.master, p, self.clock)
             delta *= growth
-        if not self.closed:
-            self._stop("time limit" if self.clock.expired else reason)
+        if not self.is_closed:
+            self._stop("time limit" if self.clock.has_expired else reason)
 
     def _longer(self, p: SavingParameters) -> SavingParameters | None:
         """Return the constants of longer lists; `None` if lists are at their longest, or there is no time limit."""
@@ -65,7 +65,7 @@ class RoundSearch(SavingSearch):
         nodes = min(2 * p.listing_nodes, int(NODES_A_SECOND * self.clock.remaining_s))
         return replace(p, counted=2 * p.counted, listing_nodes=nodes)
 
-    def _solved(self, listed: SavingColumns, delta: float, pricer: SavingPricer) -> bool:
+    def _solve_list(self, listed: SavingColumns, delta: float, pricer: SavingPricer) -> bool:
         """Find the best round over the list of all patterns with a reduced net of at least -δ.
 
         Return whether the search missed no round of a value above U - δ.
@@ -87,7 +87,10 @@ class RoundSearch(SavingSearch):
         Return whether the search ended within `nodes` linear programs.
         """
         columns, floor = self._add_known(listed), self.dual_bound - delta
-        program, best = self.master.listed(columns, pricer.noise), max(self.value, floor) + self.moving_all
+        program, best = (
+            self.master.build_listed_program(columns, pricer.noise),
+            max(self.value, floor) + self.moving_all,
+        )
         counts = replace(self.parameters.counts, nodes=nodes)
         found = CountBranching(program, best, self.options, self.clock, counts).search()
         if found.x is not None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from instances.compiled import compiled
+from instances.compiled import compile_lazily
 from instances.eva.arrays import PackingArrays
 from models.eva.configuration import Column, Configuration, price
 from models.eva.greedy import ResourcePrices
@@ -69,14 +69,14 @@ class LinkedPacking(NamedTuple):
     used: Int
 
 
-@compiled
+@compile_lazily
 def uniform(state: State) -> float:
     """Return a random number in [0, 1), by a 64-bit linear congruential generator with Knuth's MMIX multiplier."""
     state[0] = state[0] * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
     return float(state[0] >> np.uint64(11)) * 2.0**-53
 
 
-@compiled
+@compile_lazily
 def shuffle(state: State, items: Int) -> Int:
     """Return the items in random order."""
     key = np.empty(len(items))
@@ -85,7 +85,7 @@ def shuffle(state: State, items: Int) -> Int:
     return items[np.argsort(key)]
 
 
-@compiled
+@compile_lazily
 def fill(guide: Guide, kind: int, task: Int, free: NDArray[np.bool_], forced: bool, chosen: NDArray[np.bool_]) -> float:
     """Choose the free tasks of largest value for a type by depth-first search in the order of `task`.
 
@@ -152,7 +152,7 @@ def fill(guide: Guide, kind: int, task: Int, free: NDArray[np.bool_], forced: bo
         j += 1
 
 
-@compiled
+@compile_lazily
 def cheapest(guide: Guide, task: Int, chosen: NDArray[np.bool_], kind: int) -> int:
     """Return the cheapest type that holds the chosen tasks; `kind` is a type that holds them."""
     families, resources = guide.size.shape[0], guide.size.shape[2]
@@ -175,7 +175,7 @@ def cheapest(guide: Guide, task: Int, chosen: NDArray[np.bool_], kind: int) -> i
     return best
 
 
-@compiled
+@compile_lazily
 def recreate(guide: Guide, state: State, task: Int, kinds: Int, ceiling: int, piece: Int, made: Int) -> int:
     """Pack the tasks `task` (m,) at a price of at most `ceiling`; return the number of instances, or -1.
 
@@ -221,7 +221,7 @@ def recreate(guide: Guide, state: State, task: Int, kinds: Int, ceiling: int, pi
     return count
 
 
-@compiled
+@compile_lazily
 def draw(guide: Guide, state: State, packing: LinkedPacking, first: int) -> int:
     """Draw an instance, with a preference for large waste, and for the family of `first` unless that is -1."""
     best, n = -1, packing.used[0]
@@ -239,7 +239,7 @@ def draw(guide: Guide, state: State, packing: LinkedPacking, first: int) -> int:
     return best
 
 
-@compiled
+@compile_lazily
 def ruin_and_recreate(guide: Guide, packing: LinkedPacking, iterations: int, state: State, tolerance: float) -> int:
     """Empty a few instances and pack their tasks again, `iterations` times; return the saving in price units.
 

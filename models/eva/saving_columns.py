@@ -99,7 +99,7 @@ class SavingMaster:
         self.kinds = [int(k) for k in np.argsort(arrays.new, kind="stable") if arrays.packing.fits[k].any()]
 
     @property
-    def priced_instances(self) -> int:
+    def max_paying_instances(self) -> int:
         """Return a limit on the number of used instances with a reduced net above 0: each holds a task."""
         return self.arrays.tasks
 
@@ -146,9 +146,9 @@ class SavingMaster:
         """Return the entries (rows, P) of columns."""
         groups = len(self.arrays.groups)
         own = (columns.group[None, :] == np.arange(groups)[:, None]).astype(float)
-        return np.vstack([columns.on_it.T.astype(float), own, self.kept(columns)])
+        return np.vstack([columns.on_it.T.astype(float), own, self.mark_kept(columns)])
 
-    def kept(self, columns: SavingColumns) -> FloatArray:
+    def mark_kept(self, columns: SavingColumns) -> FloatArray:
         """Return whether a column keeps the tasks of each row of a spread job, as numbers (S, P)."""
         found = np.zeros((len(self.rows), len(columns.group)))
         for s, (g, i, _) in enumerate(self.rows):
@@ -184,18 +184,18 @@ class SavingMaster:
             np.maximum(-row_dual[classes + groups :], 0.0),
         )
 
-    def priced(self, row_dual: FloatArray) -> SavingDuals:
+    def read_duals(self, row_dual: FloatArray) -> SavingDuals:
         """Return the duals of a solved linear program at which columns are priced."""
         return self.duals(row_dual)
 
-    def listed(self, columns: SavingColumns, noise: Callable[[SavingDuals], float]) -> Listed:
+    def build_listed_program(self, columns: SavingColumns, noise: Callable[[SavingDuals], float]) -> Listed:
         """Build the program over a list of columns; `noise(duals)` exceeds the rounding error of a reduced net."""
         arrays = self.arrays
         kind, net = self.kinds_and_nets(columns)
-        kept = self.kept(columns)
+        kept = self.mark_kept(columns)
         own = np.where(columns.group == NEW, len(arrays.groups), columns.group)
 
-        def reduced(row_dual: FloatArray) -> FloatArray:
+        def compute_reduced(row_dual: FloatArray) -> FloatArray:
             duals = self.duals(row_dual)
             paid = columns.on_it @ duals.task + np.append(duals.group, 0.0)[own]
             return np.asarray(net - paid + duals.spread @ kept)
@@ -212,7 +212,7 @@ class SavingMaster:
             offset=arrays.moving_all,
             dear=2.0 * (terms + 1.0),
             noise=lambda row_dual: noise(self.duals(row_dual)),
-            reduced=reduced,
+            reduced=compute_reduced,
             bound=lambda row_dual, most: self.bound(self.duals(row_dual), most, arrays.tasks),
             worth=worth,
         )
@@ -240,7 +240,7 @@ class SavingMaster:
 
     def find_moved_jobs(self, columns: SavingColumns, x: IntArray) -> BoolArray:
         """Return the spread jobs (J,) that a solution `x` (P,) over columns moves."""
-        stays = (self.kept(columns) @ x) > 0
+        stays = (self.mark_kept(columns) @ x) > 0
         moved = np.zeros(len(self.arrays.spread), dtype=bool)
         moved[self.job_of_row[~stays]] = True
         return moved
@@ -272,7 +272,7 @@ class PackingMaster(SavingMaster):
         super().__init__(SavingArrays(packing, (), 1.0, packing.price.astype(float), np.zeros(0)))
 
     @property
-    def priced_instances(self) -> int:
+    def max_paying_instances(self) -> int:
         """Return half the number of tasks: at nonnegative duals, no task alone has a reduced net above 0."""
         return self.arrays.tasks // 2
 
@@ -282,6 +282,6 @@ class PackingMaster(SavingMaster):
         net[columns.on_it.sum(axis=1) == 1] = 0.0
         return kind, exact_signs(self.arrays.packing, kind, columns.on_it, net)
 
-    def priced(self, row_dual: FloatArray) -> SavingDuals:
+    def read_duals(self, row_dual: FloatArray) -> SavingDuals:
         """Return nonnegative duals at which columns are priced."""
         return super().duals(np.maximum(row_dual, 0.0))

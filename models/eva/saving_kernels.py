@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from instances.compiled import compiled
+from instances.compiled import compile_lazily
 
 Int = NDArray[np.int64]
 Float = NDArray[np.float64]
@@ -37,7 +37,7 @@ class Tasks(NamedTuple):
     after: Int
 
 
-@compiled
+@compile_lazily
 def knapsack(gain: Float, need: Int, room: float, copies: Int, first: int, spent: Float) -> float:
     """Return the value of the fractional knapsack over the classes from `first` on, for one resource.
 
@@ -68,7 +68,7 @@ def knapsack(gain: Float, need: Int, room: float, copies: Int, first: int, spent
     return total
 
 
-@compiled
+@compile_lazily
 def _bound(
     t: Tasks,
     net: float,
@@ -135,7 +135,7 @@ def _bound(
     return bound
 
 
-@compiled
+@compile_lazily
 def search(
     t: Tasks, threshold: float, share: float, most_found: int, most_nodes: int
 ) -> tuple[int, NDArray[np.int16], Float, float, int]:
@@ -239,7 +239,7 @@ def search(
     return number, found[:number], nets[:number], bound, nodes
 
 
-@compiled
+@compile_lazily
 def search_in_order(
     order: Int,
     fixed: Float,
@@ -277,7 +277,7 @@ WHOLE = 2**40  # approximate capacity of the surrogate, of which a resource has 
 HALVINGS = 12
 
 
-@compiled
+@compile_lazily
 def add_surrogate(demand: Int, capacity: Int, most: Int, gain: Float) -> tuple[Int, Int]:
     """Return demands and capacities with one more resource: a sum of all others with integer weights (Glover, 1968).
 
@@ -321,7 +321,7 @@ def add_surrogate(demand: Int, capacity: Int, most: Int, gain: Float) -> tuple[I
     return need, room
 
 
-@compiled
+@compile_lazily
 def _mix_weights(share: Float, at: int, own: float, capacity: Int, multiple: Int) -> None:
     """Set the integer weights `multiple` (R,): resource `at` gets the share `own`, the others the rest by `share`."""
     rest = share.sum() - share[at]
@@ -330,7 +330,7 @@ def _mix_weights(share: Float, at: int, own: float, capacity: Int, multiple: Int
         multiple[r] = int(part * WHOLE / capacity[r]) if capacity[r] > 0 else 0
 
 
-@compiled
+@compile_lazily
 def _bound_by_sum(demand: Int, capacity: Int, most: Int, gain: Float, multiple: Int, spent: Float) -> float:
     """Return the value of the fractional knapsack over the sum of resources with weights `multiple` (R,)."""
     n, resources = demand.shape
@@ -341,7 +341,7 @@ def _bound_by_sum(demand: Int, capacity: Int, most: Int, gain: Float, multiple: 
     return knapsack(gain, need, float(room), most, 0, spent)
 
 
-@compiled
+@compile_lazily
 def values(on_it: Int, fixed: Float, scaled: Float, pair: Float) -> Float:
     """Return the value (P,) of the tasks `on_it` (P, N) of patterns: the sum of fixed + throughput * scaled."""
     found = np.zeros(len(on_it))
@@ -362,7 +362,7 @@ def values(on_it: Int, fixed: Float, scaled: Float, pair: Float) -> Float:
     return found
 
 
-@compiled
+@compile_lazily
 def find_first_type(on_it: Int, kinds: Int, demand: Int, capacity: Int, fits: NDArray[np.bool_]) -> Int:
     """Return for each pattern (P,) the first of the types `kinds` that holds its tasks `on_it` (P, N), or -1.
 

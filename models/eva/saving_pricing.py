@@ -90,7 +90,7 @@ class SavingPricer:
         """Return columns of reduced net above `least` at these duals: some of the best for each type and group."""
         return self._price_all(duals, least, self.parameters.share, self.parameters.found, nodes)
 
-    def within(self, duals: SavingDuals, delta: float, most: int) -> SavingColumns | None:
+    def list_columns(self, duals: SavingDuals, delta: float, most: int) -> SavingColumns | None:
         """Return all columns with a reduced net of at least -`delta`; `None` if there are more than `most`.
 
         Also return `None` if the search reaches its node limit or the clock its limit.
@@ -98,10 +98,10 @@ class SavingPricer:
         found = self._price_all(duals, -delta - self.noise(duals), 0.0, most, self.parameters.listing_nodes)
         return found.columns if found.complete and len(found.columns.group) <= most else None
 
-    def reduced(self, columns: SavingColumns, net: FloatArray, duals: SavingDuals) -> FloatArray:
+    def compute_reduced(self, columns: SavingColumns, net: FloatArray, duals: SavingDuals) -> FloatArray:
         """Return the reduced nets (P,) of columns with nets `net` (P,)."""
         own = np.append(duals.group, 0.0)[columns.group]  # NEW is the last place
-        return np.asarray(net - columns.on_it @ duals.task - own + duals.spread @ self.master.kept(columns))
+        return np.asarray(net - columns.on_it @ duals.task - own + duals.spread @ self.master.mark_kept(columns))
 
     def _price_all(
         self, duals: SavingDuals, threshold: float, share: float, most: int, most_nodes: int
@@ -110,7 +110,7 @@ class SavingPricer:
         parts = [SavingColumns.of(NEW, np.zeros((0, classes), dtype=np.int64))]
         bound, complete, listed = threshold, True, 0
         for searched in self.searched:
-            if self.clock.expired:
+            if self.clock.has_expired:
                 return FoundColumns(parts[0], math.inf, False)
             order, fixed, price = self._order(searched, duals, threshold)
             every = share == 0.0 or searched.loose
@@ -128,7 +128,7 @@ class SavingPricer:
                 return FoundColumns(parts[0], math.inf, False)
             if len(found.group):
                 if searched.loose:
-                    nets = self.reduced(found, self.master.net(found), duals)
+                    nets = self.compute_reduced(found, self.master.net(found), duals)
                     found = found.chosen(np.argsort(-nets, kind="stable")[:most])
                 parts.append(found)
             bound = max(bound, limit, float(nets.max(initial=threshold)))

@@ -85,7 +85,7 @@ class SavingSearch:
         self.reason: str | None = None
 
     @property
-    def placed(self) -> list[Placed]:
+    def incumbent_instances(self) -> list[Placed]:
         """Return the incumbent."""
         rows = zip(
             self.columns.group.tolist(),
@@ -97,7 +97,7 @@ class SavingSearch:
         return [(g, k, {int(c): int(on[c]) for c in np.flatnonzero(on)}, n) for g, k, on, n in rows if n]
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         """Return whether the gap is at most that of the options."""
         return self.bound - self.value <= self.options.gap * abs(self.value)
 
@@ -109,25 +109,25 @@ class SavingSearch:
         first = SavingColumns.join([self.alone, self.stay, self.columns])
         pricer = SavingPricer(self.master, self.parameters, self.clock)
         generation = Generation(self.master, pricer, first, self.options, self.clock, self.parameters)
-        made = self._generated(generation, GENERATING)
+        made = self._generate_columns(generation, GENERATING)
         if self._timed_out:
-            made = self._generated(generation, 1 - PROBE_SHARE)
+            made = self._generate_columns(generation, 1 - PROBE_SHARE)
         if made.converged:
             self._close(made, pricer)
         else:
             self._lower_otherwise()
             self._integer(made.columns, final=False)
-        if not self.closed:
+        if not self.is_closed:
             missing = (
                 "what is left may be rounding" if made.converged else "the linear program was not solved to the end"
             )
             self._stop(self.reason or ("time limit" if self._timed_out else missing))
 
-    def _generated(self, generation: Generation, share: float) -> Generated:
+    def _generate_columns(self, generation: Generation, share: float) -> Generated:
         """Run or continue column generation in a share of the remaining time."""
         generation.clock = generation.pricer.clock = self._share_of_time(share)
         made = generation.run()
-        self._timed_out = generation.clock.expired and not made.converged
+        self._timed_out = generation.clock.has_expired and not made.converged
         generation.pricer.clock = self.clock
         self.rounds, self.converged = made.rounds, made.converged
         self.lp_bound = min(self.lp_bound, made.bound - self.moving_all)
@@ -146,7 +146,7 @@ class SavingSearch:
             chosen = np.flatnonzero(copies)
             self.columns, self.copies, self.value = columns.chosen(chosen), copies[chosen], value
             if told:
-                self.improved(self.placed, None)
+                self.improved(self.incumbent_instances, None)
 
     def _share_of_time(self, share: float) -> Stopwatch:
         """Return a clock with a share of the remaining time."""
@@ -170,38 +170,38 @@ class SavingSearch:
         x = np.rint(made.x)
         if np.abs(made.x - x).max(initial=0.0) < WHOLE:
             self.offer(made.columns.chosen(np.arange(len(x))), x.astype(np.int64))
-        if not self.closed:
+        if not self.is_closed:
             self._count(made, pricer)
-        if self.closed or not self.parameters.programs:
+        if self.is_closed or not self.parameters.programs:
             return
         self._integer(made.columns, final=False)
         self._list(made, pricer)
 
-    def _needed(self) -> float:
+    def _compute_needed_delta(self) -> float:
         """Return the δ at which a list has all columns of a better solution."""
         return self.dual_bound - self.value + self.noise
 
     def _count(self, made: Generated, pricer: SavingPricer) -> None:
         """Branch on the numbers of instances of each type, over lists of columns that are short enough."""
         p = self.parameters
-        delta = min(self._needed(), p.count_share * abs(made.bound))
+        delta = min(self._compute_needed_delta(), p.count_share * abs(made.bound))
         reason = "a longer list of columns was not asked for"
         for number in range(p.lists):
-            listed = pricer.within(made.duals, delta, p.counted)
-            while listed is None and number == 0 and not p.programs and not self.clock.expired:
+            listed = pricer.list_columns(made.duals, delta, p.counted)
+            while listed is None and number == 0 and not p.programs and not self.clock.has_expired:
                 delta /= 2
-                listed = pricer.within(made.duals, delta, p.counted)
-            if listed is None or self.clock.expired:
+                listed = pricer.list_columns(made.duals, delta, p.counted)
+            if listed is None or self.clock.has_expired:
                 reason = f"more than {p.counted:,} columns may still matter"
                 break
             found = self._solve_over(listed, pricer)
             self._lower(max(found.bound - self.moving_all, self.dual_bound - delta))
-            needed = self._needed()
-            if self.closed or not found.finished or delta >= needed:
+            needed = self._compute_needed_delta()
+            if self.is_closed or not found.finished or delta >= needed:
                 reason = "what is left may be rounding" if found.finished else "the search was cut short"
                 break
             delta = needed
-        if not p.programs and not self.closed and not self.clock.expired:
+        if not p.programs and not self.is_closed and not self.clock.has_expired:
             self._stop(reason)
 
     def _solve_over(self, listed: SavingColumns, pricer: SavingPricer) -> BestListed:
@@ -209,9 +209,9 @@ class SavingSearch:
         columns = self._add_known(listed)
         self.listed = len(columns.group)
         value = self.value + self.moving_all
-        if self._none_pays(columns):
+        if self._has_no_paying_column(columns):
             return BestListed(None, value, 0.0, True)
-        program = self.master.listed(columns, pricer.noise)
+        program = self.master.build_listed_program(columns, pricer.noise)
         found = CountBranching(program, value, self.options, self.clock, self.parameters.counts).search()
         if found.x is not None:
             self.offer(columns, found.x)
@@ -222,11 +222,11 @@ class SavingSearch:
         p = self.parameters
         delta, growth = max(p.first_share * abs(made.bound), self.noise), p.growth
         last, limited = made.columns, self.options.time_limit is not None
-        while not self.closed and not self.clock.expired:
+        while not self.is_closed and not self.clock.has_expired:
             gap = self.dual_bound - self.value
             final = delta * growth >= gap or delta == 0
             tried = gap + self.noise if final else delta
-            listed = pricer.within(made.duals, tried, self.parameters.listed)
+            listed = pricer.list_columns(made.duals, tried, self.parameters.listed)
             if listed is None and growth > self.parameters.least_growth:
                 delta /= growth
                 growth **= 0.5
@@ -252,7 +252,7 @@ class SavingSearch:
         """
         columns = self._add_known(listed)
         self.listed = len(columns.group)
-        if self._none_pays(columns):
+        if self._has_no_paying_column(columns):
             return Solved("finished", bound=0.0)
         start = columns.copies_of(self.columns, self.copies)
         moved = self.master.find_moved_jobs(columns, start).astype(float)
@@ -279,7 +279,7 @@ class SavingSearch:
         kept = listed.chosen(np.flatnonzero(self.master.pays(listed)))
         return SavingColumns.join([self.alone, self.stay, self.columns, kept])
 
-    def _none_pays(self, columns: SavingColumns) -> bool:
+    def _has_no_paying_column(self, columns: SavingColumns) -> bool:
         """Return whether it is certain that no column has a positive net."""
         return self.master.exact_signs and not (self.master.net(columns) > 0).any()
 
@@ -299,7 +299,7 @@ class SavingSearch:
     def _stop(self, reason: str) -> None:
         """End without a proof: at a limit of the options, or at a constant of the method."""
         self.termination, self.reason = "finished", reason
-        if self.clock.expired or self._timed_out:
+        if self.clock.has_expired or self._timed_out:
             self.termination = "time_limit"
         elif self.options.effort is not None:
             self.termination = "effort_limit"
@@ -368,11 +368,11 @@ class Generation:
 
     def enough(self, relaxed: Relaxed, priced: bool) -> bool:
         """See `models.core.column_generation.Master`."""
-        return self.clock.expired or self.rounds >= self.most
+        return self.clock.has_expired or self.rounds >= self.most
 
     def price(self, relaxed: Relaxed, duals: FloatArray, exact: bool) -> tuple[float, int]:
         """See `models.core.column_generation.Master`."""
-        master, at = self.saving, self.saving.priced(duals)
+        master, at = self.saving, self.saving.read_duals(duals)
         self.rounds += 1
         found = self.pricer.improving(at, self.least, self.nodes)
         if math.isinf(found.bound):
@@ -381,8 +381,8 @@ class Generation:
             np.array([p for p, name in enumerate(found.columns.names) if name not in self.known], dtype=np.int64)
         )
         net = master.net(fresh)
-        gains = np.flatnonzero(self.pricer.reduced(fresh, net, at) > self.least)
-        bound = master.bound(at, found.bound + self.pricer.noise(at), master.priced_instances)
+        gains = np.flatnonzero(self.pricer.compute_reduced(fresh, net, at) > self.least)
+        bound = master.bound(at, found.bound + self.pricer.noise(at), master.max_paying_instances)
         converged = found.complete and not len(gains)
         if bound < self.best.bound or converged:
             self.best = replace(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from instances.compiled import compiled
+from instances.compiled import compile_lazily
 from instances.eva.arrays import IntArray, PackingArrays
 from models.eva.configuration import Column, Configuration, trim
 
@@ -20,7 +20,7 @@ class SingleTasks:
 
     def __init__(self, classes: PackingArrays) -> None:
         self.class_of = np.repeat(np.arange(classes.classes), classes.count)
-        self.arrays = classes.only(self.class_of, np.ones(len(self.class_of), dtype=np.int64))
+        self.arrays = classes.select_classes(self.class_of, np.ones(len(self.class_of), dtype=np.int64))
         self._first = np.concatenate([[0], np.cumsum(classes.count)]).tolist()
 
     def split(self, configuration: Configuration) -> Configuration:
@@ -38,7 +38,7 @@ class SingleTasks:
                     found[Column.of(column.type, tasks)] = 1
         return found
 
-    def joined(self, packing: Configuration) -> Configuration:
+    def join_classes(self, packing: Configuration) -> Configuration:
         """Convert a configuration of tasks to one of classes."""
         found: Configuration = {}
         for column, copies in packing.items():
@@ -89,7 +89,7 @@ def _mixes(resources: int) -> NDArray[np.float64]:
     return np.array(mixes)
 
 
-@compiled
+@compile_lazily
 def _fill(size: IntArray, room: IntArray, weight: NDArray[np.float64]) -> IntArray:
     """Pack items in the given order, each into the fullest bin that holds it; return the bin of each item."""
     n, resources = size.shape

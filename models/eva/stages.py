@@ -64,7 +64,7 @@ class Stages:
         if self.answer is None:
             return True
         closed = self.answer.termination == "finished" and self.answer.reason is None
-        return not (closed or self.answer.termination == "infeasible" or self.clock.expired)
+        return not (closed or self.answer.termination == "infeasible" or self.clock.has_expired)
 
     @property
     def has_only_time_limit(self) -> bool:

@@ -79,8 +79,8 @@ def solve_totals(
     return Answer(
         solution=arrays.solution(incumbent.solution),
         bound=arrays.usd(incumbent.bound or 0),
-        termination="finished" if incumbent.closed or not search.clock.expired else "time_limit",
-        reason=None if incumbent.closed else APART,
+        termination="finished" if incumbent.is_closed or not search.clock.has_expired else "time_limit",
+        reason=None if incumbent.is_closed else APART,
         build_s=0.0,
         solve_s=clock.cpu_s,
         trace=convert_to_usd(arrays, incumbent.trace),
@@ -154,7 +154,7 @@ class _MultisetSearch:
     ) -> None:
         self.arrays, self.options, self.parameters, self.clock = arrays, options, parameters, clock
         self.kinds = TypeTotals(arrays)
-        needless, apart = self.kinds.totals.needless(self.kinds.price, arrays.most)
+        needless, apart = self.kinds.totals.find_dominated(self.kinds.price, arrays.most)
         self.most = [0 if gone else m for gone, m in zip(needless, arrays.most, strict=True)]
         self.covers = Covers(arrays.price, np.array([-1 if m is None else m for m in self.most]), apart)
         self.bound = 0
@@ -163,15 +163,15 @@ class _MultisetSearch:
         self.proposals = 0
         first = self.kinds.weights(self.most)
         for weights in first:
-            if self.written and clock.expired:  # fewer inequalities prove less, but are valid
+            if self.written and clock.has_expired:  # fewer inequalities prove less, but are valid
                 break
             self._add(weights, min(entries, MOST_ENTRIES // 2 // len(first)))
 
-        def told(found: list[Group] | None, bound: int | None) -> None:
+        def report_incumbent(found: list[Group] | None, bound: int | None) -> None:
             solution = None if found is None else arrays.solution(found)
             report(solution, None if bound is None else arrays.usd(bound))
 
-        listen = None if report is ignore else told
+        listen = None if report is ignore else report_incumbent
         self.incumbent: Incumbent[list[Group], int] = Incumbent("minimize", clock, listen, options.gap)
         if start:
             self.incumbent.offer(arrays.cost(start), list(start))
@@ -190,7 +190,7 @@ class _MultisetSearch:
             found = self.covers.up_to(int(self.bound + step), steps)
             steps -= found.steps
             cut = self._look(found, self.parameters.tried)
-            if self.packed or self.clock.expired:
+            if self.packed or self.clock.has_expired:
                 break
             if cut is not None:
                 self._add(cut, min(COARSE, self.entries))
@@ -203,7 +203,7 @@ class _MultisetSearch:
         """Search mixes at increasing cost above the bound, up to the incumbent; then decide the open ones."""
         first = max(1, int(self.parameters.first * self.bound))
         proven, width, steps, many, cuts = self.bound, first, self.parameters.steps, MOST_FOUND, 0
-        while not (self.incumbent.closed or self.clock.expired):
+        while not (self.incumbent.is_closed or self.clock.has_expired):
             best, proven = self.incumbent.objective, max(proven, self.bound)
             limit = proven + width if best is None else min(proven + width, best - 1)
             found = self.covers.up_to(limit, steps, proven, many)
@@ -216,7 +216,7 @@ class _MultisetSearch:
                 self._add(cut, min(FINE, self.entries))
                 cuts += 1
                 continue
-            if self.clock.expired or self._is_share_used(self.tried, self.parameters.multisets):
+            if self.clock.has_expired or self._is_share_used(self.tried, self.parameters.multisets):
                 break
             if found.complete:
                 every = found.least is None  # no mix costs more, because types have limits
@@ -243,7 +243,7 @@ class _MultisetSearch:
             effort = EFFORT ** min(turn, MOST_TURNS)
             for closing, most in ((self._repair, self.parameters.repaired), (self._decide, None)):
                 for one in sorted(self.open.values(), key=lambda one: (one.price, one.packed.size))[:most]:
-                    if self.incumbent.closed or self.clock.expired:
+                    if self.incumbent.is_closed or self.clock.has_expired:
                         return
                     if not self._dear(one.price):
                         closing(one, effort)
@@ -320,7 +320,7 @@ class _MultisetSearch:
             if number.tobytes() not in self.seen and self.arrays.allows(number.tolist())
         ]
         for price, number in new[:most]:  # the dot-product heuristic is fast
-            if self._dear(price) or self.clock.expired:
+            if self._dear(price) or self.clock.has_expired:
                 break
             if number.tobytes() not in self.left:
                 one = self._pack_by_dot_product(price, number)
@@ -329,11 +329,11 @@ class _MultisetSearch:
                     break
                 self.left[number.tobytes()] = one
         for price, number in new:
-            if self._dear(price) or self.clock.expired or self._enough(most):
+            if self._dear(price) or self.clock.has_expired or self._enough(most):
                 break
             key = number.tobytes()
             self.seen.add(key)
-            shared = self.kinds.shared(number)
+            shared = self.kinds.share_tasks(number)
             if (weights := self.kinds.find_violated(number, shared)) is not None:
                 return weights
             self.tried += 1
@@ -389,7 +389,7 @@ class _MultisetSearch:
         groups: list[Group] = [(k, on_it, 1) for k, on_it in zip(kinds, rows, strict=True) if on_it]
         self.packed |= packed.complete
         if not packed.complete:
-            if self.arrays.limited or self._dear(self.arrays.cost(groups)):
+            if self.arrays.has_limits or self._dear(self.arrays.cost(groups)):
                 return
             groups += self._further(packed.left)
         self.incumbent.offer(self.arrays.cost(groups), groups)
@@ -397,7 +397,7 @@ class _MultisetSearch:
     def _further(self, left: IntArray) -> list[Group]:
         """Return the cheaper of one instance for all tasks `left` (N,) and several instances, filled greedily."""
         arrays, some = self.arrays, np.flatnonzero(left)
-        alone = replace(arrays.only(some, left[some]), pair=np.ones((len(some), len(some))))
+        alone = replace(arrays.select_classes(some, left[some]), pair=np.ones((len(some), len(some))))
         found: list[Group] = [
             (k, {int(some[c]): n for c, n in on_it.items()}, copies) for k, on_it, copies in pack_greedily(alone)
         ]

@@ -138,7 +138,7 @@ class TypeTotals:
         upper = np.array([np.inf if m is None else m for m in most])
         return self._solve_assignment(np.arange(len(self.price)), None, upper).weight
 
-    def shared(self, number: IntArray, options: Options = Options()) -> SharedOut:
+    def share_tasks(self, number: IntArray, options: Options = Options()) -> SharedOut:
         """Assign fractions of the tasks to the types of an instance mix, with a minimum share of unassigned tasks.
 
         - `number` (K,): instances of each type.

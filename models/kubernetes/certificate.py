@@ -69,7 +69,7 @@ def certificate(data: NodePlacement, solution: Solution | None, bound: float, op
         return _write(placed, PlacementProof(bound=None, weights=tuple(map(tuple, weights))))
     patterns = NodePatterns(arrays, options, Stopwatch(options.time_limit))
     if solution is not None:
-        patterns.add(np.arange(len(data.nodes)), arrays.placed(solution))
+        patterns.add(np.arange(len(data.nodes)), arrays.read_placed(solution))
     last_duals = []
     with suppress(SolveFailed):
         last_duals = [patterns.generate().cover]
@@ -97,7 +97,7 @@ def find_surrogate_weights(arrays: PlacementArrays, options: Options) -> list[li
     """
     one_each = np.ones(len(arrays.now), dtype=np.int64)
     totals = TypeTotals(arrays.packing)
-    return totals.find_violated(one_each, totals.shared(one_each, options))
+    return totals.find_violated(one_each, totals.share_tasks(one_each, options))
 
 
 def _write(placed: PlacedPods, proof: PlacementProof) -> Certificate:

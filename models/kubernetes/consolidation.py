@@ -121,14 +121,14 @@ class _ConsolidationSearch:
 
     @property
     def _is_done(self) -> bool:
-        return self.incumbent.closed or self.clock.expired
+        return self.incumbent.is_closed or self.clock.has_expired
 
     def _infeasible(self, reason: str) -> Answer:
         return Answer(None, termination="infeasible", reason=reason, info={"bound_by": self.bound_by})
 
     def _answer(self) -> Answer:
-        best, is_closed = self.incumbent.solution, self.incumbent.closed
-        is_late = self.hit_time_limit or self.clock.expired
+        best, is_closed = self.incumbent.solution, self.incumbent.is_closed
+        is_late = self.hit_time_limit or self.clock.has_expired
 
         def to_usd(price: float | None) -> float | None:
             return None if price is None else self.arrays.usd(int(price))
@@ -331,7 +331,7 @@ class _ConsolidationSearch:
 
         push(self.unpacked)
         for _ in range(min(MAX_NEIGHBOURS, self.options.effort or MAX_NEIGHBOURS)):
-            if not heap or self.incumbent.closed or clock.expired:
+            if not heap or self.incumbent.is_closed or clock.has_expired:
                 return
             cost, _, (kept, number) = heapq.heappop(heap)
             best, bound = self.incumbent.objective, self.incumbent.bound or 0
@@ -378,7 +378,7 @@ class _ConsolidationSearch:
             return
         heap = [(drain_set.min_cost, i) for i, drain_set in enumerate(sets)]
         bounded: set[int] = set()
-        while not self.incumbent.closed:
+        while not self.incumbent.is_closed:
             bound = heap[0][0] if heap else best
             if self.incumbent.raise_bound(bound) and bound > before:
                 self.bound_by = BY_SETS

@@ -38,7 +38,7 @@ def certificate(data: NodeConsolidation, solution: Solution | None, bound: float
             continue
         proven = replace(proof, bound=totals.usd_per_hour(proof.bound))
         best = proven if best is None or proven.bound > best.bound else best
-        if proof.bound >= target or clock.expired:
+        if proof.bound >= target or clock.has_expired:
             break
     if best is None:
         raise NoCertificate("no aggregated relaxation was solved")

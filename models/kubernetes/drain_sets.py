@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from instances.arrays import BoolArray, IntArray
-from instances.compiled import compiled
+from instances.compiled import compile_lazily
 from instances.kubernetes.arrays import ClusterArrays
 
 MAX_STEPS = 500_000  # of the search for drain sets: well below a second
@@ -112,7 +112,7 @@ def _enumerate_mixes(
     return prices, capacity, list(numbers)
 
 
-@compiled
+@compile_lazily
 def _find_undominated(capacity):  # type: ignore[no-untyped-def]
     """Return which rows of `capacity` (X, R) exceed each earlier row that is not dominated in some resource."""
     n = len(capacity)
@@ -125,7 +125,7 @@ def _find_undominated(capacity):  # type: ignore[no-untyped-def]
     return is_undominated
 
 
-@compiled
+@compile_lazily
 def _exceeds(amount, other):  # type: ignore[no-untyped-def]
     """Return whether `amount` (R,) is larger than `other` (R,) in some resource."""
     for r in range(len(amount)):  # noqa: SIM110 - numba compiles no generators in `any`
@@ -134,7 +134,7 @@ def _exceeds(amount, other):  # type: ignore[no-untyped-def]
     return False
 
 
-@compiled
+@compile_lazily
 def _bound_savings(saved, evicted, first, max_evictions):  # type: ignore[no-untyped-def]
     """Bound the savings of the nodes from `first` on by their fractional knapsack problem.
 
@@ -149,7 +149,7 @@ def _bound_savings(saved, evicted, first, max_evictions):  # type: ignore[no-unt
     return total
 
 
-@compiled
+@compile_lazily
 def _search_sets(  # type: ignore[no-untyped-def]
     saved, evicted, moved, missing, max_evictions, excess, price, capacity, max_steps, max_sets, max_lookups
 ):

@@ -95,7 +95,7 @@ class _PlacementSearch:
 
     @property
     def _is_done(self) -> bool:
-        return self.incumbent.closed or self.clock.expired
+        return self.incumbent.is_closed or self.clock.has_expired
 
     def _pack_pending(self) -> PartialPacking:
         """Pack the pending pods, and those of overfull nodes, into the residual capacity; keep all other pods."""
@@ -245,7 +245,7 @@ class _PlacementSearch:
     def _answer(self) -> Answer:
         best = self.incumbent
         remaining = "HiGHS has no open tree nodes"
-        termination, reason = ending(best.closed, self.failure, self.clock.expired, self.options, remaining)
+        termination, reason = ending(best.is_closed, self.failure, self.clock.has_expired, self.options, remaining)
         return Answer(
             solution=None if best.solution is None else self.arrays.solution(best.solution),
             bound=float(best.bound or 0),

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from instances import Options, Stopwatch
 from instances.arrays import FloatArray, IntArray
-from instances.compiled import compiled
+from instances.compiled import compile_lazily
 from instances.kubernetes import PlacementArrays
 from models.core.column_generation import ColumnGeneration, Relaxed, cheap_first
 from models.core.highs import LinearModel, OutOfTime
@@ -159,7 +159,7 @@ class NodePatterns:
         need, count, mixes = self.arrays.need, self.arrays.count, self.mixes
         pattern, upper = np.empty_like(self.now), np.empty_like(target)
         for begin in range(0, len(target), BATCH):
-            if self.clock.expired:
+            if self.clock.has_expired:
                 raise OutOfTime
             s = slice(begin, begin + BATCH)
             pattern[s], upper[s] = find_best_patterns(
@@ -198,7 +198,7 @@ def make_mixes(resources: int) -> FloatArray:
     return np.array(multiples, dtype=float) / MIX_PARTS
 
 
-@compiled
+@compile_lazily
 def find_best_patterns(price, now, room, need, count, mixes, target, margin, steps):  # type: ignore[no-untyped-def]
     """Find the most profitable pattern (M, N) of each node, and an upper bound (M,) on the profit of its patterns.
 
@@ -282,7 +282,7 @@ def find_best_patterns(price, now, room, need, count, mixes, target, margin, ste
     return patterns, upper
 
 
-@compiled
+@compile_lazily
 def _solve_knapsack(demand, room, size, capacity, count, value, target, margin, steps):  # type: ignore[no-untyped-def]
     """Search depth-first for a solution worth more than `target`.
 

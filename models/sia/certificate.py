@@ -73,7 +73,7 @@ def local_certificate(data: SiaLocalOracle, solution: Solution | None, bound: fl
         lambda: _certify_by_start_program(data, solution, bound, limit(1.0)),
     )
     for write in writers:
-        if not any(proof.bound >= bound for proof in proofs) and not clock.expired:
+        if not any(proof.bound >= bound for proof in proofs) and not clock.has_expired:
             try:
                 proofs.append(write())
             except NoCertificate as cause:
@@ -159,7 +159,7 @@ class _CertificateWriter:
         self.root_open = self.columns.open.copy()
         tree = StartTree(self.relaxation, self.cutoff, self.parameters)
         has_leaves = True
-        while has_leaves and tree.proven < target and len(tree.nodes) < max_nodes and not self.clock.expired:
+        while has_leaves and tree.proven < target and len(tree.nodes) < max_nodes and not self.clock.has_expired:
             has_leaves = tree.expand(self.cutoff, target, self.clock)
         return tree
 
@@ -227,7 +227,7 @@ class _CertificateWriter:
             shape = Shape(**content)
             while (narrower := self.delays.narrower(shape)) is not None:
                 shape = narrower
-            counted = self.delays.counted(shape)
+            counted = self.delays.count_starts(shape)
             self.charges.rows.append(counted)
             steps = {"first": shape.first, "last": shape.last}
             self.rows.append(content | steps | {"limit": counted.limit, "starts": counted.starts})

@@ -37,7 +37,7 @@ class EliteSearch:
         """
         proof, failures, self._draws = self.proof, 0, draws
         self._update_elite(proof.best)
-        while failures < max_failures and not clock.expired and not proof.closed:
+        while failures < max_failures and not clock.has_expired and not proof.is_closed:
             before = proof.delay
             if (schedule := self._repair(*self._choose_begin(clock), clock)) is not None:
                 proof.offer(schedule)
@@ -55,7 +55,7 @@ class EliteSearch:
         - `starts`, `chosen`: if given, only the jobs marked in `chosen` (J,) are sampled; others keep their `starts`.
         """
         proof, samples = self.proof, list[tuple[int, FloatArray, IntArray | None]]()
-        while not samples or (len(samples) < self.parameters.draws and not clock.expired):
+        while not samples or (len(samples) < self.parameters.draws and not clock.has_expired):
             order = self.relaxation.sample_starts(proof.rng)
             if starts is not None and chosen is not None:
                 order = np.where(chosen, order, starts)
@@ -132,7 +132,7 @@ class CuttingLoop:
         proof, p = self.proof, self.parameters
         self._bound_without_cuts()
         has_gained = True
-        while has_gained and not proof.closed and self.relaxation.close_columns(proof.delay):
+        while has_gained and not proof.is_closed and self.relaxation.close_columns(proof.delay):
             if (limit := proof.limit) is not None:
                 return limit
             proof.rounds += 1
@@ -142,9 +142,9 @@ class CuttingLoop:
                 self._search()
             has_gained = before - proof.distance > p.round_gain * before and self._has_many_candidates()
         # If too many candidate starts remain for a tree to succeed, search again.
-        if not proof.closed and proof.distance >= p.min_search_gap and self._has_many_candidates():
+        if not proof.is_closed and proof.distance >= p.min_search_gap and self._has_many_candidates():
             self.search.run(Stopwatch(p.last_share * proof.clock.remaining_s), p.failures_last)
-        return "time_limit" if proof.clock.expired else None
+        return "time_limit" if proof.clock.has_expired else None
 
     def _bound_without_cuts(self) -> None:
         """Solve the relaxation without cuts, and search for the first time."""
@@ -168,7 +168,7 @@ class CuttingLoop:
             proof.raise_bound(relaxation.bound)
             values.append(relaxation.value)
             gain = values[-1] - values[-1 - p.cut_patience] if len(values) > p.cut_patience else float("inf")
-            if gain < p.cut_patience_gain * (proof.delay - values[-1]) or proof.closed:
+            if gain < p.cut_patience_gain * (proof.delay - values[-1]) or proof.is_closed:
                 break
             if not proof.columns.has_open_starts() or not relaxation.add_cuts():
                 break
@@ -181,7 +181,7 @@ class CuttingLoop:
         proof, clock, failures, p = self.proof, self._start_search_clock(), 0, self.parameters
         if self._has_many_candidates():
             return self.search.run(clock, p.failures_many, p.first_draws)
-        while failures < p.failures_few and not clock.expired and not proof.closed:
+        while failures < p.failures_few and not clock.has_expired and not proof.is_closed:
             before = proof.delay
             _, starts = self.search.draw(clock)
             if starts is not None:
@@ -213,7 +213,7 @@ class CuttingLoop:
         """Improve a schedule by searches with the given numbers of tries, until it is close to the bound."""
         proof, p = self.proof, self.parameters
         for count in tries:
-            if proof.distance < p.min_search_gap or clock.expired:
+            if proof.distance < p.min_search_gap or clock.has_expired:
                 return
             seed = int(proof.rng.integers(2**31))
             starts = improve(proof.arrays, starts, clock, seed=seed, tries=count, stop=proof.bound, parameters=p)

@@ -19,7 +19,7 @@ from instances.arrays import IntArray
 from instances.method import method
 from instances.result import Termination
 from instances.sia import SiaOracle
-from instances.sia.arrays import OracleArrays, narrowed, oracle_arrays, solution_of
+from instances.sia.arrays import OracleArrays, narrow_windows, oracle_arrays, solution_of
 from models.sia.bounds import compute_trivial_bound, find_initial_solution
 from models.sia.cutting_loop import CuttingLoop
 from models.sia.parameters import DEFAULTS, OracleParameters
@@ -63,7 +63,7 @@ def exact(
     if arrays.starts > parameters.narrowing_starts and reserved is not None and arrays.horizon <= parameters.max_steps:
         # No job of a better schedule waits longer than all jobs of a good schedule together.
         good = min(best, construct(arrays, reserved, clock), key=arrays.delay)
-        narrow = narrowed(arrays, arrays.delay(good))
+        narrow = narrow_windows(arrays, arrays.delay(good))
         arrays, best = narrow, narrow.submit + good - arrays.submit
         reserved = _reserve_cutoffs(arrays)
         report(solution_of(data, arrays, best), 0.0)
@@ -120,14 +120,14 @@ class ComponentProof(OracleProof):
                 for k in open_
                 if sizes[k] > p.component_starts or not self._prove_components(arrays, component, [k], brief)
             ]
-        if open_ and not self.closed:
+        if open_ and not self.is_closed:
             self._prove_components(arrays, component, open_, self.options)
-        return "finished" if self.closed else self._limit
+        return "finished" if self.is_closed else self._limit
 
     def _enumerate_orders(self, arrays: OracleArrays, component: IntArray, index: int) -> bool:
         """Search all start sequences of a component with few jobs, and return whether its schedule is proven."""
         p, chosen = self.parameters, np.flatnonzero(component == index)
-        if len(chosen) > p.enumeration_jobs or self.clock.expired:
+        if len(chosen) > p.enumeration_jobs or self.clock.has_expired:
             return False
         from models.sia.orders import enumerate_orders  # compiled at first use, which takes seconds
 
@@ -157,7 +157,7 @@ class ComponentProof(OracleProof):
         self.bounds[indices[0]], self.bounds[indices[1:]] = proof.bound, 0
         for key, value in proof.info.items():
             self.info[key] = self.info.get(key, 0) + value
-        return proof.closed
+        return proof.is_closed
 
     def _offer_starts(self, chosen: IntArray, starts: IntArray) -> None:
         """Offer the best schedule with other `starts` (N,) of the `chosen` jobs (N,)."""
@@ -169,7 +169,7 @@ class ComponentProof(OracleProof):
 def _prove(proof: OracleProof) -> Termination:
     """Run the rounds of cuts and search, then the tree, until the gap is closed or a limit is reached."""
     loop = CuttingLoop(proof)
-    if (limit := loop.run()) is not None or proof.closed:
+    if (limit := loop.run()) is not None or proof.is_closed:
         return limit or "finished"
     if not loop.relaxation.close_columns(proof.delay):  # a job has no open start: no schedule is better
         proof.raise_bound(proof.delay)

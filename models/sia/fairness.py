@@ -102,7 +102,7 @@ def find_multipliers(
     horizon = arrays.horizon
 
     def should_stop(count: int, bound: float) -> bool:
-        return count >= parameters.fair_ascent_rounds or clock.expired
+        return count >= parameters.fair_ascent_rounds or clock.has_expired
 
     first = np.zeros((len(fairness.owned) + 1, horizon))
     first[1:] = fairness.weight / len(fairness.owned)

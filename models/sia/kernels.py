@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from instances.arrays import FloatArray, IntArray
-from instances.compiled import compiled
+from instances.compiled import compile_lazily
 from instances.sia.arrays import OracleArrays
 
 Random = np.random.Generator
@@ -44,13 +44,13 @@ class Moves(NamedTuple):
     repairs: int
 
 
-@compiled
+@compile_lazily
 def _add_use(use: IntArray, start: int, length: int, gpus: int) -> None:
     for t in range(start, start + length):
         use[t] += gpus
 
 
-@compiled
+@compile_lazily
 def _find_earliest(use: IntArray, begin: int, length: int, limit: int, last: int) -> int:
     """Return the earliest start in begin..last with at most `limit` in use for `length` steps; last + 1 if none exists.
 
@@ -68,7 +68,7 @@ def _find_earliest(use: IntArray, begin: int, length: int, limit: int, last: int
     return last + 1
 
 
-@compiled
+@compile_lazily
 def _choose_neighbours(
     rng: Random, pace: float, job: int, jobs: Jobs, sizes: tuple[int, ...], start: IntArray, chosen: IntArray
 ) -> int:
@@ -88,7 +88,7 @@ def _choose_neighbours(
     return size + 1
 
 
-@compiled
+@compile_lazily
 def _draw_order(
     rng: Random, pace: float, jobs: Jobs, start: IntArray, chosen: IntArray, count: int, key: FloatArray
 ) -> None:
@@ -108,7 +108,7 @@ def _draw_order(
         key[count - 1] = jobs.submit[chosen[count - 1]] - 1
 
 
-@compiled
+@compile_lazily
 def _choose_relocation(
     rng: Random, pace: float, job: int, jobs: Jobs, max_between: int, start: IntArray, chosen: IntArray, key: FloatArray
 ) -> int:
@@ -138,7 +138,7 @@ def _choose_relocation(
     return count + 1
 
 
-@compiled
+@compile_lazily
 def insert_jobs(
     use: IntArray,
     jobs: Jobs,
@@ -192,7 +192,7 @@ def insert_jobs(
     return False
 
 
-@compiled
+@compile_lazily
 def search_neighbourhoods(
     rng: Random,
     jobs: Jobs,
@@ -290,7 +290,7 @@ class Timeline(NamedTuple):
     total: IntArray
 
 
-@compiled
+@compile_lazily
 def _evaluate_fairness(line: Timeline, begin: int, end: int, shares: Shares) -> float:
     """Return the cost of fairness in the steps begin..end-1."""
     cost = 0.0
@@ -302,7 +302,7 @@ def _evaluate_fairness(line: Timeline, begin: int, end: int, shares: Shares) -> 
     return cost
 
 
-@compiled
+@compile_lazily
 def _add_pool_use(line: Timeline, pool: int, begin: int, end: int, gpus: int) -> None:
     for t in range(begin, end):
         line.total[t] += gpus
@@ -310,7 +310,7 @@ def _add_pool_use(line: Timeline, pool: int, begin: int, end: int, gpus: int) ->
         line.use[pool, t] += gpus
 
 
-@compiled
+@compile_lazily
 def _draw_start(rng: Random, jobs: Jobs, start: IntArray, job: int, pace: float) -> int:
     """Return another start of a job: anywhere in its window, near its start, or adjacent to an event of another job."""
     begin, length = jobs.submit[job], jobs.duration[job]
@@ -333,7 +333,7 @@ def _draw_start(rng: Random, jobs: Jobs, start: IntArray, job: int, pace: float)
     return start[other] + jobs.duration[other] - length
 
 
-@compiled
+@compile_lazily
 def _find_changes(old: int, new: int, length: int) -> tuple[int, int, int, int]:
     """Return begin and end of the steps that a job enters, and of those that it leaves, if its start changes."""
     if new < old:
@@ -341,7 +341,7 @@ def _find_changes(old: int, new: int, length: int) -> tuple[int, int, int, int]:
     return max(new, old + length), new + length, old, min(new, old + length)
 
 
-@compiled
+@compile_lazily
 def _count_added(use: IntArray, begin: int, end: int, gpus: int, capacity: int, limit: int) -> int:
     """Return the excess that a job of `gpus` adds in the steps begin..end-1, or some value above `limit`."""
     added = 0
@@ -354,7 +354,7 @@ def _count_added(use: IntArray, begin: int, end: int, gpus: int, capacity: int, 
     return added
 
 
-@compiled
+@compile_lazily
 def _count_removed(use: IntArray, begin: int, end: int, gpus: int, capacity: int) -> int:
     """Return the excess that a job of `gpus` removes if it leaves the steps begin..end-1."""
     removed = 0
@@ -364,7 +364,7 @@ def _count_removed(use: IntArray, begin: int, end: int, gpus: int, capacity: int
     return removed
 
 
-@compiled
+@compile_lazily
 def anneal_at_penalty(
     rng: Random,
     jobs: Jobs,
@@ -440,7 +440,7 @@ def anneal_at_penalty(
     return lead, excess
 
 
-@compiled
+@compile_lazily
 def minimise_with_shares(jobs: Jobs, pool: IntArray, multipliers: FloatArray, use: FloatArray) -> float:
     """Return Σ_j min_t (delay + n_j times the sum of the pool's multipliers while j runs); set `use` of the minimiser.
 
@@ -466,7 +466,7 @@ def minimise_with_shares(jobs: Jobs, pool: IntArray, multipliers: FloatArray, us
     return value
 
 
-@compiled
+@compile_lazily
 def project_columns(values: FloatArray, limit: FloatArray) -> None:
     """Replace each column of `values` (P, T) by the nearest non-negative vector with sum at most `limit` (T,)."""
     pools = len(values)
@@ -506,7 +506,7 @@ class CountedStarts(NamedTuple):
     weight: FloatArray
 
 
-@compiled
+@compile_lazily
 def find_cheapest_starts(
     entries: CountedStarts, multipliers: FloatArray, chosen: IntArray, activity: FloatArray
 ) -> float:

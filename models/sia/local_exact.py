@@ -279,19 +279,19 @@ class _LocalProof:
 
     def _prove(self) -> tuple[Termination, str | None]:
         """Run the stages of the proof, and return how it ended, with a reason if the gap is not closed."""
-        if self.incumbent.closed:
+        if self.incumbent.is_closed:
             return "finished", None
         termination = self._solve_without_locality()
-        if self.incumbent.closed:
+        if self.incumbent.is_closed:
             return "finished", None
         if termination not in ("finished", "time_limit"):
             return termination, None
-        if self.clock.expired:
+        if self.clock.has_expired:
             return "time_limit", None
         if self.arrays.starts > self.parameters.max_starts:
             return "finished", f"its windows hold {self.arrays.starts:,} starts, too many to be looked at one by one"
         columns = self._exclude_starts()
-        if self.incumbent.closed:
+        if self.incumbent.is_closed:
             return "finished", None
         if columns is None:
             return "time_limit", None
@@ -310,7 +310,7 @@ class _LocalProof:
         if relaxed.bound is not None:
             self.incumbent.raise_bound(int(relaxed.bound) // self.arrays.slot)
         self.info |= {"without_locality": relaxed.bound or 0.0}
-        if relaxed.solution is not None and not self.incumbent.closed:
+        if relaxed.solution is not None and not self.incumbent.is_closed:
             self._search_servers(self.arrays.starts_of(data, relaxed.solution))
         return relaxed.termination
 
@@ -327,7 +327,7 @@ class _LocalProof:
         window = self.arrays.cutoff - self.arrays.submit
         failures = 0
         for k in range(p.max_tries):
-            if self.incumbent.closed or self.clock.expired or failures == p.failures:
+            if self.incumbent.is_closed or self.clock.has_expired or failures == p.failures:
                 return
             best, before = self._best()
             center = best.starts if k % 2 else starts
@@ -348,7 +348,7 @@ class _LocalProof:
             self.incumbent.raise_bound(relaxation.bound)
             if not relaxation.close_columns(delay):
                 self.incumbent.raise_bound(delay)  # a job has no open start: no schedule is better
-            if self.incumbent.closed or not relaxation.add_cuts():
+            if self.incumbent.is_closed or not relaxation.add_cuts():
                 break
         self.info |= {"open_starts": int(columns.open.sum())}
         return columns
@@ -389,7 +389,7 @@ class _LocalProof:
         self.incumbent.offer(self.arrays.delay(placed.starts), placed)
 
     def _decode(self, placed: Placed) -> dict[str, dict[str, int]]:
-        names, starts = [job.id for job in self.data.jobs], self.arrays.in_slots(placed.starts).tolist()
+        names, starts = [job.id for job in self.data.jobs], self.arrays.to_slots(placed.starts).tolist()
         return {
             "starts": dict(zip(names, starts, strict=True)),
             "servers": dict(zip(names, placed.servers.tolist(), strict=True)),

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from instances.arrays import IntArray
-from instances.compiled import compiled
+from instances.compiled import compile_lazily
 from instances.sia.arrays import OracleArrays
 from models.sia.kernels import Jobs, build_jobs
 from models.sia.presolve import isolate_jobs
@@ -52,7 +52,7 @@ def enumerate_orders(arrays: OracleArrays, chosen: IntArray, best: IntArray, lim
     return starts[: len(chosen)], is_proven
 
 
-@compiled
+@compile_lazily
 def _search_orders(jobs: Jobs, count: int, delay: int, limit: int, best: IntArray) -> bool:
     """Improve `best`, a schedule with this `delay`; return whether all orders of the first `count` jobs are explored.
 
@@ -130,7 +130,7 @@ def _search_orders(jobs: Jobs, count: int, delay: int, limit: int, best: IntArra
     return True
 
 
-@compiled
+@compile_lazily
 def _add_job(profile: Profile, level: int, start: int, duration: int, gpus: int) -> None:
     """Set the use at the next level to the use at this level plus one job."""
     begin, end, use, new = profile.begin[level], profile.end[level], profile.gpus[level], level + 1

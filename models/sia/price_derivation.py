@@ -33,7 +33,7 @@ from instances.proofs.derivation import DIRECTION, SIGN
 from instances.proofs.sia.certificate import SCALE, Charges, DelayProof, Delays, PriceProof, RowProof
 from instances.proofs.sia.start_program import StartProgram
 from instances.sia import SiaLocalOracle, SiaOracle
-from instances.validation import validated
+from instances.validation import validate
 
 Number = int | Fraction
 Terms = dict[int, Number]
@@ -50,7 +50,7 @@ def convert_to_vipr(data: SiaOracle | SiaLocalOracle, text: str, solution: Solut
     Returns a certificate with the same bound, or a better one if the program is tighter. Raises NoCertificate if the
     program is too large.
     """
-    proof = validated(DelayProof, content_of(data, text), root="")
+    proof = validate(DelayProof, content_of(data, text), root="")
     oracle = data.without_locality if isinstance(data, SiaLocalOracle) else data
     writer = _ViprWriter(StartProgram(data), Delays(oracle), proof)
     bound = writer.write()
@@ -156,7 +156,7 @@ class _ViprWriter:
         self.starts, self.delays, self.proof = starts, delays, proof
         self.lines = _Derivation(starts)
         self.charges = Charges(delays)
-        self.charges.rows += [delays.counted(row) for row in proof.rows]
+        self.charges.rows += [delays.count_starts(row) for row in proof.rows]
         self.jobs = range(len(delays.gpus))
         self.submit, self.duration, self.window = (a.tolist() for a in (delays.submit, delays.duration, delays.window))
         self._blocks: dict[tuple[int, int, int], int] = {}

@@ -71,14 +71,14 @@ class OracleProof:
         return self.delay - self.bound
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether the requested gap is reached."""
-        return self.incumbent.closed
+        return self.incumbent.is_closed
 
     @property
     def limit(self) -> Termination | None:
         """The limit that is reached: of time, or of effort in rounds or nodes."""
-        if self.clock.expired:
+        if self.clock.has_expired:
             return "time_limit"
         effort = self.options.effort
         return "effort_limit" if effort is not None and max(self.rounds, self.nodes) >= effort else None

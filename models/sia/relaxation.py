@@ -106,7 +106,7 @@ class StartRelaxation:
         - `target`: bound in steps at which the ascent stops.
         - `clock`: time limit.
         """
-        if clock.expired:
+        if clock.has_expired:
             return False
         p, columns, (rows, values) = self.parameters, self.columns, self.ascent
         table = Rows(columns, rows)

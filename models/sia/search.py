@@ -71,7 +71,7 @@ def improve(
             break
         start, lead = best.copy(), 0
         for warm, cold in pairwise(temperatures):
-            if clock.expired:
+            if clock.has_expired:
                 return best
             lead = search_neighbourhoods(rng, jobs, moves, movable, start, best, lead, size, pace, warm, cold)
     return best
@@ -106,7 +106,7 @@ def advance(arrays: OracleArrays, starts: IntArray, clock: Stopwatch | None = No
     while has_moved:
         has_moved = False
         for i in order:
-            if clock is not None and clock.expired:
+            if clock is not None and clock.has_expired:
                 return starts
             old, length, gpus = int(starts[i]), int(arrays.duration[i]), int(arrays.gpus[i])
             if old > arrays.submit[i]:
@@ -175,7 +175,7 @@ def anneal_with_penalties(
     max_tries = int(p.penalty_steps / pace)  # a try inspects as many steps as a job runs
     slice_tries = max(1, min(max_tries, tries * len(movable) // p.penalty_slices))
     for share in np.linspace(begin, 1.0, p.penalty_slices):
-        if clock.expired:
+        if clock.has_expired:
             break
         temperature = pace * p.penalty_warm * (p.penalty_cold / p.penalty_warm) ** share
         penalty = p.penalty_soft * (p.penalty_hard / p.penalty_soft) ** share

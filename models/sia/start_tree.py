@@ -60,16 +60,16 @@ def branch(proof: OracleProof, relaxation: StartRelaxation) -> Termination:
         sample()
         if relaxation.choose_branching() is None and not relaxation.add_covers():
             break
-    if proof.closed or proof.limit is not None:
-        return "finished" if proof.closed else proof.limit or "finished"
+    if proof.is_closed or proof.limit is not None:
+        return "finished" if proof.is_closed else proof.limit or "finished"
     relaxation.close_columns(proof.delay)
     tree, has_leaves = StartTree(relaxation, proof.delay, proof.parameters), True
-    while has_leaves and not proof.closed and proof.limit is None:
+    while has_leaves and not proof.is_closed and proof.limit is None:
         proof.nodes += 1
         has_leaves = tree.expand(proof.delay, proof.delay, proof.clock, sample)
         proof.raise_bound(min(tree.proven, proof.delay))
         proof.info |= {"nodes": len(tree.nodes)}
-    return "finished" if proof.closed else proof.limit or "finished"
+    return "finished" if proof.is_closed else proof.limit or "finished"
 
 
 def _offer_sample(proof: OracleProof, relaxation: StartRelaxation) -> None:

@@ -116,7 +116,7 @@ class StartSubproblem:
         cutoff = target - 1 + parameters.ascent_margin
 
         def should_stop(count: int, bound: float) -> bool:
-            is_late = count % CLOCK_INTERVAL == 0 and clock.expired
+            is_late = count % CLOCK_INTERVAL == 0 and clock.has_expired
             return count >= parameters.node_ascent_rounds or bound >= cutoff or is_late
 
         return ascend(self, multipliers * self.norm, float(max(delay, target)), parameters, should_stop) / self.norm

@@ -16,10 +16,10 @@ from functools import partial
 from typing import Any
 
 from experiments.harness.entry import Entry
-from experiments.harness.run import GivenStart, Unchecked, answer, apply, concluded, load_method
+from experiments.harness.run import GivenStart, Unchecked, answer, apply, conclude_run, load_method
 from experiments.plan import methods_for
 from instances import InputError, Instance, Options, Report, Result
-from instances.clock import within
+from instances.clock import call_within
 from instances.fields import ProblemData
 from instances.gaps import FLOOR, NOISE
 
@@ -135,7 +135,7 @@ def attack_as_commanded(family: Family, count: int, seed: int) -> Tally:
         def run(options: Options, report: Report, entry: Entry, given: GivenStart | None, of: Instance) -> Result:
             method = load_method(entry)
             found = answer(entry, method, of, options, report, given)
-            return concluded(entry, of, Unchecked(found, method.kind, method.honours), options)
+            return conclude_run(entry, of, Unchecked(found, method.kind, method.honours), options)
 
         commanded = partial(run, entry=entry, given=None, of=instance)
         results = [_judge(tally, f"{family.name} {name} by command", commanded, o, optimum) for o in COMMANDED]
@@ -164,7 +164,7 @@ def _worst(tally: Tally, instance: Instance, entries: Sequence[Entry]) -> Result
         if load_method(entry).kind != "heuristic":
             continue
         try:
-            result = within(PATIENCE_S, partial(apply, entry, instance, PLAIN))
+            result = call_within(PATIENCE_S, partial(apply, entry, instance, PLAIN))
         except InputError:
             continue
         except Exception as error:  # whatever a heuristic raises on a valid instance is a fault
@@ -180,12 +180,12 @@ def _judge(
     tally: Tally, said: str, solve: Callable[[Options, Report], Result], options: Options, optimum: Fraction | None
 ) -> Result | None:
     """Note what is false in one run; its result, `None` if it has none."""
-    said = f"{said} {options.only(_told(options))}: "
+    said = f"{said} {options.select(_told(options))}: "
     tally.runs += 1
     bounds: list[float] = []
     run = partial(solve, options, lambda _, b: None if b is None else bounds.append(b))
     try:
-        result = within(PATIENCE_S, run)
+        result = call_within(PATIENCE_S, run)
     except InputError:
         tally.refused += 1
         return None

@@ -41,7 +41,7 @@ from experiments.harness.task import ReportFile
 from experiments.harness.user_functions import NAMES as LAYERS
 from experiments.harness.user_functions import ROOT, files
 from experiments.papers import PAPERS
-from experiments.recorded import Recorded, RecordPlan, probe_context, recorded_of, timeless
+from experiments.recorded import Recorded, RecordPlan, list_records_of, probe_context, timeless
 from instances import Stopwatch
 
 PLACES = ("heuristics", "models", "experiments/simulator")
@@ -128,7 +128,7 @@ class Probes:
     def __init__(self, *papers: str) -> None:
         self.shared, self.outcomes = SharedTasks(), dict[int, Any]()
         self.plans: list[tuple[Recorded, RecordPlan]] = []
-        for one in (one for paper in papers for one in recorded_of(paper) if read(one.id) is not None):
+        for one in (one for paper in papers for one in list_records_of(paper) if read(one.id) is not None):
             self.plans.append((one, one.plan(probe_context(Context()))))
 
     def difference(self, one: Recorded, plan: RecordPlan) -> str | None:

@@ -7,7 +7,16 @@ from collections.abc import Callable
 
 from instances import Instance
 from instances.aryl import ArylElastic, ArylReclaim, ElasticJob, LoanedJob, elastic_jobs, figure_5, table_2, table_4
-from instances.boa import BoaAllocation, Epoch, GpuType, JobClass, Speedup, figure_1, least_budget, random_allocation
+from instances.boa import (
+    BoaAllocation,
+    Epoch,
+    GpuType,
+    JobClass,
+    Speedup,
+    compute_min_budget,
+    figure_1,
+    random_allocation,
+)
 from instances.eva import EvaPacking, InstanceType, Task, Throughput, table_3, table_7
 from instances.sia import Job, Pool, SiaOracle, five_jobs
 
@@ -80,7 +89,7 @@ def allocation(seed: int, *, types: int = 1, rescale: bool = True, widths: str =
     )
     gpu_types = tuple(GpuType(name=n, price=rng.choice([0.5, 1.0, 2.0])) for n in names)
     data = BoaAllocation(budget=1e8, gpu_types=gpu_types, classes=classes, widths=widths)
-    budget = round(least_budget(data) * rng.uniform(1.05, 3) + 1e-6, 6)
+    budget = round(compute_min_budget(data) * rng.uniform(1.05, 3) + 1e-6, 6)
     data = BoaAllocation(budget=budget, gpu_types=gpu_types, classes=classes, widths=widths)
     return Instance.of(data, f"allocation-{types}-{rescale}-{widths}-{seed}")
 

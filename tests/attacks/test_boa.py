@@ -9,7 +9,7 @@ import pytest
 
 from heuristics import boa as heuristics
 from instances import Options, check
-from instances.boa import BoaAllocation, least_budget, on_grid_from, width_arrays
+from instances.boa import BoaAllocation, compute_min_budget, on_grid_from, width_arrays
 from models import boa as models
 from tests.sampling import sample
 
@@ -67,7 +67,7 @@ def instance(rng: random.Random, types: int, widths: str, rescale: bool, *, wild
         "speedup_reading": rng.choice(["measured", "hull"]),
     }
     try:
-        least = least_budget(BoaAllocation.model_validate(content | {"budget": 1e9}))
+        least = compute_min_budget(BoaAllocation.model_validate(content | {"budget": 1e9}))
         factor = rng.choice(BUDGETS)
         budget = max(on_grid_from(least), least * factor) if factor >= 1 else least * factor
         return BoaAllocation.model_validate(content | {"budget": budget})

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from instances import load
-from instances.clock import within
+from instances.clock import call_within
 from tests.attacks import surface
 from tests.commands import call, run
 from tests.sampling import sample
@@ -41,7 +41,7 @@ def test_files_that_once_failed_are_solved(limit: str):
     """With a limit they are solved in `test_fuzz_files.py`, too."""
     flags = ("--time-limit", "10") if limit == "limit" else ()
     files = [FOUND / f"{name}.json" for name in SOLVED]
-    done = within(PATIENCE_S, lambda: call("solve", *files, *flags, "--format", "json", "--quiet"))
+    done = call_within(PATIENCE_S, lambda: call("solve", *files, *flags, "--format", "json", "--quiet"))
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     said = [(row["status"], row["objective"]) for row in rows]
     assert (said, done.stderr, len(rows)) == (list(SOLVED.values()), "", len(files))

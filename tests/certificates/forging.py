@@ -118,7 +118,7 @@ def priced(case: Case, rng: random.Random) -> Content:
         shape = Shape(**content)
         while (narrower := delays.narrower(shape)) is not None:
             shape = narrower
-        counted = delays.counted(shape)
+        counted = delays.count_starts(shape)
         charges.rows.append(counted)
         rows.append(shape.model_dump() | {"limit": counted.limit, "starts": counted.starts})
     open_ = np.ones(len(charges.delay), dtype=bool)

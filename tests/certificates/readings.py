@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from experiments.harness.entry import named
+from experiments.harness.entry import select_by_name
 from experiments.harness.user_functions import resolve
 from experiments.papers import CERTIFIERS, METHODS
 from instances import CheckFailed, InputError, Instance, Options, ProblemData, check, conclude
 from instances.aryl import ArylPlacement
 from instances.proofs import NoCertificate
 from instances.proofs.verify import read_result, see_bound, see_result
-from instances.reading import parsed
+from instances.reading import parse_json
 from instances.registry import PROBLEMS
 from instances.result import Answer
 from tests.aryl_cases import best_mean_jct, best_reduction, fewest_preemptions, least_cost
@@ -46,7 +46,7 @@ Optimum = Callable[[Any], float | None] | None
 
 def solve(data: ProblemData) -> Any:
     """Solve `data` with the exact method."""
-    (exact,) = named(METHODS[data.problem], "exact")
+    (exact,) = select_by_name(METHODS[data.problem], "exact")
     return resolve(exact.target)(data, EFFORT)
 
 
@@ -154,7 +154,7 @@ class Case:
     def outcome(self, result: str | None = None, certificate: str | None = None) -> str:
         """Return the outcome of `verify` on the files: "refused", "true" or "false". Other errors pass through."""
         try:
-            claimed = read_result(parsed(self.result if result is None else result))
+            claimed = read_result(parse_json(self.result if result is None else result))
             see_result(self.instance, claimed)
             seen = see_bound(self.instance, claimed, self.certificate if certificate is None else certificate)
         except (InputError, CheckFailed) as error:

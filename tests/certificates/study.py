@@ -21,7 +21,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from experiments.aryl.front import stated_front
+from experiments.aryl.front import state_front
 from experiments.boa.reference import NEWTRACE_BUDGETS
 from experiments.harness.certification import Certification, Certified
 from experiments.harness.instance_set import InstanceSet
@@ -114,7 +114,7 @@ def of_front(instance: Instance, folder: Path, options: Options) -> Row:
     front = pareto_front(instance.data, options)
     solved = clock()
     certificates = front_certificates(instance.data, front, options)
-    stated = stated_front(instance, front, certificates).model_dump(mode="json")
+    stated = state_front(instance, front, certificates).model_dump(mode="json")
     certified = clock()
     proofs = FrontProofs(instance)
     for one in certificates:

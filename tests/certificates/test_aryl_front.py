@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from experiments.aryl.front import stated_front
+from experiments.aryl.front import state_front
 from experiments.verify import verify
 from instances import CheckFailed, InputError, Instance, Options, save
 from instances.aryl import ArylReclaim, check_reclaim
@@ -22,9 +22,9 @@ from instances.proofs.aryl.front import (
     FrontProgram,
     FrontProofs,
     StatedFront,
-    by_hours,
-    by_jobs,
     exact_loss,
+    minimise_hours,
+    minimise_jobs,
     prove_loss,
 )
 from models.aryl import pareto_front
@@ -58,7 +58,12 @@ def best_choices(data: ArylReclaim) -> list[tuple[float, float]]:
     found = set()
     for servers in combinations(data.servers, data.reclaim):
         chosen = {"servers": list(servers)}
-        found.add((check_reclaim(by_jobs(data), chosen).objective, check_reclaim(by_hours(data), chosen).objective))
+        found.add(
+            (
+                check_reclaim(minimise_jobs(data), chosen).objective,
+                check_reclaim(minimise_hours(data), chosen).objective,
+            )
+        )
     return sorted(p for p in found if not any(q != p and q[0] <= p[0] and q[1] <= p[1] for q in found))
 
 
@@ -72,7 +77,7 @@ def proved(data: ArylReclaim, front: StatedFront | Any, texts: list[str]) -> str
 def made(data: ArylReclaim, name: str = "small") -> tuple[StatedFront, list[str]]:
     instance, front = Instance.of(data, name), pareto_front(data)
     certificates = front_certificates(data, front, Options())
-    return stated_front(instance, front, certificates), [proof.text for proof in certificates]
+    return state_front(instance, front, certificates), [proof.text for proof in certificates]
 
 
 def test_every_front_is_proved_complete_and_is_that_of_enumeration():
@@ -178,10 +183,10 @@ def test_a_proof_for_other_numbers_of_jobs_is_refused(several):
 
 def test_a_proof_of_one_objective_is_none_of_the_other(several):
     data, front, texts = several
-    swapped = [texts[0].replace(digest(by_jobs(data)), digest(by_hours(data))), *texts[1:]]
+    swapped = [texts[0].replace(digest(minimise_jobs(data)), digest(minimise_hours(data))), *texts[1:]]
     with pytest.raises(CheckFailed):
         proved(data, front, swapped)
-    swapped = [text.replace(digest(by_hours(data)), digest(by_jobs(data))) for text in texts]
+    swapped = [text.replace(digest(minimise_hours(data)), digest(minimise_jobs(data))) for text in texts]
     with pytest.raises(CheckFailed):
         proved(data, front, swapped)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from instances import CheckFailed, InputError, Options
 from instances.boa import BoaAllocation, Curve, figure_1, random_allocation
 from instances.proofs.boa import prove_allocation
-from instances.proofs.boa.rational import corners, least_length, power_at_most, root_at_most, times
+from instances.proofs.boa.rational import bound_length, corners, power_at_most, root_at_most, times
 from instances.proofs.boa.unit_network import find_widest_affordable
 from models.boa import exact
 from models.boa.certificate import certificate
@@ -72,7 +72,7 @@ CURVES = st.one_of(
 @settings(max_examples=sample(20, 60), deadline=None)
 @given(CURVES, st.integers(1, 50), st.integers(1, 50), st.sampled_from([1, 3, 8, 40]), st.booleans())
 def test_the_least_length_is_that_of_the_best_of_many_widths(curve, value, price, most, whole):
-    found = float(least_length(curve, Fraction(value), Fraction(price), most, whole))
+    found = float(bound_length(curve, Fraction(value), Fraction(price), most, whole))
     end = most if curve.table is None else min(most, curve.table.gpus[-1])
     steps = 1 if whole else 200
     lengths = []

@@ -21,7 +21,7 @@ from instances.aryl import figure_5, table_2
 from instances.boa import figure_1
 from instances.eva import EvaPacking, table_3, table_3_round
 from instances.proofs import Certificate, digest
-from instances.proofs.certificate import rounded
+from instances.proofs.certificate import round_bound
 from instances.sia import Job, Pool, SiaOracle, six_jobs
 from models.eva.certificate import certificate as eva_certificate
 from tests.commands import call
@@ -220,5 +220,5 @@ def test_no_number_and_no_field_of_a_file_ends_in_a_traceback(folder: Path, tmp_
 
 def test_a_bound_is_rounded_to_the_safe_side():
     third = Fraction(1, 3)
-    assert Fraction(rounded(third, "minimize")) <= third <= Fraction(rounded(third, "maximize"))
-    assert rounded(Fraction(1, 2), "minimize") == rounded(Fraction(1, 2), "maximize") == 0.5
+    assert Fraction(round_bound(third, "minimize")) <= third <= Fraction(round_bound(third, "maximize"))
+    assert round_bound(Fraction(1, 2), "minimize") == round_bound(Fraction(1, 2), "maximize") == 0.5

@@ -14,7 +14,7 @@ from instances import CheckFailed, InputError, Options, Stopwatch
 from instances.eva import EvaPacking, packing_arrays, table_7
 from instances.eva.vector_packing import caprara_toth
 from instances.fields import STEPS
-from instances.proofs.eva.best_pattern import Room, most_worth
+from instances.proofs.eva.best_pattern import Room, find_best_pattern
 from instances.proofs.eva.certificate import Branch, Packing, least_sum, prove_packing
 from models.eva import exact
 from models.eva.certificate import PricedTree, certificate, grow_by_method
@@ -40,7 +40,7 @@ def test_the_best_pattern_is_the_best_of_all(seed):
         if (np.array(held) @ np.array(demand) <= np.array(capacity)).all():
             best = max(best, sum(a * v for a, v in zip(held, value, strict=True)))
     target = int(draw.integers(0, best + 2))
-    answer = most_worth(Room(demand, capacity, count), value, target)
+    answer = find_best_pattern(Room(demand, capacity, count), value, target)
     worth, found = answer.worth, answer.pattern
     assert answer.complete
     assert worth == max(best, target)

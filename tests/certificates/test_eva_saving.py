@@ -34,10 +34,10 @@ def test_the_patterns_are_all_that_save(data: EvaPacking):
         holding = [
             decimal(kind.usd_per_hour)
             for kind in data.instance_types
-            if not book.overfull(kind, on_it) and all(book.allowed(key, kind) for key in on_it)
+            if not book.overfull(kind, on_it) and all(book.is_allowed(key, kind) for key in on_it)
         ]
         pattern = tuple(t for t, n in enumerate(counts) for _ in range(n))
-        worth = sum((n * book.normalised_price(key, on_it) for key, n in on_it.items()), Fraction(0))
+        worth = sum((n * book.normalise_price(key, on_it) for key, n in on_it.items()), Fraction(0))
         net = worth - min(holding) if on_it and holding else Fraction(0)
         assert program.nets.get(pattern, Fraction(0)) == max(net, Fraction(0))
 

@@ -11,7 +11,7 @@ import pytest
 
 from instances import CheckFailed, InputError, Instance, Options
 from instances.proofs.verify import read_result, see_result
-from instances.reading import parsed
+from instances.reading import parse_json
 from models.kubernetes import exact
 from tests.certificates.readings import HUGE, READINGS, Case, telling
 from tests.kubernetes_cases import fewest, tiny
@@ -52,7 +52,7 @@ def test_a_forged_result_is_refused(hole: str, forge: Callable[[Case], str], sai
     for reading in READINGS:
         made = telling(reading)
         with pytest.raises((CheckFailed, InputError)) as error:
-            see_result(made.instance, read_result(parsed(forge(made))))
+            see_result(made.instance, read_result(parse_json(forge(made))))
         assert "\n" not in str(error.value)
         assert re.search(said, str(error.value)), f"{reading}: {error.value}"
 
@@ -83,5 +83,5 @@ def test_a_result_without_a_solution_claims_nothing_else(claim: dict[str, Any], 
     see_result(instance, honest)
     forged = json.dumps(json.loads(honest.model_dump_json()) | claim)
     with pytest.raises((CheckFailed, InputError)) as error:
-        see_result(instance, read_result(parsed(forged)))
+        see_result(instance, read_result(parse_json(forged)))
     assert str(error.value).startswith(said)

@@ -12,7 +12,7 @@ import pytest
 
 from instances import CheckFailed, InputError, Options, save
 from instances import load as read_file
-from instances.kubernetes import NodePlacement, random_cluster, two_halves
+from instances.kubernetes import NodePlacement, build_two_halves, random_cluster
 from instances.proofs import NoCertificate
 from instances.proofs.certificate import NoSolution
 from instances.proofs.kubernetes import prove_consolidation, prove_placement
@@ -115,7 +115,7 @@ def _changed(found: dict[str, Any], **changes: Any) -> str:
 
 
 def test_what_is_forged_is_refused():
-    data = two_halves().data
+    data = build_two_halves().data
     found = written(data)
     duals = found["duals"]
     assert prove_placement(data, json.dumps(found)).bound == 1

@@ -132,7 +132,7 @@ def test_a_row_is_written_at_no_more_steps_than_it_takes(proofs):
     # the first job alone is there at the first two steps
     longer, shorter = Shape(first=0, last=1), Shape(first=0, last=0)
     assert delays.narrower(longer) == shorter
-    counted = delays.counted(longer)
+    counted = delays.count_starts(longer)
     content["rows"][0] = longer.model_dump() | {"limit": counted.limit, "starts": counted.starts}
     with pytest.raises(CheckFailed, match="0 to 1, though fewer steps"):
         prove_oracle(data, json.dumps(content))

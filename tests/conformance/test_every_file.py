@@ -11,7 +11,7 @@ from instances import Result, save
 from instances.aryl import figure_5, five_servers, table_4
 from instances.boa import figure_1
 from instances.eva import table_3, table_3_round
-from instances.kubernetes import shrunk_cluster, two_halves
+from instances.kubernetes import build_two_halves, shrunk_cluster
 from instances.sia import five_jobs, six_jobs
 from tests.commands import call
 
@@ -26,7 +26,7 @@ FILES = (
     five_servers(),
     five_jobs(),
     six_jobs(),
-    two_halves(),
+    build_two_halves(),
     shrunk_cluster(12, 0),
 )
 

@@ -183,7 +183,7 @@ def test_nobody_beats_a_proof(instance: Instance):
 
 @cases
 def test_a_limit_is_never_an_error_and_the_options_are_those_honoured(case: Case):
-    honoured = case.asked.only(case.method.honours)
+    honoured = case.asked.select(case.method.honours)
     results = [case.limited]
     if case is SMALLEST[case.instance.problem, case.entry.name]:  # what the harness adds is the same on every instance
         results.append(case.harness(case.asked))
@@ -227,7 +227,7 @@ def test_a_result_and_a_run_survive_json_and_pickle(case: Case):
     assert parse(json.loads(instance.model_dump_json())) == instance
     assert pickle.loads(pickle.dumps(instance)) == instance
     assert pickle.loads(pickle.dumps(run)) == run
-    assert run.recalled(result.model_dump_json()) == result
+    assert run.parse_outcome(result.model_dump_json()) == result
 
 
 @pytest.mark.long

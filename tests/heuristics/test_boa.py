@@ -24,7 +24,7 @@ from heuristics.boa.width_calculator import (
     up_to_a_tenth,
 )
 from instances import Options, check
-from instances.boa import figure_1, least_budget, merged_segments, newtrace, random_allocation
+from instances.boa import compute_min_budget, figure_1, merge_segments, newtrace, random_allocation
 from models.boa import exact
 from models.boa.convex_dual import ConvexDual, solve_convex
 from models.boa.curves import curves
@@ -75,7 +75,7 @@ def test_segments_solve_the_convex_problem(share: float):
     data = random_allocation(3, 6, 20, rescale=0.0, seed=3, budget_over_least=3).data
     p = build_epoch_arrays(data)
     grid = np.arange(1, p.hours.shape[1] + 1, dtype=float)
-    budget = least_budget(data) * share
+    budget = compute_min_budget(data) * share
     width = ConvexRelaxation(p.hours, grid, p.value, p.price).solve(budget)
     mix = solve_convex(ConvexDual(curves(data.model_copy(update={"widths": "continuous"}))), budget)
     chosen = mix.share * mix.over.width + (1 - mix.share) * mix.within.width
@@ -115,7 +115,7 @@ def test_line_16_of_one_class_with_one_wide_edge():
     """The smallest case: one speedup of 4.5 at eight GPUs, and a budget 5% above the least cost."""
     k = np.arange(1.0, 9)
     speedup = 1 + (k - 1) / 2  # the hull of 1, 1, 1, 1, 1, 1, 1, 4.5
-    assert merged_segments((1 / speedup)[None], (k / speedup)[None]).end.tolist() == [1, 2, 3, 4, 5, 6, 7]
+    assert merge_segments((1 / speedup)[None], (k / speedup)[None]).end.tolist() == [1, 2, 3, 4, 5, 6, 7]
     width = ConvexRelaxation((1 / speedup)[None], k, np.ones(1), np.ones(1)).solve(1.05)
     assert width / _speed(speedup, width) == pytest.approx(1.05)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from instances.aryl import loaning_days
-from instances.aryl.online import Allocation, LoaningJobView, LoaningView, ServerState, admitted, decision, snapshot
+from instances.aryl.online import Allocation, LoaningJobView, LoaningView, ServerState, admit_jobs, decision, snapshot
 from models.aryl import exact
 
 TRAINING = [ServerState(f"t{i}", "training", 8, 8) for i in range(2)]
@@ -43,7 +43,7 @@ def test_the_spare_gpus_go_where_they_save_the_most_time():
 def test_short_jobs_start_first_and_one_that_does_not_fit_is_passed_over():
     running = job("running", 5, 5, 9e9, base={"t0": 4, "t1": 1})
     jobs = [job("wide", 4, 4, 4.0), job("later", 2, 2, 2_000.0), job("soon", 1, 1, 10.0), running]
-    names, free = admitted(view(*jobs))
+    names, free = admit_jobs(view(*jobs))
     assert (names, free) == (["running", "soon", "later"], 0)
     assert snapshot(view(*jobs)) is None
     assert dict(decision(view(*jobs), None).workers) == {"running": 5, "soon": 1, "later": 2}
@@ -52,12 +52,12 @@ def test_short_jobs_start_first_and_one_that_does_not_fit_is_passed_over():
 def test_only_jobs_that_may_use_any_gpu_start_on_loaned_servers():
     full = job("full", 8, 8, 9e9, base={"t0": 4, "t1": 4})
     bound, free, both = job("bound", 1, 1, 1.0), job("free", 1, 1, 1.0, any_gpu=True), job("both", 2, 2, 1.0)
-    assert admitted(view(full, bound, free, loans=1)) == (["full", "free"], 6)
-    assert admitted(view(full, bound, free))[0] == ["full"]
+    assert admit_jobs(view(full, bound, free, loans=1)) == (["full", "free"], 6)
+    assert admit_jobs(view(full, bound, free))[0] == ["full"]
     less = job("less", 7, 7, 9e9, base={"t0": 4, "t1": 3})
-    assert admitted(view(less, both, loans=1)) == (["less"], 10)
+    assert admit_jobs(view(less, both, loans=1)) == (["less"], 10)
     split = job("both", 2, 2, 1.0, heterogeneous=True)
-    assert admitted(view(less, split, loans=1)) == (["less", "both"], 6)
+    assert admit_jobs(view(less, split, loans=1)) == (["less", "both"], 6)
 
 
 def test_a_loaned_gpu_counts_as_what_it_is_worth():

@@ -13,14 +13,14 @@ from instances import InputError, MalformedSolution, check, load, parse, save
 from instances.boa import (
     BoaAllocation,
     affords,
+    allow_rounding,
+    compute_min_budget,
+    compute_plan_limit,
     figure_1,
     from_trace,
-    granted,
     hull_deviation,
-    least_budget,
     newtrace,
     on_grid_from,
-    planned,
     proven,
     random_allocation,
     width_arrays,
@@ -193,7 +193,7 @@ def test_the_least_budget_of_a_steep_table():
     for rescale, least in ((0.0, 2 * 2 / 4 + 1), (0.1, 2 * 0.1 + 2 * 2 / 4 + 0.1 + 1), (5.0, 5 + 2 + 1)):
         case = put(*CURVE, value=steep)
         case["data"]["classes"][0]["rescale_hours"] = rescale
-        assert least_budget(parse(case).data) == pytest.approx(0.5 * least)
+        assert compute_min_budget(parse(case).data) == pytest.approx(0.5 * least)
 
 
 def test_arrays_go_as_wide_as_the_budget():
@@ -225,7 +225,7 @@ def test_random_instances_are_reproducible_and_as_asked():
     assert a != random_allocation(3, (2, 4), 5, seed=8, rescale=0.5)
     data = a.data
     assert isinstance(data, BoaAllocation)
-    assert data.budget == pytest.approx(2 * least_budget(data))
+    assert data.budget == pytest.approx(2 * compute_min_budget(data))
     assert {2, 3, 4} >= {len(c.epochs) for c in data.classes}
     with pytest.raises(InputError, match="widths: must be a number >= 1, got 0"):
         random_allocation(1, 1, 0)
@@ -307,7 +307,7 @@ def test_one_type_may_be_named_in_its_speedups():
     epochs = named["data"]["classes"][0]["epochs"]
     for epoch in epochs:
         epoch["speedup"] = {"gpu": epoch["speedup"]}
-    assert least_budget(parse(named).data) == least_budget(parse(plain).data)
+    assert compute_min_budget(parse(named).data) == compute_min_budget(parse(plain).data)
 
 
 @pytest.mark.parametrize("fractions", [(0.5, 0.5), (1 - 1e-6, 1e-6)])
@@ -381,7 +381,7 @@ def test_noise_in_widths_and_shares_buys_nothing():
 def test_the_budget_is_kept_by_one_rule():
     """What the checker grants is the same for validation, and a hair more and less than what bounds and plans use."""
     for budget in (1e-9, 0.3, 1.0, 1e9):
-        assert budget < planned(budget) < granted(budget) < proven(budget) < budget * (1 + 1e-9)
+        assert budget < compute_plan_limit(budget) < allow_rounding(budget) < proven(budget) < budget * (1 + 1e-9)
         assert affords(budget, budget)
         assert not affords(budget, budget * (1 + 1e-9))
         assert budget <= on_grid_from(budget) <= budget + 1e-9

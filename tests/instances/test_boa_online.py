@@ -5,8 +5,17 @@ from __future__ import annotations
 import pytest
 
 from instances import Options
-from instances.boa import Epoch, JobClass, Speedup, least_budget, poisson_renting
-from instances.boa.online import NodeState, RentingJobView, RentingView, Widths, believed, decision, drawn, snapshot
+from instances.boa import Epoch, JobClass, Speedup, compute_min_budget, poisson_renting
+from instances.boa.online import (
+    NodeState,
+    RentingJobView,
+    RentingView,
+    Widths,
+    build_estimated_allocation,
+    decision,
+    draw_uniform,
+    snapshot,
+)
 from models.boa import exact, randomised
 
 CLASSES = [
@@ -18,7 +27,7 @@ CLASSES = [
     )
     for name, epochs in (("a", [(1.0, 0.5), (2.0, 0.95)]), ("b", [(0.5, 0.9)]))
 ]
-PLAN = believed(CLASSES, 9.0, 16)
+PLAN = build_estimated_allocation(CLASSES, 9.0, 16)
 
 
 def view(*jobs: RentingJobView, plan=PLAN) -> RentingView:
@@ -61,7 +70,7 @@ def test_a_job_follows_one_path_of_a_randomised_policy_and_all_together_the_shar
     later = decision(view(*(RentingJobView(j.id, "a", 0, 1, 1.0) for j in jobs)), solution).widths
     assert {(first[j.id], later[j.id]) for j in jobs} == {(1, 2), (3, 4)}
     assert 0.2 < sum(w == 1 for w in first.values()) / 400 < 0.3
-    assert all(0 <= drawn(job.id) < 1 for job in jobs)
+    assert all(0 <= draw_uniform(job.id) < 1 for job in jobs)
 
 
 def test_what_the_randomised_method_says_becomes_widths_too():
@@ -73,9 +82,9 @@ def test_what_the_randomised_method_says_becomes_widths_too():
 
 
 def test_estimates_that_cost_more_than_the_budget_raise_it_to_the_least():
-    plan = believed(CLASSES, 1.0)
-    assert plan.budget == pytest.approx(least_budget(plan), rel=1e-8)
-    assert exact(believed(CLASSES, 1.0, 8)).status == "optimal"
+    plan = build_estimated_allocation(CLASSES, 1.0)
+    assert plan.budget == pytest.approx(compute_min_budget(plan), rel=1e-8)
+    assert exact(build_estimated_allocation(CLASSES, 1.0, 8)).status == "optimal"
 
 
 def test_a_workload_tells_what_is_believed_and_not_what_is_true():

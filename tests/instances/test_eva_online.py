@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from instances import InputError, check
-from instances.eva import CloudType, RentedInstance, TaskClass, interference, most_kept, trace_cloud
+from instances.eva import CloudType, RentedInstance, TaskClass, interference, keep_most_tasks, trace_cloud
 from instances.eva.learned import LearnedThroughput
 from instances.eva.online import (
     CloudJobView,
@@ -171,13 +171,13 @@ def test_no_other_choice_of_instances_keeps_more_tasks(seed: int):
         held = {i.id: i.tasks for i in current}
         return sum(min(k, held[name][key]) for name, i in zip(ids, planned, strict=True) for key, k in i.tasks.items())
 
-    found = tuple(i.id for i in most_kept(current, planned))
+    found = tuple(i.id for i in keep_most_tasks(current, planned))
     assert kept(found) == max(kept(ids) for ids in permutations([i.id for i in current], len(planned)))
 
 
 def test_a_rented_instance_without_an_id_is_refused():
     with pytest.raises(InputError, match="has no id"):
-        most_kept([RentedInstance("t", {})], [])
+        keep_most_tasks([RentedInstance("t", {})], [])
 
 
 def test_the_interference_of_a_trace_is_what_is_asked_for():

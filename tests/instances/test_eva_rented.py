@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from instances import InputError
-from instances.eva import RentedInstance, continued
+from instances.eva import RentedInstance, continue_instances
 
 CURRENT = [
     RentedInstance("large", {"t1": 1}, "a"),
@@ -16,7 +16,7 @@ CURRENT = [
 
 
 def ids(*planned: RentedInstance) -> list[str | None]:
-    return [instance.id for instance in continued(CURRENT, planned)]
+    return [instance.id for instance in continue_instances(CURRENT, planned)]
 
 
 def test_an_id_is_kept_whatever_the_tasks():
@@ -42,7 +42,7 @@ def test_no_current_instance_is_continued_twice():
 
 def test_the_planned_configuration_keeps_its_order_types_and_tasks():
     planned = [RentedInstance("small", {"t3": 1}), RentedInstance("large", {"t2": 1})]
-    found = continued(CURRENT, planned)
+    found = continue_instances(CURRENT, planned)
     assert [(i.instance_type, i.tasks) for i in found] == [(i.instance_type, i.tasks) for i in planned]
 
 
@@ -58,4 +58,4 @@ def test_the_planned_configuration_keeps_its_order_types_and_tasks():
 )
 def test_ids_that_decide_nothing_are_refused(current, planned, message):
     with pytest.raises(InputError, match=message):
-        continued(current, planned)
+        continue_instances(current, planned)

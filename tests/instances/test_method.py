@@ -201,5 +201,5 @@ def test_a_result_plots_its_incumbents_and_bounds():
 
 def _work_for(cpu_s: float) -> None:
     clock = Stopwatch(cpu_s)
-    while not clock.expired:
+    while not clock.has_expired:
         pass

@@ -8,7 +8,7 @@ import pytest
 from experiments.sia.accuracy import class_accuracy
 from instances import InputError
 from instances.sia import helios_log, philly, trace_instance
-from instances.sia.traces import COLUMNS, helios_demand, seen_jobs
+from instances.sia.traces import COLUMNS, helios_demand, infer_jobs
 
 ROWS = """time,a_jobs,a_demand_gpus,b_jobs,b_demand_gpus
 2020-05-01 00:00:00,1,8,0,0
@@ -26,7 +26,7 @@ def demand(tmp_path):
 
 def test_a_rise_is_an_arrival_and_a_fall_a_completion(demand):
     day = 86_400 + 30 * 60
-    jobs = seen_jobs(demand)
+    jobs = infer_jobs(demand)
     assert jobs.to_numpy().tolist() == [
         ["a", 600.0, day - 600.0],
         ["a", 600.0, day - 600.0],
@@ -37,10 +37,10 @@ def test_a_rise_is_an_arrival_and_a_fall_a_completion(demand):
 
 def test_gpus_are_those_of_the_day(demand, tmp_path):
     pd.DataFrame({"date": ["2020-05-01", "2020-05-02"], "a": [8, 16], "b": [4, 4]}).to_csv(tmp_path / "g.csv")
-    assert demand.owned(tmp_path / "g.csv").tolist() == [[8, 4]] * 3 + [[16, 4]]
+    assert demand.read_owned_gpus(tmp_path / "g.csv").tolist() == [[8, 4]] * 3 + [[16, 4]]
     (tmp_path / "g.csv").write_text("date,a,b\n2020-05-01,8,4\n")
     with pytest.raises(InputError, match=r"g\.csv: no row of 2020-05-02"):
-        demand.owned(tmp_path / "g.csv")
+        demand.read_owned_gpus(tmp_path / "g.csv")
 
 
 @pytest.mark.parametrize(

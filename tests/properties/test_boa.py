@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from heuristics import boa as heuristics
 from instances import Instance, Options, check, parse
-from instances.boa import BoaAllocation, concave_hull, least_budget, random_allocation, width_arrays
+from instances.boa import BoaAllocation, compute_min_budget, concave_hull, random_allocation, width_arrays
 from instances.boa.checker import find_hull, read_hull
 from instances.files import dump
 from models import boa as models
@@ -136,7 +136,7 @@ def test_a_further_width_never_hurts(data: BoaAllocation) -> None:
     assume(widest > 1)
     fewer = data.model_copy(update={"max_width": widest - 1})
     fewer = BoaAllocation.model_construct(**{name: getattr(fewer, name) for name in type(fewer).model_fields})
-    assume(least_budget(fewer) <= data.budget)
+    assume(compute_min_budget(fewer) <= data.budget)
     assert models.exact(data).objective <= models.exact(fewer).objective * (1 + 1e-6)
 
 
@@ -185,7 +185,7 @@ def test_files_and_processes_carry_an_instance_whole(data: BoaAllocation) -> Non
 @few
 @given(allocations(), st.floats(0.2, 1))
 def test_a_smaller_budget_can_share_the_arrays(data: BoaAllocation, share: float) -> None:
-    least = least_budget(data)
+    least = compute_min_budget(data)
     budget = least + share * (data.budget - least)
     shared = solve_micp(prepare(data), budget, Options())
     alone = models.exact(data.model_copy(update={"budget": budget}))

@@ -16,13 +16,13 @@ from experiments.worst_cases.library import (
     as_bad,
     cases_of_records,
     certificate_of,
-    known_cases,
+    list_cases,
     worst_sets,
 )
 from instances import Options
 from instances.registry import PROBLEMS
 
-CASES = known_cases()
+CASES = list_cases()
 EVERY = int(os.environ.get("GAPWISE_CASES", "8"))
 """One of so many cases is solved again; 1 solves all."""
 

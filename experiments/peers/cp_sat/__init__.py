@@ -14,7 +14,7 @@ from importlib.metadata import version
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
-from experiments.harness.host import start_method, started
+from experiments.harness.host import start_method, start_process
 from instances import Answer, InputError, Options, ProblemData, Report, Solution, Stopwatch
 from instances.options import OPTION_NAMES
 from instances.result import Termination
@@ -48,7 +48,7 @@ def solve_cp_sat(build: Build, read: Read, data: ProblemData, options: Options, 
     if importlib.util.find_spec("ortools") is None:
         raise InputError("CP-SAT: needs OR-tools: pip install 'gapwise[peers]'")
     here, there = start_method().Pipe(duplex=False)
-    process = started(start_method().Process(target=_search, args=(build, read, data, options, there)))
+    process = start_process(start_method().Process(target=_search, args=(build, read, data, options, there)))
     there.close()  # so that the connection closes when the process ends
     try:
         while True:
@@ -84,11 +84,11 @@ def _search(build: Build, read: Read, data: ProblemData, options: Options, there
             def on_solution_callback(self) -> None:
                 there.send((read(data, {key: self.value(x) for key, x in program.variables.items()}), None))
 
-        def bounded(bound: float) -> None:
+        def send_bound(bound: float) -> None:
             bounds.append(bound)
             there.send((None, bound))
 
-        solver.best_bound_callback = bounded
+        solver.best_bound_callback = send_bound
         ended = threading.Event()
         with Stopwatch(None if options.time_limit is None else building.remaining_s) as clock:
             watcher = threading.Thread(target=_stop_at_limit, args=(solver, clock, ended), daemon=True)
@@ -122,5 +122,5 @@ def _stop_at_limit(solver: Any, clock: Stopwatch, ended: threading.Event) -> Non
     The request is repeated, because the solver ignores it before the search begins.
     """
     while not ended.wait(LOOK_S):
-        if clock.expired:
+        if clock.has_expired:
             solver.stop_search()

@@ -21,12 +21,12 @@ def build_reclaimed(data: ArylReclaim) -> CpProgram:
     back = {server: model.new_bool_var(server) for server in data.servers}
     preempted = [model.new_bool_var(job.id) for job in data.jobs]
     model.minimize(sum(preempted))
-    _so_many(model, data, back)
+    _require_count(model, data, back)
     _enough_remain(model, data, back, preempted)
     return CpProgram(model, back)
 
 
-def _so_many(model: CpModel, data: ArylReclaim, back: dict[str, IntVar]) -> None:
+def _require_count(model: CpModel, data: ArylReclaim, back: dict[str, IntVar]) -> None:
     """Σ_s x_s = k."""
     model.add(sum(back.values()) == data.reclaim)
 

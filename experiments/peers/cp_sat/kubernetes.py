@@ -32,21 +32,21 @@ def build_pods(data: NodePlacement) -> CpProgram:
     here = {(name, node.name): number for node in data.nodes for name, number in node.pods.items() if number}
     staying = {key: model.new_int_var(0, number, f"{key[0]} stay on {key[1]}") for key, number in here.items()}
     model.minimize(sum(number - staying[key] for key, number in here.items()))
-    _every_pod_is_placed(model, data, on)
-    _within_capacity(model, data, on)
+    _place_every_pod(model, data, on)
+    _limit_capacity(model, data, on)
     _few_of_an_entry(model, data, on)
-    _apart(model, data, on)
+    _limit_spread_groups(model, data, on)
     _stay_where_they_are(model, data, on, here, staying)
     return CpProgram(model, on)
 
 
-def _every_pod_is_placed(model: CpModel, data: NodePlacement, on: On) -> None:
+def _place_every_pod(model: CpModel, data: NodePlacement, on: On) -> None:
     """Σ_n x_pn = number of pods p."""
     for pod in data.pods:
         model.add(sum(x for (name, _), x in on.items() if name == pod.name) == pod.count)
 
 
-def _within_capacity(model: CpModel, data: NodePlacement, on: On) -> None:
+def _limit_capacity(model: CpModel, data: NodePlacement, on: On) -> None:
     """Σ_p d_pr x_pn <= c_nr."""
     demand = {pod.name: pod.demand for pod in data.pods}
     for node in data.nodes:
@@ -63,7 +63,7 @@ def _few_of_an_entry(model: CpModel, data: NodePlacement, on: On) -> None:
             model.add(x <= most[name])
 
 
-def _apart(model: CpModel, data: NodePlacement, on: On) -> None:
+def _limit_spread_groups(model: CpModel, data: NodePlacement, on: On) -> None:
     """Σ_p x_pn over the entries p of a spread group <= its limit per node n."""
     for group in data.spread:
         for node in data.nodes:

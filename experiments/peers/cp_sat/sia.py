@@ -23,14 +23,14 @@ def build_start_times(data: SiaOracle) -> CpProgram:
         for job, cutoff in zip(data.jobs, data.cutoffs, strict=True)
     }
     model.minimize(sum(start[job.id] - job.submit for job in data.jobs))
-    _within_capacity(model, data, start)
+    _limit_capacity(model, data, start)
     _alike_in_order(model, data, start)
     for job, cutoff in zip(data.jobs, data.cutoffs, strict=True):
         model.add_hint(start[job.id], cutoff)  # as without sharing, which is a schedule
     return CpProgram(model, start)
 
 
-def _within_capacity(model: CpModel, data: SiaOracle, start: dict[str, IntVar]) -> None:
+def _limit_capacity(model: CpModel, data: SiaOracle, start: dict[str, IntVar]) -> None:
     """State that the GPUs in use never exceed the capacity."""
     running = [model.new_fixed_size_interval_var(start[job.id], job.duration, job.id) for job in data.jobs]
     model.add_cumulative(running, [job.gpus for job in data.jobs], data.capacity)

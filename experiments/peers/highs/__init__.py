@@ -12,7 +12,7 @@ import numpy as np
 
 from instances import Answer, Options, ProblemData, Report, Solution, Stopwatch, check
 from instances.arrays import FloatArray
-from instances.clock import within
+from instances.clock import call_within
 from models.core.highs import TIGHT, LinearModel, solve_arrays
 from models.core.safe_bounds import real_bound, whole_bound
 
@@ -28,8 +28,8 @@ def solve_highs(build: Build, data: ProblemData, options: Options, report: Repor
     with Stopwatch(options.time_limit) as building:
         made = None
         with suppress(TimeoutError):
-            made = within(options.time_limit, lambda: build(data))
-    if made is None or building.expired:
+            made = call_within(options.time_limit, lambda: build(data))
+    if made is None or building.has_expired:
         return Answer(None, None, "time_limit", "time limit, while the model was built", building.cpu_s, 0.0)
     model, read = made
     whole = bool(np.all(np.asarray(model.cost) % 1 == 0)) and bool(np.all(model.integer))

@@ -26,7 +26,7 @@ def build_items(data: ArylElastic) -> tuple[LinearModel, Callable[[FloatArray], 
         for w in workers
         if data.throughput(job, w) > data.throughput(job, job.min_workers)
     ]
-    value = np.array([_saved(data, j, w) for j, w in items])
+    value = np.array([_compute_saving(data, j, w) for j, w in items])
     spare = data.whole_gpus - sum(job.base_gpus for job in data.jobs)
     model = LinearModel(
         cost=value / _unit(data),
@@ -45,7 +45,7 @@ def build_items(data: ArylElastic) -> tuple[LinearModel, Callable[[FloatArray], 
     return model, read
 
 
-def _saved(data: ArylElastic, j: int, workers: int) -> float:
+def _compute_saving(data: ArylElastic, j: int, workers: int) -> float:
     job = data.jobs[j]
     before, after = data.throughput(job, job.min_workers), data.throughput(job, workers)
     return float(job.exact_work / before - job.exact_work / after)
@@ -79,7 +79,7 @@ def items(data: ArylElastic, options: Options, report: Report) -> Answer:
 def build_union(data: ArylReclaim) -> tuple[LinearModel, Callable[[FloatArray], Solution]]:
     """minimise Σ_j l_j z_j over x_s, server s goes back, and z_j, job j is preempted."""
     loss = [float(loss) for loss in data.losses()]
-    hosted, short = _preempted(data), _too_few_remain(data)
+    hosted, short = _link_preemptions(data), _preempt_if_too_few_remain(data)
     model = LinearModel(
         cost=np.array([0.0] * len(data.servers) + loss),
         matrix=sparse.vstack([_going_back(data), *(row for row, _ in (*hosted, *short))]),
@@ -109,14 +109,14 @@ def _going_back(data: ArylReclaim) -> sparse.csr_array:
     return _row(data, dict.fromkeys(range(len(data.servers)), 1.0))
 
 
-def _preempted(data: ArylReclaim) -> list[Row]:
+def _link_preemptions(data: ArylReclaim) -> list[Row]:
     """z_j >= x_s for each server s of a job j that cannot lose any server."""
     place = {server: s for s, server in enumerate(data.servers)}
     strict = [(j, job) for j, job in enumerate(data.jobs, len(place)) if not job.needs()[1]]
     return [(_row(data, {j: 1.0, place[server]: -1.0}), 0.0) for j, job in strict for server in job.needs()[0]]
 
 
-def _too_few_remain(data: ArylReclaim) -> list[Row]:
+def _preempt_if_too_few_remain(data: ArylReclaim) -> list[Row]:
     """(Σ_s n_js - m) z_j >= Σ_s n_js x_s - m for a job j of which m workers may go, fewer than it has."""
     place = {server: s for s, server in enumerate(data.servers)}
     rows = []

@@ -11,7 +11,7 @@ from scipy import sparse
 from experiments.peers.highs import solve_highs
 from instances import Answer, InputError, Options, Report, Solution
 from instances.arrays import FloatArray, IntArray
-from instances.boa import BoaAllocation, WidthArrays, planned, width_arrays
+from instances.boa import BoaAllocation, WidthArrays, compute_plan_limit, width_arrays
 from instances.method import method
 from models.core.highs import LinearModel
 
@@ -67,12 +67,12 @@ def build_network(data: BoaAllocation) -> tuple[LinearModel, Callable[[FloatArra
     """minimise Σ_a w_a t_a y_a over arcs a of time t_a, of a class of share w_a in the mean, y_a in {0, 1}."""
     a = width_arrays(data)
     network = path_network(a)
-    flow, cost = _one_path_a_class(network), _cost(network, a, data)
+    flow, cost = _balance_paths(network), _cost(network, a, data)
     model = LinearModel(
         cost=a.share[network.of_class] * network.hours,
         matrix=sparse.vstack([flow, cost]),
         row_lower=np.append(network.supply, -np.inf),
-        row_upper=np.append(network.supply, IN_BUDGET * planned(data.budget) / data.budget),
+        row_upper=np.append(network.supply, IN_BUDGET * compute_plan_limit(data.budget) / data.budget),
         upper=1.0,
         integer=True,
     )
@@ -87,7 +87,7 @@ def build_network(data: BoaAllocation) -> tuple[LinearModel, Callable[[FloatArra
     return model, read
 
 
-def _one_path_a_class(network: PathNetwork) -> sparse.csr_array:
+def _balance_paths(network: PathNetwork) -> sparse.csr_array:
     """Inflow less outflow of a node: 1 at the last hub of a class, -1 at the first, else 0."""
     arcs = np.arange(len(network.tail))
     entries = np.concatenate([np.ones(len(arcs)), -np.ones(len(arcs))])

@@ -38,19 +38,19 @@ def _maximal_of_type(arrays: PackingArrays, kind: int) -> Iterator[Pattern]:
     """Depth first over the classes, each with the most tasks first."""
     needs, count = arrays.demand_of_type[kind].tolist(), arrays.count.tolist()
 
-    def most(c: int, free: list[int]) -> int:
+    def compute_max_count(c: int, free: list[int]) -> int:
         return min([count[c], *(f // d for f, d in zip(free, needs[c], strict=True) if d)])
 
-    def extended(pattern: Pattern, free: list[int]) -> Iterator[Pattern]:
+    def extend(pattern: Pattern, free: list[int]) -> Iterator[Pattern]:
         c = len(pattern)
         if c == len(count):
-            if any(pattern) and not any(k < count[i] and most(i, free) for i, k in enumerate(pattern)):
+            if any(pattern) and not any(k < count[i] and compute_max_count(i, free) for i, k in enumerate(pattern)):
                 yield pattern
             return
-        for k in range(most(c, free), -1, -1):
-            yield from extended((*pattern, k), [f - k * d for f, d in zip(free, needs[c], strict=True)])
+        for k in range(compute_max_count(c, free), -1, -1):
+            yield from extend((*pattern, k), [f - k * d for f, d in zip(free, needs[c], strict=True)])
 
-    yield from extended((), arrays.capacity[kind].tolist())
+    yield from extend((), arrays.capacity[kind].tolist())
 
 
 def build_patterns(data: EvaPacking) -> tuple[LinearModel, Callable[[FloatArray], Solution]]:
@@ -75,12 +75,12 @@ def covering(
 
     def read(x: FloatArray) -> Solution:
         copies = {p: round(number) for p, number in enumerate(x.tolist()) if number > 0.5}
-        return arrays.solution(_without_surplus(arrays, [(kinds[p], patterns[p], n) for p, n in copies.items()]))
+        return arrays.solution(_drop_surplus(arrays, [(kinds[p], patterns[p], n) for p, n in copies.items()]))
 
     return model, read
 
 
-def _without_surplus(arrays: PackingArrays, covered: list[tuple[int, Pattern, int]]) -> Iterator[Group]:
+def _drop_surplus(arrays: PackingArrays, covered: list[tuple[int, Pattern, int]]) -> Iterator[Group]:
     """Return the instances of a cover, with tasks as long as there are any."""
     left = arrays.count.tolist()
     for kind, pattern, copies in covered:
@@ -212,7 +212,7 @@ class _Columns:
             self.kinds.append(kind)
         return new
 
-    def _solved(self, model: LinearModel, seconds: float) -> Solved:
+    def _solve(self, model: LinearModel, seconds: float) -> Solved:
         limit = None if self.options.time_limit is None else max(1e-3, seconds)
         return solve_arrays(model, replace(self.options, time_limit=limit, gap=0.0))
 
@@ -225,11 +225,11 @@ class _Columns:
         until, kinds = Stopwatch(seconds), len(self.arrays.price)
         turn, worth = 0, list[float]()
         master = self._master(until)
-        while master.duals is not None and len(worth) < kinds and not until.expired:
+        while master.duals is not None and len(worth) < kinds and not until.has_expired:
             new = sum(self._pays(kind, self._greedy(kind, master.duals), master.duals) for kind in range(kinds))
             if not new:
                 kind, turn = turn % kinds, turn + 1
-                priced = self._solved(build_pricing(self.arrays, kind, master.duals), until.remaining_s)
+                priced = self._solve(build_pricing(self.arrays, kind, master.duals), until.remaining_s)
                 worth.append(self._worth(priced, kind))
                 new = priced.x is not None and self._pays(kind, np.rint(priced.x).astype(np.int64), master.duals)
             if new:
@@ -240,7 +240,7 @@ class _Columns:
         if master.duals is not None and master.objective is not None:
             if len(worth) < kinds:  # the linear programs of the contents have bounds, too
                 relaxed = (replace(build_pricing(self.arrays, k, master.duals), integer=False) for k in range(kinds))
-                worth = [self._worth(self._solved(one, seconds), k) for k, one in enumerate(relaxed)]
+                worth = [self._worth(self._solve(one, seconds), k) for k, one in enumerate(relaxed)]
             self.bound = real_bound(master.objective / max(1.0, *worth))
 
     def _greedy(self, kind: int, dual: FloatArray) -> IntArray:
@@ -267,7 +267,7 @@ class _Columns:
     def _master(self, until: Stopwatch) -> Solved:
         """Return the linear program over the columns."""
         model, _ = covering(self.arrays, self.patterns, self.kinds)
-        return self._solved(replace(model, integer=False), until.remaining_s)
+        return self._solve(replace(model, integer=False), until.remaining_s)
 
 
 @method("exact")

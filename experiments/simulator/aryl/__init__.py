@@ -82,7 +82,7 @@ class LoaningWorld(World["LoaningRecords"]):
         self._server_place = {name: i for i, name in enumerate(self._servers)}
         self._job_place = {name: i for i, name in enumerate(self.demands.ids)}
         self._workers, self._kind = _read_only(self.servers.workers), _read_only(self.servers.kind)
-        self._predicted = np.array([job.predicted_work for job in self.jobs])
+        self._predicted = np.array([job.forecast_work for job in self.jobs])
         self._waiting: list[int] = []  # in order of arrival
         self._running: set[int] = set()  # with their base workers
         self._elastic: set[int] = set()  # of those that run
@@ -98,7 +98,7 @@ class LoaningWorld(World["LoaningRecords"]):
         self._next_step = 0.0  # of the orchestrator
         self._calendar_arrival()
         self.calendar.at(0.0, self._orchestrate, rank=ORCHESTRATOR)
-        self._moment: Time | None = self._next_moment()
+        self._moment: Time | None = self._find_next_moment()
         self._view = LoaningView(0.0, {}, {}, loaned_worth=data.loaned_worth, scaling_loss=data.scaling_loss)
 
     def next_decision(self) -> Time | None:
@@ -129,7 +129,7 @@ class LoaningWorld(World["LoaningRecords"]):
             self._moment = now
             return
         self._change(decision if isinstance(decision, Changes) else self._changes(decision))
-        self._moment = self._next_moment() if self._unfinished else None
+        self._moment = self._find_next_moment() if self._unfinished else None
 
     def waiting(self) -> str | None:
         return f"job {self.demands.ids[self._waiting[0]]}" if self._waiting else None
@@ -308,7 +308,7 @@ class LoaningWorld(World["LoaningRecords"]):
                 self._set_rate(job)
         self.servers.touched.clear()
 
-    def _next_moment(self) -> Time | None:
+    def _find_next_moment(self) -> Time | None:
         """Return the time of the next decision: the next event, or the first multiple of the period at or after it."""
         event, period = self.calendar.next_moment, self.data.scheduling_period_seconds
         if event is None or not period:
@@ -317,7 +317,7 @@ class LoaningWorld(World["LoaningRecords"]):
         step = self._next_step
         return step if event <= step < moment else moment
 
-    def _believed_left(self, places: IntArray) -> FloatArray:
+    def _predict_remaining(self, places: IntArray) -> FloatArray:
         """Return the predicted remaining worker-seconds of some jobs."""
         done = np.array([self.work[place].done for place in places.tolist()])
         return np.maximum(LEAST_BELIEVED, self._predicted[places] - done)
@@ -345,9 +345,9 @@ class LoaningWorld(World["LoaningRecords"]):
             job.min_workers,
             job.max_workers,
             job.gpus_per_worker,
-            float(self._believed_left(np.array([place]))[0]),
-            self._named(self.servers.base_of[place].items()),
-            self._named(self.servers.flexible_of[place].items()),
+            float(self._predict_remaining(np.array([place]))[0]),
+            self._map_names(self.servers.base_of[place].items()),
+            self._map_names(self.servers.flexible_of[place].items()),
             job.any_gpu,
             job.heterogeneous,
             job.checkpointed,
@@ -355,7 +355,7 @@ class LoaningWorld(World["LoaningRecords"]):
             float(self.work[place].done),
         )
 
-    def _named(self, held: Iterable[tuple[int, int]]) -> Mapping[str, int]:
+    def _map_names(self, held: Iterable[tuple[int, int]]) -> Mapping[str, int]:
         return MappingProxyType({self._servers[s]: k for s, k in held})
 
     def _live(self) -> Live:
@@ -369,11 +369,11 @@ class LoaningWorld(World["LoaningRecords"]):
             widest=servers.widest(),
             workers=self._workers,
             kind=self._kind,
-            left=self._believed_left,
-            hosted=self._hosted,
+            left=self._predict_remaining,
+            hosted=self._list_hosted,
         )
 
-    def _hosted(self) -> Iterable[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    def _list_hosted(self) -> Iterable[tuple[str, tuple[str, ...], tuple[str, ...]]]:
         """Yield for each server on loan its id and the ids of the jobs with base and with flexible workers there."""
         servers, ids = self.servers, self.demands.ids
         for s in range(self.data.training_servers, len(self._servers)):

@@ -7,7 +7,7 @@ import numpy as np
 from instances.arrays import BoolArray, IntArray
 from instances.aryl import ArylLoaning
 from instances.aryl.online import LOANED, TRAINING, Demands
-from instances.compiled import compiled
+from instances.compiled import compile_lazily
 from instances.online import RuleBroken
 
 NOBODY, BASE, FLEXIBLE = 0, 1, 2
@@ -253,7 +253,7 @@ class Servers:
         self.touched.add(job)
 
 
-@compiled
+@compile_lazily
 def best_fit(
     free: IntArray,
     flexible: IntArray,

@@ -85,7 +85,7 @@ class RentingWorld(World["RentingRecords"]):
         elif self._jobs:
             self._refuse_standstill()
         if self.data.period_seconds:
-            self._next_tick()
+            self._schedule_tick()
 
     def waiting(self) -> str | None:
         return f"job {next(iter(self._jobs))}" if self._jobs else None
@@ -209,7 +209,7 @@ class RentingWorld(World["RentingRecords"]):
             times = self._asked if self._asked > MOST_ASKED else self._idle
             raise RuleBroken(f"{self.waiting()} is not done at {now}, and nothing has happened at {times} moments")
 
-    def _next_tick(self) -> None:
+    def _schedule_tick(self) -> None:
         """Schedule the next multiple of the period at which widths may change, if there are jobs."""
         self._tick = False
         if not self._jobs and not self.nodes.states:
@@ -299,7 +299,7 @@ class RentingRecords(Records):
         """Return one row per change: seconds, rented, ready and held GPUs, and unfinished jobs."""
         gpus = self._data.gpus_per_node
         time = np.array([m[0] for m in self._moments])
-        edges, count = self._rented()
+        edges, count = self._count_rented()
         rented = count[np.searchsorted(edges, time, side="right") - 1] if len(edges) else np.zeros(len(time))
         columns = {"time": time, "rented": rented * gpus, "ready": [m[1] * gpus for m in self._moments]}
         return pd.DataFrame(columns | {"held": [m[2] for m in self._moments], "jobs": [m[3] for m in self._moments]})
@@ -351,7 +351,7 @@ class RentingRecords(Records):
         _refuse_crowding(self._data, stretches, self.nodes)
         _refuse_bill(self._data, self.nodes, self.fleet.bill, now)
 
-    def _rented(self) -> tuple[FloatArray, FloatArray]:
+    def _count_rented(self) -> tuple[FloatArray, FloatArray]:
         """Return the times at which the number of billed nodes changes, and the number from each time on."""
         begin = np.array([node.ordered_at for node in self.nodes])
         end = np.array([node.released_at for node in self.nodes])
@@ -361,7 +361,7 @@ class RentingRecords(Records):
         return edges, np.cumsum(np.bincount(place, weights=change[np.isfinite(times)], minlength=len(edges)))
 
     def _per_gpu(self) -> _PerGpu:
-        edges, count = self._rented()
+        edges, count = self._count_rented()
         if not len(edges):
             return _PerGpu(np.zeros(1), np.zeros(1), 0.0)
         gpus = np.maximum(count[:-1] * self._data.gpus_per_node, 0)

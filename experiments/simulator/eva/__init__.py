@@ -223,7 +223,7 @@ class CloudWorld(World[CloudRecords]):
         if hosting.instance_type not in self._kinds:
             raise RuleBroken(f"an instance of unknown type {hosting.instance_type} is rented at {now}")
         kind = self._kinds[hosting.instance_type]
-        found.rented.append(CloudInstance(self.records.next_id(), kind, self._capacity[kind]))
+        found.rented.append(CloudInstance(self.records.create_id(), kind, self._capacity[kind]))
         return found.rented[-1]
 
     def _refuse_overfull(self, instance: CloudInstance, names: Sequence[str]) -> None:
@@ -260,7 +260,7 @@ class CloudWorld(World[CloudRecords]):
         kind = self.data.instance_types[instance.kind]
         self._instances[instance.id] = self._open[instance.id] = instance
         self._changed_instances[instance.id] = instance
-        instance.setup = self._after(kind.acquisition_seconds, self._acquire, instance)
+        instance.setup = self._schedule_after(kind.acquisition_seconds, self._acquire, instance)
 
     def _give_up(self, instance: CloudInstance) -> None:
         """End a rental once no task occupies the instance; it accepts no tasks from now on."""
@@ -280,11 +280,11 @@ class CloudWorld(World[CloudRecords]):
             self._changed_tasks[task.id] = task
             if task.phase is TaskPhase.LAUNCHED:
                 task.phase = TaskPhase.ENDING
-                self._after(task.kind.kill_seconds, self._kill, task)
+                self._schedule_after(task.kind.kill_seconds, self._kill, task)
             if job.pinned:
                 self._launches.append(task)
 
-    def _after(self, seconds: float, happen: Callable[[Part], None], part: Part) -> Event:
+    def _schedule_after(self, seconds: float, happen: Callable[[Part], None], part: Part) -> Event:
         """Schedule an event of a part of the cloud after a delay, rounded up to integer seconds."""
         return self.calendar.at(self.calendar.now + whole(seconds), partial(happen, part), rank=DELAY)
 
@@ -300,7 +300,7 @@ class CloudWorld(World[CloudRecords]):
         instance.billed_since = self.calendar.now
         self.records.count(instance, +1)
         self.fleet.rent(instance.id, kind.name, kind.usd_per_hour / HOUR)
-        instance.setup = self._after(kind.setup_seconds, self._set_up, instance)
+        instance.setup = self._schedule_after(kind.setup_seconds, self._set_up, instance)
 
     def _set_up(self, instance: CloudInstance) -> None:
         instance.ready, instance.setup = True, None
@@ -316,7 +316,7 @@ class CloudWorld(World[CloudRecords]):
             del self._instances[instance.id]
         else:
             kind = self.data.instance_types[instance.kind]
-            self._after(kind.termination_seconds, self._gone, instance)
+            self._schedule_after(kind.termination_seconds, self._gone, instance)
         return True
 
     def _gone(self, instance: CloudInstance) -> None:
@@ -339,10 +339,10 @@ class CloudWorld(World[CloudRecords]):
         delay = whole(task.kind.fetch_seconds)
         if task.kind.workload not in instance.images:
             delay += whole(task.kind.build_seconds)
-        self._after(delay, self._launched, task)
+        self._schedule_after(delay, self._finish_launch, task)
         return True
 
-    def _launched(self, task: CloudTask) -> None:
+    def _finish_launch(self, task: CloudTask) -> None:
         job, instance = task.job, task.host
         assert instance is not None
         task.phase, task.active, task.seen_launch = TaskPhase.LAUNCHED, True, True
@@ -354,7 +354,7 @@ class CloudWorld(World[CloudRecords]):
             job.pinned = job.launchable = False
             job.launched_since = self.calendar.now
             self._changed_tasks.update((other.id, other) for other in job.tasks)
-            job.start = self._after(job.init, self._start, job)
+            job.start = self._schedule_after(job.init, self._start, job)
 
     def _start(self, job: CloudJobState) -> None:
         job.active_since, job.start = self.calendar.now, None
@@ -373,9 +373,9 @@ class CloudWorld(World[CloudRecords]):
         if job.active_since is not None and not job.work.complete:
             self._stop(job)
         task.phase = TaskPhase.SAVING
-        self._after(task.kind.upload_seconds, self._saved, task)
+        self._schedule_after(task.kind.upload_seconds, self._finish_save, task)
 
-    def _saved(self, task: CloudTask) -> None:
+    def _finish_save(self, task: CloudTask) -> None:
         job = task.job
         if job.end is not None:
             return

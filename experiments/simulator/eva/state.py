@@ -216,7 +216,7 @@ class CloudRecords(Records):
         self.timeline: list[tuple[float, int, int, int]] = []
         self._lives: list[tuple[int, float]] = []
 
-    def next_id(self) -> str:
+    def create_id(self) -> str:
         """Return the id of a newly ordered instance, its number."""
         self.ordered += 1
         return str(self.ordered - 1)

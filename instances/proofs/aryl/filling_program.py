@@ -97,7 +97,7 @@ class FillingProgram(ProgramBuilder):
 
     def _alike(self, server: HostServer) -> Alike:
         apart = server.kind == "loaned" and self.data.grouped
-        return server.kind, server.free_gpus, server.in_use, server.hosts if apart else "base"
+        return server.kind, server.free_gpus, server.is_in_use, server.hosts if apart else "base"
 
     def _job(self, j: int, job: PlacedJob, jobs: int) -> None:
         gpus, data = job.gpus_per_worker, self.data
@@ -109,7 +109,7 @@ class FillingProgram(ProgramBuilder):
                 continue
             there: dict[str, dict[str, int]] = defaultdict(dict)
             for kind in job.kinds:
-                cost = data.misplaced_cost * gpus * (kind != job.preferred(part))
+                cost = data.misplaced_cost * gpus * (kind != job.choose_kind(part))
                 name, slot = self._new(f"{part}_{j}_{kind}", jobs * workers, cost), self._slot(kind, part, job)
                 there[_on(j, job, kind)][name] = 1
                 self.wanted[slot] += jobs * workers

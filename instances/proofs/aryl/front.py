@@ -24,7 +24,7 @@ from instances.proofs.aryl.certificate import prove_reclaim, reclaim_point, recl
 from instances.proofs.certificate import NoCertificate, digest
 from instances.proofs.derivation import proven_of
 from instances.proofs.vipr import Program, Row, read_vipr, see_denominators
-from instances.validation import show, validated
+from instances.validation import show, validate
 
 ONE = Fraction(1)
 MOST_JOBS, MOST = "jobs", 10**9
@@ -62,17 +62,17 @@ class LeastLoss:
 
 def exact_loss(data: ArylReclaim, servers: Sequence[str]) -> Fraction:
     """Return the GPU-hours lost by the jobs that are preempted if these servers are returned."""
-    weighed = by_hours(data)
+    weighed = minimise_hours(data)
     point = reclaim_point(weighed, {"servers": list(servers)})
     return sum((loss for j, loss in enumerate(weighed.losses()) if j in point), Fraction(0))
 
 
-def by_jobs(data: ArylReclaim) -> ArylReclaim:
+def minimise_jobs(data: ArylReclaim) -> ArylReclaim:
     """Return the problem that minimises the number of preempted jobs."""
     return data.model_copy(update={"objective": "preempted-jobs"})
 
 
-def by_hours(data: ArylReclaim) -> ArylReclaim:
+def minimise_hours(data: ArylReclaim) -> ArylReclaim:
     """Return the problem that minimises the lost GPU-hours. Raises InputError if a job has no `gpu_hours`."""
     for i, job in enumerate(data.jobs):
         if job.gpu_hours is None:
@@ -84,7 +84,7 @@ class FrontProgram:
     """Minimise the loss, in units of `unit` GPU-hours, with at most `jobs` preempted jobs."""
 
     def __init__(self, data: ArylReclaim, jobs: int | None) -> None:
-        self.data = by_hours(data)
+        self.data = minimise_hours(data)
         losses = [loss for loss in self.data.losses() if loss]
         denominator = math.lcm(*(loss.denominator for loss in losses))
         self.unit = Fraction(math.gcd(*(int(loss * denominator) for loss in losses)) or 1, denominator)
@@ -133,8 +133,8 @@ class FrontProofs:
         """
         see_denominators(text)
         try:
-            if read_vipr(text).header.get("instance") == digest(by_jobs(self.data)):
-                self.fewest = max(self.fewest, math.ceil(prove_reclaim(by_jobs(self.data), text).bound))
+            if read_vipr(text).header.get("instance") == digest(minimise_jobs(self.data)):
+                self.fewest = max(self.fewest, math.ceil(prove_reclaim(minimise_jobs(self.data), text).bound))
             else:
                 self.losses.append(prove_loss(self.data, text))
         except NoCertificate as error:
@@ -145,7 +145,7 @@ class FrontProofs:
 
         Raises InputError for a front of another instance, and CheckFailed.
         """
-        front = validated(StatedFront, content, root="")
+        front = validate(StatedFront, content, root="")
         if front.instance != self.name:
             raise InputError(f"instance: must be {self.name!r}, as in the instance, got {show(front.instance)}")
         _see_points(self.data, front.points)
@@ -183,7 +183,7 @@ def _see_points(data: ArylReclaim, points: Sequence[StatedPoint]) -> None:
     for i, point in enumerate(points):
         where, servers = f"points[{i}]", {"servers": list(point.servers)}
         try:
-            jobs, hours = check_reclaim(by_jobs(data), servers), check_reclaim(by_hours(data), servers)
+            jobs, hours = check_reclaim(minimise_jobs(data), servers), check_reclaim(minimise_hours(data), servers)
         except MalformedSolution as error:
             raise CheckFailed(f"{where}.servers: {error}") from error
         for found in (*jobs.violations, *hours.violations):

@@ -15,11 +15,11 @@ from pydantic import Field
 from instances.boa.allocation import BoaAllocation
 from instances.errors import CheckFailed
 from instances.fields import Frozen
-from instances.proofs.boa.rational import budget, exact, least_length, price_of, share
+from instances.proofs.boa.rational import bound_length, budget, exact, price_of, share
 from instances.proofs.boa.run_proof import RunProof, prove_runs
 from instances.proofs.boa.unit_network import Units, fastest, shortest, unit_network
 from instances.proofs.certificate import Proven, content_of
-from instances.validation import show, validated
+from instances.validation import show, validate
 
 
 class ConvexProof(Frozen):
@@ -54,10 +54,10 @@ def prove_allocation(data: BoaAllocation, text: str) -> Proven:
     """
     content = content_of(data, text)
     if data.real:
-        return prove_runs(data, validated(RunProof, content, root=""))
+        return prove_runs(data, validate(RunProof, content, root=""))
     if data.convex:
-        return _convex(data, validated(ConvexProof, content, root=""))
-    return _units(data, validated(UnitProof, content, root=""))
+        return _convex(data, validate(ConvexProof, content, root=""))
+    return _units(data, validate(UnitProof, content, root=""))
 
 
 def _convex(data: BoaAllocation, proof: ConvexProof) -> Proven:
@@ -99,7 +99,7 @@ def lagrangian(data: BoaAllocation, price: Fraction) -> Fraction:
         for epoch in c.epochs:
             size = exact(epoch.size_hours)
             total += size * min(
-                least_length(
+                bound_length(
                     epoch.speedup.on(t.name),
                     factor,
                     price * arrivals * exact(t.price),

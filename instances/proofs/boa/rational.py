@@ -95,13 +95,13 @@ def corners(curve: Curve, max_width: int | None) -> list[Corner]:
     return [(k, Fraction(s, unit)) for k, s in found]
 
 
-def _measured(curve: Curve) -> list[Corner]:
+def _list_measured(curve: Curve) -> list[Corner]:
     """Return the points of a measured table."""
     assert curve.table is not None
     return [(k, exact(s)) for k, s in zip(curve.table.gpus, curve.table.speedup, strict=True)]
 
 
-def last_width(curve: Curve, max_width: int | None) -> int | None:
+def find_max_width(curve: Curve, max_width: int | None) -> int | None:
     """Return the maximum width that a curve allows, `None` if there is no limit."""
     if curve.table is None:
         return max_width
@@ -120,8 +120,8 @@ def times(curve: Curve, max_width: int | None, last: int, measured: bool = False
     if curve.power is not None:
         a = exact(curve.power)
         return [power_at_most(Fraction(1, k), a) for k in widths]
-    end = last_width(curve, max_width) or 0
-    points = _measured(curve) if measured else corners(curve, max_width)
+    end = find_max_width(curve, max_width) or 0
+    points = _list_measured(curve) if measured else corners(curve, max_width)
     found: list[Fraction | None] = []
     for (k0, s0), (k1, s1) in pairwise(points):
         first, second = s0.numerator * s1.denominator, s1.numerator * s0.denominator
@@ -132,7 +132,7 @@ def times(curve: Curve, max_width: int | None, last: int, measured: bool = False
     return found + [None] * (last - len(found))
 
 
-def least_length(curve: Curve, value: Fraction, price: Fraction, max_width: int | None, whole: bool) -> Fraction:
+def bound_length(curve: Curve, value: Fraction, price: Fraction, max_width: int | None, whole: bool) -> Fraction:
     """Return a close lower bound on the minimum of value / s(k) + price k / s(k) over the widths k >= 1.
 
     `whole` restricts the widths to integers. Both formulas decrease up to a best width and increase after it. Between
@@ -142,7 +142,7 @@ def least_length(curve: Curve, value: Fraction, price: Fraction, max_width: int 
     if curve.table is not None:
         speeds: Sequence[Corner] = corners(curve, max_width)
         if whole:
-            run = times(curve, max_width, last_width(curve, max_width) or 1)
+            run = times(curve, max_width, find_max_width(curve, max_width) or 1)
             return min((value + price * k) * z for k, z in enumerate(run, 1) if z is not None)
         return min((value + price * k) / s for k, s in speeds)
     end = None if max_width is None else Fraction(max_width)

@@ -26,7 +26,7 @@ from instances.proofs.boa.rational import (
     budget,
     corners,
     exact,
-    last_width,
+    find_max_width,
     power_at_most,
     price_of,
     serial,
@@ -50,7 +50,7 @@ class Hours:
     """
 
     def __init__(self, size: Fraction, curve: Curve, max_width: int | None) -> None:
-        self.size, self.curve, self.end = size, curve, last_width(curve, max_width)
+        self.size, self.curve, self.end = size, curve, find_max_width(curve, max_width)
         self.corners: list[int] = []
         self.pieces: list[tuple[int, int, int]] = []
         if curve.table is not None:
@@ -70,7 +70,7 @@ class Hours:
         top = self.size.numerator * unit << HOURS
         self.pieces.append((top, int(speed * unit) * self.size.denominator, int(slope * unit) * self.size.denominator))
 
-    def at_least(self, width: int) -> tuple[int, int]:
+    def bound_hours(self, width: int) -> tuple[int, int]:
         """Return the hours at a width, rounded down, and an upper bound on the rounding error.
 
         The width is in units of 2^-WIDTH, the hours are in units of 2^-HOURS.
@@ -85,10 +85,10 @@ class Hours:
         found = (hours.numerator << HOURS) // hours.denominator
         return found, 2 + int(found * POWER)
 
-    def for_ever(self) -> int:
+    def bound_at_any_width(self) -> int:
         """Return a lower bound on the hours of a formula at any width, in units of 2^-HOURS."""
         if self.curve.amdahl is None:
-            return 0 if self.curve.power else self.at_least(1 << WIDTH)[0]
+            return 0 if self.curve.power else self.bound_hours(1 << WIDTH)[0]
         return self.pieces[0][0] // self.pieces[0][2]
 
 
@@ -129,9 +129,9 @@ class _Search:
             while not self._longer(end, end // 2):
                 end *= 2
                 if end > WIDEST:
-                    return self._length(one, self.pause + sum(h.for_ever() for h in self.hours))
+                    return self._length(one, self.pause + sum(h.bound_at_any_width() for h in self.hours))
         low, high = self._narrow(one, end)
-        return self._length(low, self._at(high)[0])
+        return self._length(low, self._compute_hours(high)[0])
 
     def _narrow(self, low: int, high: int) -> tuple[int, int]:
         """Return two widths that enclose the best one, by golden-section search."""
@@ -150,13 +150,13 @@ class _Search:
 
     def _longer(self, width: int, other: int) -> bool:
         """Return whether the run is longer at `width` than at `other`, for every possible rounding error."""
-        at_least, at_most = self._at(width)[0], self._at(other)[1]
+        at_least, at_most = self._compute_hours(width)[0], self._compute_hours(other)[1]
         return (self.value + self.price * width) * at_least > (self.value + self.price * other) * at_most
 
-    def _at(self, width: int) -> tuple[int, int]:
+    def _compute_hours(self, width: int) -> tuple[int, int]:
         """Return the hours at a width, rounded down and rounded up."""
         if width not in self._known:
-            hours = [h.at_least(width) for h in self.hours]
+            hours = [h.bound_hours(width) for h in self.hours]
             down = self.pause + sum(least for least, _ in hours)
             self._known[width] = down, down + 1 + sum(noise for _, noise in hours)
         return self._known[width]
@@ -257,7 +257,7 @@ class RunBounds:
                     for kind in self.types:
                         if before is None or not all(d.allows(kind, first, after) for d in own):
                             continue
-                        length = before + self._least(price, i, kind, first, after)
+                        length = before + self._bound_run(price, i, kind, first, after)
                         found = length if found is None else min(found, length)
                 reached.append(found)
             if reached[-1] is None:
@@ -265,7 +265,7 @@ class RunBounds:
             total += reached[-1]
         return max(Fraction(total, 1 << LENGTH) - price * self.budget, Fraction(0))
 
-    def _least(self, price: Fraction, i: int, kind: int, first: int, after: int) -> int:
+    def _bound_run(self, price: Fraction, i: int, kind: int, first: int, after: int) -> int:
         key = price, i, kind, first, after
         if key not in self._known:
             self._known[key] = self._lengths[price][i].least(kind, first, after)

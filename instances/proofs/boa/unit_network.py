@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from instances.boa.allocation import BoaAllocation, JobClass
 from instances.boa.speedup import Curve
 from instances.errors import CheckFailed
-from instances.proofs.boa.rational import budget, corners, exact, last_width, power_at_most, serial, share, times
+from instances.proofs.boa.rational import budget, corners, exact, find_max_width, power_at_most, serial, share, times
 from instances.proofs.certificate import NoCertificate
 
 IntArray = NDArray[np.int64]
@@ -87,7 +87,7 @@ def unit_network(data: BoaAllocation, units: Units) -> UnitNetwork:
             for t in data.gpu_types:
                 curve = epoch.speedup.on(t.name)
                 if (key := (curve.amdahl, curve.power, curve.table)) not in cache:
-                    cache[key] = times(curve, data.max_width, last, data.measured)
+                    cache[key] = times(curve, data.max_width, last, data.is_measured)
                 run += cache[key]
             size = exact(epoch.size_hours)
             slow, charged = factor * size, arrivals * size
@@ -119,21 +119,21 @@ def widest(data: BoaAllocation) -> int:
 
     A table has a last width. The cost of a formula increases with the width, and so does that of the change before it.
     """
-    paid = (exact(c.arrivals_per_hour) * _least(data, c) for c in data.classes)
+    paid = (exact(c.arrivals_per_hour) * _bound_cost(data, c) for c in data.classes)
     found, spare = 1, budget(data) - sum(paid, Fraction(0))
     for c in data.classes:
         for epoch in c.epochs:
             for t in data.gpu_types:
                 curve = epoch.speedup.on(t.name)
-                end = last_width(curve, data.max_width)
+                end = find_max_width(curve, data.max_width)
                 if curve.table is None and (end is None or end > WIDEST):
-                    hours = (spare / exact(c.arrivals_per_hour) + _least(data, c)) / exact(t.price)
+                    hours = (spare / exact(c.arrivals_per_hour) + _bound_cost(data, c)) / exact(t.price)
                     end = find_widest_affordable(curve, exact(epoch.size_hours), exact(c.rescale_hours), hours)
                 found = max(found, end or 1)
     return found
 
 
-def _least(data: BoaAllocation, job_class: JobClass) -> Fraction:
+def _bound_cost(data: BoaAllocation, job_class: JobClass) -> Fraction:
     """Return a lower bound on the cost of the runs of a job, from the maximum speedup per GPU."""
     total = Fraction(0)
     for epoch in job_class.epochs:
@@ -226,7 +226,7 @@ def fastest(network: UnitNetwork, latest: int) -> int | None:
         time, cost = (time[:, None] + t).ravel(), (cost[:, None] + c).ravel()
         kept = units.scale * time + units.price * cost + floor <= below + rest
         kept &= (time <= latest) & (cost <= network.budget)
-        time, cost = _undominated(time[kept], cost[kept], np.zeros(int(kept.sum()), dtype=np.int64))[:2]
+        time, cost = _drop_dominated(time[kept], cost[kept], np.zeros(int(kept.sum()), dtype=np.int64))[:2]
         if not len(time):
             return None
     return int(time.min())
@@ -243,7 +243,9 @@ def _paths(network: ClassNetwork, d: Distances, units: Units, rest: int) -> tupl
         ahead = np.minimum(d.run[j] + d.onward[j], FAR)
         stays = gone + ahead[choice] <= longest
         kept = np.flatnonzero(stays)
-        front = _undominated(time, cost, np.zeros(len(time), dtype=np.int64))  # a change makes past choices irrelevant
+        front = _drop_dominated(
+            time, cost, np.zeros(len(time), dtype=np.int64)
+        )  # a change makes past choices irrelevant
         far = units.scale * front[0] + units.price * front[1]
         leads = np.flatnonzero(d.change + ahead <= longest - int(far.min(initial=FAR)))
         if len(kept) + len(far) * len(leads) > LABELS:
@@ -253,11 +255,11 @@ def _paths(network: ClassNetwork, d: Distances, units: Units, rest: int) -> tupl
         choice = np.concatenate([choice[kept], to])
         time = np.concatenate([time[kept], front[0][row] + network.change_time]) + network.time[j][choice]
         cost = np.concatenate([cost[kept], front[1][row] + network.change_cost[to]]) + network.cost[j][choice]
-        time, cost, choice = _undominated(time, cost, choice)
-    return _undominated(time, cost, np.zeros(len(time), dtype=np.int64))[:2]
+        time, cost, choice = _drop_dominated(time, cost, choice)
+    return _drop_dominated(time, cost, np.zeros(len(time), dtype=np.int64))[:2]
 
 
-def _undominated(time: IntArray, cost: IntArray, choice: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+def _drop_dominated(time: IntArray, cost: IntArray, choice: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Return the undominated points in time and cost of each choice, without duplicates."""
     if not len(time):
         return time, cost, choice

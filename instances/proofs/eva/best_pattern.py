@@ -17,7 +17,7 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from instances.compiled import compiled
+from instances.compiled import compile_lazily
 from instances.proofs.certificate import NoCertificate
 
 IntArray = NDArray[np.int64]
@@ -48,7 +48,7 @@ class Best:
     complete: bool = True
 
 
-def most_worth(room: Room, value: list[int], target: int, steps: int = STEPS) -> Best:
+def find_best_pattern(room: Room, value: list[int], target: int, steps: int = STEPS) -> Best:
     """Find the best pattern with a value over `target`, in at most `steps` search steps.
 
     - `room`: the type and its classes.
@@ -124,7 +124,7 @@ def _mix(demand: list[list[int]], rooms: list[int], worth: list[int], count: lis
     return mixes[int(total.argmin())]
 
 
-@compiled
+@compile_lazily
 def _search(
     demand: IntArray,
     capacity: IntArray,

@@ -48,7 +48,7 @@ from instances.proofs.eva.packing_program import PackingAmounts
 from instances.proofs.eva.saving_program import saving_program
 from instances.proofs.eva.totals import Cover, Totals
 from instances.proofs.vipr import read_vipr
-from instances.validation import validated
+from instances.validation import validate
 
 if TYPE_CHECKING:
     from instances.proofs.eva.best_pattern import Best
@@ -199,7 +199,7 @@ class Packing:
             return limit
         if max(self.price) > LARGEST:
             raise NoCertificate("prices are too large for a search of multisets")
-        gone, apart = self.totals.needless(self.price, further)
+        gone, apart = self.totals.find_dominated(self.price, further)
         further = [0 if needless else m for needless, m in zip(gone, further, strict=True)]
         bounded = [-1 if m is None else min(m, LARGEST) for m in further]
         made = Covers(np.array(self.price, dtype=np.int64), np.array(bounded, dtype=np.int64), apart)
@@ -210,7 +210,7 @@ class Packing:
         return spent + made.below(limit - spent, STEPS_OF_SEARCH)
 
     @cached_property
-    def _first_alike(self) -> list[list[int]]:
+    def _find_first_alike(self) -> list[list[int]]:
         """Return, for each family and entry, the first entry with the same demand."""
         first: dict[tuple[int, ...], int] = {}
         return [[first.setdefault((f, *d), t) for t, d in enumerate(needs)] for f, needs in enumerate(self.demand)]
@@ -272,11 +272,11 @@ class Packing:
             STEPS,
             Best,
             Room,
-            most_worth,
+            find_best_pattern,
         )
 
         alike: dict[tuple[int, int], list[int]] = {}
-        for t, key in enumerate(zip(value, self._first_alike[self.family[k]], strict=True)):
+        for t, key in enumerate(zip(value, self._find_first_alike[self.family[k]], strict=True)):
             alike.setdefault(key, []).append(t)
         groups = list(alike.values())
         room = Room(
@@ -284,7 +284,7 @@ class Packing:
             self.capacity[k],
             [sum(map(self.count.__getitem__, g)) for g in groups],
         )
-        found = most_worth(room, [value[g[0]] for g in groups], target, STEPS if steps is None else steps)
+        found = find_best_pattern(room, [value[g[0]] for g in groups], target, STEPS if steps is None else steps)
         if not found.pattern:
             return found
         pattern = [0] * len(value)
@@ -302,19 +302,19 @@ def prove_packing(data: EvaPacking, text: str) -> Proven:
     """
     if data.objective == "net-saving":
         return proven_of(data, saving_program(data).program(), read_vipr(text))
-    proof, packing = validated(PackingProof, content_of(data, text), root=""), Packing(data)
+    proof, packing = validate(PackingProof, content_of(data, text), root=""), Packing(data)
     if proof.unit != packing.unit:
         raise CheckFailed(f"unit: {proof.unit} is claimed, prices are multiples of {packing.unit}")
     bounds = _leaves(packing, proof.nodes)
     if min(bounds) != proof.bound:
         raise CheckFailed(f"bound: {proof.bound} price units are claimed, the leaves prove {min(bounds)}")
-    return Proven(Fraction(proof.bound * packing.unit, STEPS), how_proven(proof.nodes))
+    return Proven(Fraction(proof.bound * packing.unit, STEPS), describe_leaves(proof.nodes))
 
 
 SURROGATE = "surrogate cover inequalities"
 
 
-def how_proven(nodes: Sequence[WrittenNode]) -> str:
+def describe_leaves(nodes: Sequence[WrittenNode]) -> str:
     """Return a short description of the leaves."""
     duals, totals = sum(node.leaf is not None for node in nodes), sum(node.totals is not None for node in nodes)
     if duals == 0 and len(nodes) == 1:

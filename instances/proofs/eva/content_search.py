@@ -64,9 +64,9 @@ class ContentSearch:
         order = sorted(tasks, key=lambda task: (-task.alone - max(task.stay, default=Fraction(0)), task.index))
         self.classes, self.count = [task.index for task in order], [task.count for task in order]
         self.need, self.room, self.least = [task.need for task in order], room, least
-        self.fixed = [rounded_up(task.alone - task.loss, bits) for task in order]
-        self.loss = [rounded_up(task.loss, bits) for task in order]
-        self.stay = [[rounded_up(usd, bits) for usd in sorted(task.stay, reverse=True)] for task in order]
+        self.fixed = [round_up(task.alone - task.loss, bits) for task in order]
+        self.loss = [round_up(task.loss, bits) for task in order]
+        self.stay = [[round_up(usd, bits) for usd in sorted(task.stay, reverse=True)] for task in order]
         self.pair = rates(book, [task.workload for task in order])
         self.look, self.see = look, see
         self.held = [0] * len(order)
@@ -123,9 +123,9 @@ class ContentSearch:
 
 def rates(book: Book, workloads: Sequence[str]) -> list[list[int]]:
     """Return the throughput of each workload when co-located with each other one, rounded up, in units of 2^-`RATE`."""
-    return [[rounded_up(book.pairwise.get((a, b), book.default), RATE) for b in workloads] for a in workloads]
+    return [[round_up(book.pairwise.get((a, b), book.default), RATE) for b in workloads] for a in workloads]
 
 
-def rounded_up(number: Fraction, bits: int) -> int:
+def round_up(number: Fraction, bits: int) -> int:
     """Return a number in units of 2^-`bits`, rounded up."""
     return -((-number.numerator << bits) // number.denominator)

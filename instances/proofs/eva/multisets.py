@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from instances.arrays import BoolArray, IntArray
-from instances.compiled import compiled
+from instances.compiled import compile_lazily
 from instances.proofs.certificate import NoCertificate
-from instances.proofs.eva.totals import Cover, least_prices
+from instances.proofs.eva.totals import Cover, compute_min_prices
 
 MOST_FOUND = 4_000
 MOST_ENTRIES = 10_000_000  # of all tables: 80 MB, and as much again while one is added
@@ -68,7 +68,7 @@ class Covers:
             raise NoCertificate(f"the tables of the covers have more than {MOST_ENTRIES:,} entries, which is 80 MB")
         back = np.empty_like(self.order)
         back[self.order] = np.arange(len(self.order))
-        table = least_prices(cover.parts(divisor), self.price[back].tolist(), most)
+        table = compute_min_prices(cover.parts(divisor), self.price[back].tolist(), most)
         held = [min(room, cover.amount) for room in cover.rooms]
         self.rooms = np.vstack([self.rooms, np.array(held, dtype=np.int64)[self.order]])
         self.amount = np.append(self.amount, cover.amount)
@@ -115,7 +115,7 @@ class Covers:
         return Multisets(found[by_price][:, back], price[by_price], beyond, bool(complete), int(steps))
 
 
-@compiled
+@compile_lazily
 def _search(price, most, apart, rooms, amount, divisor, begin, tables, limit, above, steps, many):  # type: ignore[no-untyped-def]
     """Add one instance per step, types in order; the largest of the tables' bounds prunes a node."""
     covers, kinds = rooms.shape

@@ -26,7 +26,7 @@ from instances.eva.reconfiguration import EvaReconfiguration
 from instances.options import Solution
 from instances.proofs.certificate import NoCertificate, Proven, see_instance
 from instances.proofs.derivation import proven_of
-from instances.proofs.eva.content_search import ContentSearch, Held, ValuedTask, rounded_up
+from instances.proofs.eva.content_search import ContentSearch, Held, ValuedTask, round_up
 from instances.proofs.eva.packing_program import PackingAmounts, PatternProgram
 from instances.proofs.vipr import Program, read_vipr
 
@@ -252,7 +252,7 @@ class RoundProgram:
             for c, (key, usd) in enumerate(zip(round_.first, duals.tasks, strict=True))
             if round_.holds(kind, round_.alone(c))
         )
-        least = rounded_up(cost - self.short, WORTH) - 1
+        least = round_up(cost - self.short, WORTH) - 1
         search = ContentSearch(
             tasks, round_.room[kind], least, WORTH, book, self._count_step, lambda held: self._see(kind, g, held)
         )

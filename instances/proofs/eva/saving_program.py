@@ -34,7 +34,7 @@ Pattern = tuple[int, ...]
 
 def saving_program(data: EvaPacking) -> SavingProgram | LimitedSavingProgram:
     """Return the program of the net saving of `data`. Raises NoCertificate if there are too many patterns."""
-    return LimitedSavingProgram(data) if data.limited else SavingProgram(data)
+    return LimitedSavingProgram(data) if data.has_limits else SavingProgram(data)
 
 
 class _Packed:
@@ -96,11 +96,11 @@ class SavingProgram(_Packed):
         )
         least, price = steps(kind.usd_per_hour) << WORTH, exact(kind.usd_per_hour)
         search = ContentSearch(
-            tasks, self.amounts.capacity[k], least, WORTH, book, self._looked, lambda held: self._keep(held, price)
+            tasks, self.amounts.capacity[k], least, WORTH, book, self._count_step, lambda held: self._keep(held, price)
         )
         search.grow()
 
-    def _looked(self, steps: int) -> None:
+    def _count_step(self, steps: int) -> None:
         """Count a pattern that the search examines."""
         self._seen += 1
         if self._seen > LOOKS:

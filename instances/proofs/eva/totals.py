@@ -105,7 +105,7 @@ class Totals:
                         found[k][r] = min(found[k][r], int(most * room[s]))
         return found
 
-    def needless(self, price: Sequence[int], most: Sequence[int | None]) -> tuple[list[bool], NDArray[np.bool_]]:
+    def find_dominated(self, price: Sequence[int], most: Sequence[int | None]) -> tuple[list[bool], NDArray[np.bool_]]:
         """Return the dominated types (K,) and the dominated pairs of instances (K, K)."""
         kinds = range(len(price))
         alike = [[a is b or list(map(tuple, a)) == list(map(tuple, b)) for b in self.demand] for a in self.demand]
@@ -132,7 +132,7 @@ def _dot(weights: Sequence[int], amounts: Sequence[int]) -> int:
     return sum(w * a for w, a in zip(weights, amounts, strict=True))
 
 
-def least_prices(cover: Cover, price: Sequence[int], most: Sequence[int | None]) -> NDArray[np.int64]:
+def compute_min_prices(cover: Cover, price: Sequence[int], most: Sequence[int | None]) -> NDArray[np.int64]:
     """Return the minimum cost of instances for each amount from 0 to `cover.amount`, `NONE` if there are none.
 
     - `cover`: the surrogate cover inequality.

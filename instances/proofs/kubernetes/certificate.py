@@ -29,10 +29,10 @@ from instances.errors import CheckFailed
 from instances.fields import Frozen
 from instances.kubernetes.placement import NodePlacement
 from instances.proofs.certificate import NoCertificate, NoSolution, Proven, content_of
-from instances.proofs.eva.best_pattern import STEPS, Best, Room, most_worth
+from instances.proofs.eva.best_pattern import STEPS, Best, Room, find_best_pattern
 from instances.proofs.eva.certificate import Packing
 from instances.proofs.eva.totals import Totals
-from instances.validation import validated
+from instances.validation import validate
 
 Whole = Annotated[int, Field(strict=True, ge=0, lt=1 << 62)]
 
@@ -83,7 +83,7 @@ class PlacedPods:
         return [[node.pods.get(pod.name, 0) for pod in self.data.pods] for node in self.data.nodes]
 
     @property
-    def in_place(self) -> int:
+    def pods_in_place(self) -> int:
         """Return B, the number of pods that are on a node."""
         return sum(map(sum, self.now))
 
@@ -107,7 +107,7 @@ class PlacedPods:
         return Totals([self.need], self.packing.capacity, [0] * len(self.room), [pod.count for pod in self.data.pods])
 
     def best(self, node: int, scale: int, duals: Sequence[int], target: int, steps: int = STEPS) -> Best:
-        """Find the best pattern of a node with a value over `target`; see `most_worth`."""
+        """Find the best pattern of a node with a value over `target`; see `find_best_pattern`."""
         groups: dict[tuple[int, tuple[int, ...]], int] = {}
         base = 0
         for here, pod, need, dual in zip(self.now[node], self.data.pods, self.need, duals, strict=True):
@@ -118,17 +118,17 @@ class PlacedPods:
                 base += here * (dual + scale)
             groups[coming] = groups.get(coming, 0) + pod.count - here
         room = Room([list(need) for _, need in groups], self.free[node], list(groups.values()))
-        found = most_worth(room, [value for value, _ in groups], max(0, target - base), steps)
+        found = find_best_pattern(room, [value for value, _ in groups], max(0, target - base), steps)
         return Best(found.worth + base, found.pattern, found.complete) if base else found
 
     def value(self, duals: DualsOfPods) -> int:
         """Return D, the value of the duals."""
         value = sum(pod.count * dual for pod, dual in zip(self.data.pods, duals.pods, strict=True))
-        return value + duals.scale * self.in_place - sum(duals.nodes)
+        return value + duals.scale * self.pods_in_place - sum(duals.nodes)
 
     def bound(self, duals: DualsOfPods) -> int | None:
         """Return the bound if no pattern has a value over the stated mu; `None` if the instance is infeasible."""
-        value, most = self.value(duals), self.in_place if self.data.movable else 0
+        value, most = self.value(duals), self.pods_in_place if self.data.movable else 0
         if value > duals.scale * most:
             return None
         return max(0, -(-value // duals.scale)) if duals.scale else 0
@@ -139,7 +139,7 @@ def prove_placement(data: NodePlacement, text: str) -> Proven:
 
     Raises InputError, NoCertificate, or CheckFailed if the proof does not hold.
     """
-    proof, placed = validated(PlacementProof, content_of(data, text), root=""), PlacedPods(data)
+    proof, placed = validate(PlacementProof, content_of(data, text), root=""), PlacedPods(data)
     if (proof.duals is None) == (proof.weights is None):
         raise CheckFailed("must have either duals or weights")
     bound = None
@@ -151,7 +151,7 @@ def prove_placement(data: NodePlacement, text: str) -> Proven:
         claimed, found = (("no placement" if b is None else f"{b} moves") for b in (proof.bound, bound))
         raise CheckFailed(f"bound: {claimed} is claimed, the certificate proves {found}")
     how = "weights of resources" if proof.duals is None else "integer duals"
-    return NoSolution(Fraction(placed.in_place + 1), how) if bound is None else Proven(Fraction(bound), how)
+    return NoSolution(Fraction(placed.pods_in_place + 1), how) if bound is None else Proven(Fraction(bound), how)
 
 
 def _bound_by_duals(placed: PlacedPods, duals: DualsOfPods) -> int | None:

@@ -145,7 +145,7 @@ class TotalsProgram(ProgramBuilder):
             for r in range(a.need.shape[1]):
                 if any(a.need[c, r] for c in inside):
                     terms = {f"come_{c}": int(a.need[c, r]) for c in inside}
-                    terms |= {f"keep_{m}": -int(room[m, r]) for m in nodes} | self._held(nodes, r)
+                    terms |= {f"keep_{m}": -int(room[m, r]) for m in nodes} | self._sum_held_demand(nodes, r)
                     self._row(f"room_{i}_{r}", "L", 0, terms)
         for c in self.classes:
             holds = _copies(room, a.need[c], int(a.count[c]))
@@ -159,13 +159,13 @@ class TotalsProgram(ProgramBuilder):
             for r in range(a.need.shape[1]):
                 if any(a.need[c, r] for c in coming):
                     terms = {f"come_{m}_{c}": int(a.need[c, r]) for c in coming}
-                    terms |= {f"keep_{m}": -int(self.room[m, r])} | self._held([m], r)
+                    terms |= {f"keep_{m}": -int(self.room[m, r])} | self._sum_held_demand([m], r)
                     self._row(f"room_{m}_{r}", "L", 0, terms)
             for c in coming:
                 if not a.need[c].any():
                     self._row(f"none_{m}_{c}", "L", 0, {f"come_{m}_{c}": 1, f"keep_{m}": -int(a.count[c])})
 
-    def _held(self, nodes: Iterable[int], r: int) -> dict[str, int]:
+    def _sum_held_demand(self, nodes: Iterable[int], r: int) -> dict[str, int]:
         """Return the demand of the pods that stay, if the capacities of the nodes include it."""
         if self.whole_nodes:
             return {}

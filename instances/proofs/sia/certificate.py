@@ -39,7 +39,7 @@ from instances.proofs.sia.start_program import StartProgram
 from instances.proofs.vipr import read_vipr
 from instances.sia.local_oracle import SiaLocalOracle
 from instances.sia.oracle import SiaOracle
-from instances.validation import validated
+from instances.validation import validate
 
 MOST_STARTS = 5_000_000
 SCALE = 1 << 20  # Multipliers are integers, in units of 1 / SCALE step of delay.
@@ -150,14 +150,14 @@ class Delays:
         self.capacity = data.capacity // unit
         self.offset = np.concatenate([[0], np.cumsum(self.window + 1)])
 
-    def counted(self, row: Shape) -> Counted:
+    def count_starts(self, row: Shape) -> Counted:
         """Return the starts that a row counts. Raises CheckFailed if the row is invalid."""
         count = len(self.gpus)
         if row.first > row.last or max(row.jobs, default=0) >= count or len(set(row.jobs)) != len(row.jobs):
             raise CheckFailed(f"a row at steps {row.first} to {row.last} of jobs {list(row.jobs[:5])}")
         if row.touching is not None and row.touching >= count:
             raise CheckFailed(f"a row that job {row.touching} touches")
-        weight, limit = self._rounded(row) if row.divisor else (self.gpus, self.capacity)
+        weight, limit = self._round_row(row) if row.divisor else (self.gpus, self.capacity)
         low = np.maximum(row.last - self.duration + 1 - self.submit, 0)
         high = np.minimum(row.first - self.submit, self.window)
         if row.touching is not None:
@@ -173,11 +173,11 @@ class Delays:
         """Return a row with one step less that counts the same starts, or None: the form of a row is unique."""
         if row.first == row.last:
             return None
-        counted = self.counted(row)
+        counted = self.count_starts(row)
         less = (row.model_copy(update={"last": row.last - 1}), row.model_copy(update={"first": row.first + 1}))
-        return next((shape for shape in less if self.counted(shape).equals(counted)), None)
+        return next((shape for shape in less if self.count_starts(shape).equals(counted)), None)
 
-    def _rounded(self, row: Shape) -> tuple[list[int], int]:
+    def _round_row(self, row: Shape) -> tuple[list[int], int]:
         """Return the weights and the limit of a rounded row."""
         c, inside = row.divisor, set(row.jobs)
         over = sum(self.gpus[j] for j in inside) - self.capacity
@@ -263,13 +263,13 @@ def prove_delay(data: SiaOracle | SiaLocalOracle, oracle: SiaOracle, text: str) 
 
     Raises as `prove_oracle` does.
     """
-    proof = validated(DelayProof, content_of(data, text), root="")
+    proof = validate(DelayProof, content_of(data, text), root="")
     delays = Delays(oracle)
     if proof.slots != delays.slots:
         raise CheckFailed(f"slots: {proof.slots} are claimed, steps have {delays.slots}")
     charges = Charges(delays)
     for row in proof.rows:
-        counted = delays.counted(row)
+        counted = delays.count_starts(row)
         if (row.limit, row.starts) != (counted.limit, counted.starts):
             raise CheckFailed(
                 f"a row of limit {row.limit} that counts {row.starts} starts is claimed, "
@@ -281,8 +281,8 @@ def prove_delay(data: SiaOracle | SiaLocalOracle, oracle: SiaOracle, text: str) 
     open_ = np.ones(len(charges.delay), dtype=bool)
     for stage in proof.stages:
         bound, excess = _sum_excesses(charges, open_, stage)
-        open_ &= excess <= _most(proof, bound)
-    found = min(proof.reach, _least(charges, proof, open_))
+        open_ &= excess <= _compute_max_excess(proof, bound)
+    found = min(proof.reach, _compute_min_leaf(charges, proof, open_))
     if found != proof.bound:
         raise CheckFailed(f"bound: {proof.bound} steps are claimed, the leaves prove {found}")
     return Proven(Fraction(found * delays.slots), proof_of(len(proof.nodes)))
@@ -293,7 +293,7 @@ def proof_of(nodes: int) -> str:
     return "multipliers of rows" if nodes == 1 else f"multipliers of rows, in a tree of {nodes} nodes"
 
 
-def _most(proof: DelayProof, bound: int) -> int:
+def _compute_max_excess(proof: DelayProof, bound: int) -> int:
     """Return the maximum excess of a start in a schedule of less than `reach`, if the multipliers prove `bound`."""
     return min(max((proof.reach - 1) * SCALE - bound, -1), EXCLUDED)
 
@@ -312,7 +312,7 @@ def _sum_excesses(charges: Charges, open_: BoolArray, stated: PriceProof) -> tup
     return least - spent, excess
 
 
-def _least(charges: Charges, proof: DelayProof, open_: BoolArray) -> int:
+def _compute_min_leaf(charges: Charges, proof: DelayProof, open_: BoolArray) -> int:
     """Return the minimum bound of the leaves, in steps; check that every node is reached once."""
     least = proof.reach
 
@@ -325,7 +325,7 @@ def _least(charges: Charges, proof: DelayProof, open_: BoolArray) -> int:
             raise CheckFailed(f"nodes[{place}]: neither a branch nor a leaf")
         if node.prices is not None:
             bound, excess = _sum_excesses(charges, left, node.prices)
-            left &= excess <= _most(proof, bound)
+            left &= excess <= _compute_max_excess(proof, bound)
         if node.branch is not None and node.children is not None:
             if node.branch.job >= len(charges.delays.gpus):
                 raise CheckFailed(f"nodes[{place}]: there is no job {node.branch.job}")

@@ -63,7 +63,7 @@ def test_the_study_of_rules_prints_every_rule_and_none_is_below_the_optimum():
 
 
 def test_an_excess_over_nothing_is_said_in_words():
-    assert [reclaims.in_words(*pair) for pair in ((0, 0), (3, 2), (3, 0))] == ["0%", "50%", "3 against 0"]
+    assert [reclaims.format_excess(*pair) for pair in ((0, 0), (3, 2), (3, 0))] == ["0%", "50%", "3 against 0"]
     cell = reclaims.Excess((0.0, 3.0, 2.0), (1.0, 2.0, 2.0), (0.0, 0.0, 1.0), (True, True, True))
     assert cell.worst == (3.0, 0.0)
     assert (cell.equal, cell.beaten) == (1, 1)

@@ -42,7 +42,7 @@ def test_jobs_of_a_trace_are_drawn_with_the_moments_of_the_paper(tmp_path: Path)
 
 
 def test_the_weights_of_a_pool_give_the_means_that_the_paper_says():
-    moments, pool = Moments(), JobPopulation.drawn()
+    moments, pool = Moments(), JobPopulation.draw_default()
     assert round(moments.gpu_seconds) == 65_628
     elastic, others = pool.mix(moments)
     assert elastic @ pool.seconds == pytest.approx(moments.elastic_seconds, rel=1e-3)

@@ -13,12 +13,12 @@ from experiments.boa.curves import (
     MOMENT,
     Point,
     PolicyCurve,
-    at,
+    add_points,
     budget_factors,
-    budgeted,
+    build_budget_curve,
     factors,
+    interpolate_at,
     tasks_of,
-    with_points,
 )
 from experiments.boa.pictures import LABEL
 from experiments.boa.reproduce import (
@@ -28,11 +28,11 @@ from experiments.boa.reproduce import (
     READINGS,
     TWO,
     WORKLOADS,
+    build_curves_of_readings,
     bursts_of,
     claim_side,
-    of_readings,
 )
-from experiments.harness.evidence import claimed
+from experiments.harness.evidence import collect_claims
 from experiments.harness.experiment import Context
 from experiments.harness.task import Digests
 from experiments.simulator.simulated import Simulated
@@ -50,10 +50,10 @@ def test_two_curves_are_compared_at_equal_bills_and_only_where_both_are():
     fast, slow = curve((10, 2.0), (20, 1.0), (30, 0.5)), curve((5, 9.0), (15, 3.0), (20, 1.5), (40, 1.0))
     assert factors(slow, fast) == [pytest.approx(6 / 2), pytest.approx(2.0), pytest.approx(1.5), pytest.approx(2.5)]
     assert factors(slow, fast, "p95") == factors(slow, fast)
-    assert fast.rented_at(0.75) == pytest.approx(25)
+    assert fast.interpolate_rented(0.75) == pytest.approx(25)
     assert budget_factors(slow, fast) == [pytest.approx(v) for v in (40 / 20, 20 / 15, (15 + 5 / 1.5) / 10)]
     assert fast.at(31) is None
-    assert at(1.0, []) is None
+    assert interpolate_at(1.0, []) is None
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_every_figure_ends_in_claims_and_a_picture(experiment, traces, tmp_path)
             DONE[key] = task.work(None)
     outcomes = [DONE[key] for key in keys]
     claims = experiment.claims(context, outcomes)
-    assert claimed(claims)  # each under a name of its own
+    assert collect_claims(claims)  # each under a name of its own
     for claim in claims:
         assert (claim.ours is None) == (claim.verdict == "not run") or claim.verdict == "no figure"
     if experiment.draw is None:
@@ -98,13 +98,13 @@ def test_every_figure_ends_in_claims_and_a_picture(experiment, traces, tmp_path)
 
 def test_a_curve_has_a_run_for_every_budget_and_says_where_no_trace_is(traces):
     context = Context(traces=traces)
-    made = budgeted(context, context.trace(WORKLOADS[0]), over=(1.5, 2.0))
+    made = build_budget_curve(context, context.trace(WORKLOADS[0]), over=(1.5, 2.0))
     assert [task.workload.data.budget_gpus for task in made.tasks] == pytest.approx(
         [made.tasks[0].workload.data.budget_gpus, made.tasks[0].workload.data.budget_gpus * 2 / 1.5], rel=1e-8
     )
     assert len(tasks_of([made, made])) == 4
     outcomes = [task.work(None) for task in made.tasks]
-    (found,) = with_points([made], outcomes)
+    (found,) = add_points([made], outcomes)
     assert found.points[0].rented < found.points[1].rented
     assert found.points[0].mean > found.points[1].mean
     with pytest.raises(InputError, match="--traces: needed"):
@@ -147,7 +147,7 @@ def test_a_claim_of_a_side_is_for_it_or_against_it_by_the_interval_and_against_i
 def test_each_reading_of_pollux_is_another_policy_or_another_belief(traces):
     context = Context(traces=traces)
     one = replace(NEWTRACE, files=NEWTRACE.files[:1], aims=(0.7,))
-    curves = of_readings(context, one)
+    curves = build_curves_of_readings(context, one)
     (name,) = one.files
     assert {reading: curves[name, reading, "sum"].tasks[0].policy for reading in READINGS[:4]} == {
         MOMENT: "pollux-as-sum-0.7",

@@ -18,7 +18,7 @@ from instances import PROBLEMS, Answer, InputError, Instance, Options, conclude,
 from instances.aryl import figure_5, five_servers, table_2
 from instances.boa import figure_1
 from instances.eva import EvaPacking, table_3, table_3_round
-from instances.kubernetes import shrunk_cluster, two_halves
+from instances.kubernetes import build_two_halves, shrunk_cluster
 from instances.sia import five_jobs, six_jobs, synthetic
 from instances.sia.online import Start
 from models import aryl, boa, eva, kubernetes, sia
@@ -174,7 +174,7 @@ def test_an_interrupted_study_keeps_its_rows(monkeypatch: pytest.MonkeyPatch, ca
         yield 0, kept
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(api, "finished", interrupted)
+    monkeypatch.setattr(api, "run_tasks", interrupted)
     assert api.study(example, "no-packing")["bound"].tolist() == [12.0]
     assert "interrupted: 1 of 2 runs are finished" in capfd.readouterr().err
 
@@ -211,7 +211,7 @@ SOLVED = [
     (table_2("jct-reduction"), aryl.exact),
     (table_2("mean-jct"), aryl.exact),
     (figure_5(), aryl.exact),
-    (two_halves(), kubernetes.exact),
+    (build_two_halves(), kubernetes.exact),
     (shrunk_cluster(12, 0), kubernetes.exact_consolidation),
     (figure_1(1.0), boa.exact),
     (figure_1(1.0), boa.randomised),

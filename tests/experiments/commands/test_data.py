@@ -150,7 +150,7 @@ def test_what_is_not_cloned_is_passed_over_and_what_is_of_another_form_is_one_li
     assert "philly.csv: not of the form at c793c70: " in done.stderr
     assert not (tmp_path / "p").exists()
     with pytest.raises(InputError, match=r"philly\.csv: No such file"):
-        next(trace for trace in TRACES if trace.name == name).made(tmp_path)
+        next(trace for trace in TRACES if trace.name == name).make_text(tmp_path)
 
 
 def test_every_file_is_on_the_page_with_its_source():

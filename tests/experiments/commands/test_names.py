@@ -14,7 +14,7 @@ from experiments.output.folder import result_file
 from experiments.output.terminal import cell, label
 from instances import Instance, save
 from instances.eva import table_3
-from instances.text import shown
+from instances.text import escape_text
 from tests.commands import call
 from tests.sampling import WHOLE
 
@@ -50,8 +50,8 @@ def test_no_two_results_share_a_file_and_each_is_a_file_anywhere():
 
 
 def test_a_name_is_shown_in_one_line_and_steers_nothing():
-    assert shown("a\n\x1b]0;owned\x07\u202e") == r"a\n\x1b]0;owned\x07\u202e"
-    assert shown("好 é 😀 [x] $") == "好 é 😀 [x] $"
+    assert escape_text("a\n\x1b]0;owned\x07\u202e") == r"a\n\x1b]0;owned\x07\u202e"
+    assert escape_text("好 é 😀 [x] $") == "好 é 😀 [x] $"
     assert label("$x^$") == r"\$x^\$"
     assert len(label("x" * 200)) == 60
 

@@ -64,7 +64,7 @@ def test_the_next_best_mix_is_that_of_brute_force(seed: int):
     mine = mix(best.solution)
     others = {frozen: usd for frozen, usd in cheapest_by_mix(data).items() if not Counter(dict(frozen)) >= mine}
     rival = NextBest(data)
-    told = rival.told(best, [exact(other) for other in rival.rivals(best.solution)])
+    told = rival.describe(best, [exact(other) for other in rival.rivals(best.solution)])
     if not others:
         assert told == "no other mix of types holds the tasks"
         return
@@ -81,13 +81,13 @@ def test_a_bound_that_is_not_met_is_said_as_a_bound():
     best = exact(data)
     rival = NextBest(data)
     found = [exact(other) for other in rival.rivals(best.solution)]
-    assert rival.told(best, found).endswith("at 15.4 USD/h, 20.31% more, proven")
+    assert rival.describe(best, found).endswith("at 15.4 USD/h, 20.31% more, proven")
     open_one = found[0].model_copy(update={"bound": 13.0, "status": "feasible"})
-    assert rival.told(best, [open_one, *found[1:]]).endswith("; none is below 13")
+    assert rival.describe(best, [open_one, *found[1:]]).endswith("; none is below 13")
     unknown = found[0].model_copy(update={"bound": None, "status": "feasible"})
-    assert rival.told(best, [unknown, *found[1:]]).endswith("% more")
+    assert rival.describe(best, [unknown, *found[1:]]).endswith("% more")
     stopped = found[0].model_copy(update={"status": "no_solution", "objective": None, "solution": None})
-    assert rival.told(best, [stopped]) == "no other mix of types was found"
+    assert rival.describe(best, [stopped]) == "no other mix of types was found"
 
 
 def test_solve_says_the_next_best_mix(table_3_file: Path):

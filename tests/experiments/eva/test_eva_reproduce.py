@@ -8,7 +8,7 @@ import pytest
 
 from experiments.eva import grid
 from experiments.eva.cloud_studies import yardstick
-from experiments.eva.grid import at_least, holds, spanned, within
+from experiments.eva.grid import claim_min, claim_within, format_range, holds
 from experiments.eva.patient import Patient
 from experiments.eva.reproduce import EXPERIMENTS, HORIZONS, PATIENT, lasting
 from experiments.eva.tables import POLICIES
@@ -145,9 +145,9 @@ def test_a_fixed_horizon_of_nothing_is_partial_reconfiguration_alone():
 
 
 def test_verdicts():
-    assert [within("", "", 0.5, ours).verdict for ours in (0.52, 0.55, 0.57)] == ["reproduced", "near", "differs"]
+    assert [claim_within("", "", 0.5, ours).verdict for ours in (0.52, 0.55, 0.57)] == ["reproduced", "near", "differs"]
     assert holds("", "", "", "", False, nearly=True).verdict == "near"
-    assert [at_least("", "", "", [x - 0.01, x + 0.01], 0.1, nearly=0.05).verdict for x in (0.1, 0.06, 0.0)] == [
+    assert [claim_min("", "", "", [x - 0.01, x + 0.01], 0.1, nearly=0.05).verdict for x in (0.1, 0.06, 0.0)] == [
         "reproduced",
         "near",
         "few runs",
@@ -157,9 +157,9 @@ def test_verdicts():
 @pytest.mark.parametrize(("spread", "verdict"), [(0.01, "differs"), (0.2, "few runs")])
 def test_nothing_is_said_against_the_paper_where_the_interval_reaches_its_figure(spread: float, verdict: str):
     values = [0.3 + spread * (-1) ** k for k in range(10)]
-    assert within("", "", 0.4, Sample.of(values)).verdict == verdict
-    assert at_least("", "", "", values, 0.4).verdict == verdict
-    assert at_least("", "", "", values[:9], 0.4).verdict == "few runs"
+    assert claim_within("", "", 0.4, Sample.of(values)).verdict == verdict
+    assert claim_min("", "", "", values, 0.4).verdict == verdict
+    assert claim_min("", "", "", values[:9], 0.4).verdict == "few runs"
 
 
 def test_jobs_that_nobody_has_are_not_comparable(context: Context):
@@ -175,7 +175,7 @@ def test_jobs_that_nobody_has_are_not_comparable(context: Context):
     assert verdicts["eva: bill, of No-Packing's"] == "not comparable"
     assert verdicts["no-packing: RAM in use, of what is billed"] == "reproduced"
     assert len(verdicts) == 4 + 5 * 3
-    assert (spanned([0.1, 0.25]), spanned([0.1, 0.1001])) == ("10.0% to 25.0%", "10.0%")
+    assert (format_range([0.1, 0.25]), format_range([0.1, 0.1001])) == ("10.0% to 25.0%", "10.0%")
 
 
 def hosted(*jobs: tuple[float, float]) -> EvaCloud:

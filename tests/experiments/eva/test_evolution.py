@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from experiments.eva import evolved
 from experiments.eva.methods import METHODS
-from experiments.eva.studies import RANGES, evolved_weights
+from experiments.eva.studies import RANGES, search_weights
 from experiments.harness.evidence import read
 from experiments.judging.judge import ProgramJudge
 from experiments.judging.problems import task_of
@@ -29,7 +29,7 @@ def test_its_weights_are_those_that_were_found():
 @given(st.integers(0, 10**6), st.integers(1, 60), st.tuples(*(st.floats(*ends) for ends in RANGES)))
 def test_whatever_the_weights_all_tasks_are_placed(seed: int, tasks: int, weights: tuple[float, ...]):
     for data in (table_7(tasks, seed).data, price_list(min(tasks, 8), seed, cloud="gke").data):
-        verdict = check(data, evolved.packed(data, weights))
+        verdict = check(data, evolved.pack(data, weights))
         assert not verdict.violations
 
 
@@ -54,6 +54,6 @@ def test_a_short_search_is_the_same_twice(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("experiments.eva.studies.GENERATIONS", 1)
     monkeypatch.setattr("experiments.eva.studies.POPULATION", 2)
     monkeypatch.setattr("experiments.eva.studies.table_7", lambda tasks, seed: table_7(tasks // 8, seed))
-    first = evolved_weights(0, 1, Options(seed=3))
-    assert first == evolved_weights(0, 1, Options(seed=3))
+    first = search_weights(0, 1, Options(seed=3))
+    assert first == search_weights(0, 1, Options(seed=3))
     assert first["tried"] > 10

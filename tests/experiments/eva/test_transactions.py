@@ -15,11 +15,11 @@ from experiments.eva.transactions import (
     Transaction,
     TransactionWorkload,
     Use,
-    disguised,
-    judged,
+    build_task,
+    disguise,
     path_bound,
     proven_above,
-    published,
+    read_published,
     score,
 )
 from experiments.judging.judge import ProgramJudge
@@ -69,9 +69,9 @@ def test_the_makespan_of_an_order_by_a_clock():
         workload, order = drawn(seed, 9), list(range(9))
         random.Random(seed).shuffle(order)
         assert workload.makespan(order) == by_the_clock(workload, tuple(order))
-        told = Told(disguised(workload, 0).content)
+        told = Told(disguise(workload, 0).content)
         assert told.num_txns == 9
-        assert told.get_opt_seq_cost(order) == disguised(workload, 0).makespan(order)
+        assert told.get_opt_seq_cost(order) == disguise(workload, 0).makespan(order)
 
 
 def test_no_order_ends_below_a_path_and_some_paths_say_it_all():
@@ -87,7 +87,7 @@ def test_no_order_of_exchanges_ends_by_what_is_refuted():
     for seed in range(12):
         workload = exchanges(seed)
         optimum, bound = least(workload), path_bound(workload)
-        refuted = [m for m in range(bound, optimum + 2) if Exchanges(workload, m).refuted(Options())]
+        refuted = [m for m in range(bound, optimum + 2) if Exchanges(workload, m).is_infeasible(Options())]
         assert all(m < optimum for m in refuted)
         assert proven_above(workload, optimum, Options()) == (max(refuted) + 1 if refuted else bound)
         more += bool(refuted)
@@ -104,9 +104,9 @@ def test_other_transactions_are_no_exchanges():
 
 
 def test_the_leaderboards_workloads_and_what_is_known_of_them():
-    workloads, orders = zip(*map(published, WORKLOADS), strict=True)
+    workloads, orders = zip(*map(read_published, WORKLOADS), strict=True)
     assert [len(workload.transactions) for workload in workloads] == [100, 100, 100]
-    assert (sum(w.in_turn for w in workloads), sum(w.longest for w in workloads)) == (
+    assert (sum(w.file_order_makespan for w in workloads), sum(w.longest for w in workloads)) == (
         537,
         46,
     )  # its baseline_cache.json
@@ -122,14 +122,14 @@ def test_the_leaderboards_workloads_and_what_is_known_of_them():
 
 def test_another_seed_disguises_the_same_workload():
     for number in WORKLOADS[1:]:
-        workload = published(number)[0]
-        other = disguised(workload, 3)
+        workload = read_published(number)[0]
+        other = disguise(workload, 3)
         assert other != workload
         assert path_bound(other) == path_bound(workload)
-    assert [case.optimum for case in judged(3).cases] == [case.optimum for case in judged(0).cases]
-    assert judged(3).cases[0].content != judged(0).cases[0].content
+    assert [case.optimum for case in build_task(3).cases] == [case.optimum for case in build_task(0).cases]
+    assert build_task(3).cases[0].content != build_task(0).cases[0].content
     with pytest.raises(InputError, match="seed: must be in"):
-        judged(-1)
+        build_task(-1)
 
 
 IN_TURN = """
@@ -141,12 +141,12 @@ def get_best_schedule(workload, num_seqs):
 
 
 def test_a_program_is_called_as_on_the_leaderboard():
-    with ProgramJudge(judged(0)) as judge:
+    with ProgramJudge(build_task(0)) as judge:
         try:
-            found = judge.of_text(IN_TURN)
+            found = judge.judge_text(IN_TURN)
         except InputError as error:
             pytest.skip(str(error))
         assert [(case.objective, case.optimum) for case in found.cases] == [(38.0, 33.0)]
-        assert judge.of_text(IN_TURN.replace("workload.num_txns", "99")).cases[0].status == "violates"
-        assert judge.of_text(IN_TURN.replace(", order\n", ", [0.0] * 100\n")).cases[0].status == "malformed"
-        assert judge.of_text(IN_TURN.replace(", order\n", ", ['a']\n")).cases[0].status == "malformed"
+        assert judge.judge_text(IN_TURN.replace("workload.num_txns", "99")).cases[0].status == "violates"
+        assert judge.judge_text(IN_TURN.replace(", order\n", ", [0.0] * 100\n")).cases[0].status == "malformed"
+        assert judge.judge_text(IN_TURN.replace(", order\n", ", ['a']\n")).cases[0].status == "malformed"

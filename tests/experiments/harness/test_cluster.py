@@ -21,7 +21,7 @@ import pytest
 
 from experiments import reproduce
 from experiments.harness.dask import as_finished_on
-from experiments.harness.experiment import Claim, Context, Experiment, compared
+from experiments.harness.experiment import Claim, Context, Experiment, compare_figure
 from experiments.harness.run import apply
 from experiments.harness.runner import Lost
 from experiments.plan import plan
@@ -122,7 +122,7 @@ def test_simulate_and_reproduce_print_what_they_print_at_home(
 
 
 def _mean_delay(context: Context, outcomes: Any) -> list[Claim]:
-    return [compared("Section 3", "mean delay, min", 1.0, run.jobs_table()["delay"].mean()) for run in outcomes]
+    return [compare_figure("Section 3", "mean delay, min", 1.0, run.jobs_table()["delay"].mean()) for run in outcomes]
 
 
 def test_where_no_scheduler_answers_is_one_line(monkeypatch: pytest.MonkeyPatch):

@@ -349,7 +349,7 @@ def test_what_was_reported_last_survives_the_end(tmp_path: Path):
     report(BEST, None)
     report(None, 12.0)  # too soon after the last to be written down
     report(BEST, 11.5)
-    result = run.ended(Reported.read(report.path), "killed", "ended")
+    result = run.conclude_early(Reported.read(report.path), "killed", "ended")
     assert (result.status, result.objective, result.bound) == ("feasible", 12.8, 11.5)
     assert result.solution == BEST
     assert result.gap == pytest.approx(1.3 / 12.8)
@@ -520,7 +520,7 @@ def test_a_full_disk_is_told_once_and_ends_nothing(tmp_path: Path, capsys: pytes
         store.keep(run, result)
         store.keep(run, result)
         assert exit_status([result], store) == 1
-        assert store.held([run]) == 0
+        assert store.count_held([run]) == 0
     said = capsys.readouterr().err
     assert said.count("cannot be written") == said.count("results are not kept") == 1
 
@@ -575,7 +575,7 @@ def test_what_is_kept_is_counted_among_the_runs_asked_for(tmp_path: Path):
     first, second = plan([table_3()], ["no-packing", "full-reconfiguration"], Options())
     with Store(tmp_path / "s.sqlite", resume=False) as store:
         store.put(first, apply(first.entry, first.instance, first.options))
-        assert (store.held([first, second]), store.held([second])) == (1, 0)
+        assert (store.count_held([first, second]), store.count_held([second])) == (1, 0)
 
 
 def test_failed_runs_are_not_kept(tmp_path: Path):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.harness.entry import Entry, named
+from experiments.harness.entry import Entry, select_by_name
 from experiments.harness.run import Run, apply, best_start, from_start, load_method
 from experiments.harness.runner import run_all
 from experiments.harness.task import Reported, ReportFile
@@ -19,7 +19,7 @@ from tests.commands import workers_copied
 from tests.user_heuristics import one_each, overfull
 
 TABLE_3 = table_3()
-STARTS = named(METHODS["eva-packing"], "no-packing", "full-reconfiguration", "full-reconfiguration-first")
+STARTS = select_by_name(METHODS["eva-packing"], "no-packing", "full-reconfiguration", "full-reconfiguration-first")
 
 
 def method(name: str) -> Entry:
@@ -69,7 +69,7 @@ def test_the_better_of_the_first_and_the_last_incumbent_is_kept(tmp_path: Path):
         report = ReportFile(tmp_path / "report")
         report(first, None)
         report(last, None)
-        assert run.ended(Reported.read(report.path), "killed", "ended").objective == 12.8
+        assert run.conclude_early(Reported.read(report.path), "killed", "ended").objective == 12.8
 
 
 def test_heuristics_that_fail_break_a_constraint_or_find_nothing_are_no_start():

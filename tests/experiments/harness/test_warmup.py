@@ -11,7 +11,7 @@ import pytest
 from numba.core import caching
 
 from experiments.harness import runner as warmup
-from experiments.harness.runner import Compilation, compile_first, listed, types_of
+from experiments.harness.runner import Compilation, compile_first, list_kernels, types_of
 from experiments.papers import METHODS
 from experiments.plan import plan
 from instances import Options
@@ -19,9 +19,9 @@ from instances.eva import table_3
 from tests.kernels import said
 
 KERNEL = """
-from instances.compiled import compiled
+from instances.compiled import compile_lazily
 
-@compiled
+@compile_lazily
 def {name}(x):
     return x + 1
 """
@@ -84,8 +84,8 @@ def test_it_is_looked_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 def test_what_is_listed_is_there():
     names = {f"{problem} {entry.name}" for problem, entries in METHODS.items() for entry in entries}
-    assert set(listed()) <= names | {f"{problem} certificate" for problem in METHODS}
-    for kernels in listed().values():
+    assert set(list_kernels()) <= names | {f"{problem} certificate" for problem in METHODS}
+    for kernels in list_kernels().values():
         for kernel, signatures in kernels.items():
             module, _, name = kernel.partition(":")
             arguments = getattr(importlib.import_module(module), name).py_func.__code__.co_argcount

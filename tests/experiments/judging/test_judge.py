@@ -32,7 +32,7 @@ from experiments.papers import JUDGED
 from experiments.score import print_judgement
 from instances import CheckFailed, InputError, Options, Result
 from instances.eva import table_3, table_7
-from instances.tables import packaged
+from instances.tables import read_packaged
 from tests.commands import call, python
 from tests.sampling import sample
 
@@ -57,7 +57,7 @@ def small() -> JudgeTask:
 def judge() -> Iterator[ProgramJudge]:
     with ProgramJudge(small(), seconds=0.5, memory_mb=1024) as made:
         try:
-            made.of_text(HONEST)
+            made.judge_text(HONEST)
         except InputError as error:
             pytest.skip(str(error))  # a machine whose users cannot have namespaces
         yield made
@@ -65,7 +65,7 @@ def judge() -> Iterator[ProgramJudge]:
 
 @pytest.fixture(scope="module")
 def honest(judge: ProgramJudge) -> Judgement:
-    return judge.of_text(HONEST)
+    return judge.judge_text(HONEST)
 
 
 def test_an_honest_program_gets_its_gaps_and_the_same_every_time(judge: ProgramJudge, honest: Judgement):
@@ -74,7 +74,7 @@ def test_an_honest_program_gets_its_gaps_and_the_same_every_time(judge: ProgramJ
     assert 0 < honest.combined_score < 1
     assert honest.worst_gap == max(case.gap or 0 for case in honest.cases)
     assert honest.cases[0].optimum == 12.8
-    again = judge.of_text(HONEST)
+    again = judge.judge_text(HONEST)
     assert (again.cases, again.combined_score, again.artifacts) == (
         honest.cases,
         honest.combined_score,
@@ -108,7 +108,7 @@ BEFORE = {  # what a program does before it answers honestly: of no use
 
 @pytest.mark.parametrize("name", BEFORE)
 def test_what_a_program_does_to_itself_changes_no_score(judge: ProgramJudge, honest: Judgement, name: str):
-    assert judge.of_text(BEFORE[name] + "\n" + HONEST).cases == honest.cases
+    assert judge.judge_text(BEFORE[name] + "\n" + HONEST).cases == honest.cases
 
 
 ADD_KEY = {"x86_64": 248}.get(platform.machine(), 217)
@@ -172,7 +172,7 @@ CALLS = [number for number in CALLS if number is not None] + [425, 434, 438, 451
 @pytest.mark.parametrize("name", FORBIDDEN)
 def test_what_a_program_must_not_have_it_cannot_have(judge: ProgramJudge, name: str):
     body = textwrap.indent(FORBIDDEN[name] + "\nraise LookupError('got it')", "    ")
-    found = judge.of_text(f"def solve(data):\n{body}\n")
+    found = judge.judge_text(f"def solve(data):\n{body}\n")
     assert {case.status for case in found.cases} <= {"error", "time"}
     assert "got it" not in found.cases[0].reason, name
     assert not Path(__file__).with_name("stolen").exists()
@@ -187,7 +187,7 @@ for number in {CALLS}:
 def solve(data):
     raise LookupError(f"answered: {{answered}}")
 """
-    assert {case.reason for case in judge.of_text(program).cases} == {"LookupError: answered: []"}
+    assert {case.reason for case in judge.judge_text(program).cases} == {"LookupError: answered: []"}
 
 
 OF = "{'instances': [{'type': data.instance_types[0].name, 'count': %s, 'tasks': {}}]}"
@@ -214,7 +214,7 @@ ANSWERS = {
 @pytest.mark.parametrize("name", ANSWERS)
 def test_what_is_no_solution_is_none(judge: ProgramJudge, name: str):
     answer, status = ANSWERS[name]
-    found = judge.of_text(f"def solve(data):\n    return {answer}\n")
+    found = judge.judge_text(f"def solve(data):\n    return {answer}\n")
     assert {case.status for case in found.cases} <= {status, "malformed", "no answer"}
     assert (found.combined_score, found.failed, found.mean_gap) == (0.0, 2, None)
 
@@ -236,25 +236,25 @@ def test_what_is_no_solution_is_none(judge: ProgramJudge, name: str):
 def test_a_program_that_does_not_answer_fails_and_hinders_nobody(
     judge: ProgramJudge, honest: Judgement, body: str, statuses: set[str]
 ):
-    found = judge.of_text(f"def solve(data):\n    {body}\n")
+    found = judge.judge_text(f"def solve(data):\n    {body}\n")
     assert {case.status for case in found.cases} <= statuses
     assert found.combined_score == 0.0
-    assert judge.of_text(HONEST).cases == honest.cases
+    assert judge.judge_text(HONEST).cases == honest.cases
 
 
 def test_one_case_on_which_it_hangs_costs_no_other(judge: ProgramJudge, honest: Judgement):
     hang = HONEST.replace("rented = []", "rented = []\n    if len(data.tasks) == 4:\n        while True: pass")
-    found = judge.of_text(hang)
+    found = judge.judge_text(hang)
     assert [case.status for case in found.cases] == ["time", "solved"]
     assert found.cases[1] == honest.cases[1]
 
 
 def test_the_parent_counts_the_time_of_a_program_and_of_its_threads(judge: ProgramJudge):
     burn = "import threading, time\ndef burn():\n    x = 0\n    for i in range(1_500_000): x += i\n"
-    own = judge.of_text(burn + "time.process_time = lambda: 0.0\nburn()\n" + HONEST).seconds
+    own = judge.judge_text(burn + "time.process_time = lambda: 0.0\nburn()\n" + HONEST).seconds
     thread = "one = threading.Thread(target=burn)\none.start()\none.join()\n"
     assert own > 0.02
-    assert judge.of_text(burn + thread + HONEST).seconds > 0.02
+    assert judge.judge_text(burn + thread + HONEST).seconds > 0.02
 
 
 def test_threads_are_to_be_had_and_what_is_installed(honest: Judgement):
@@ -272,18 +272,18 @@ assert other.recv(1) == b"x"
 os.chmod("/tmp", 0o700)
 """
     with ProgramJudge(small(), seconds=60.0, memory_mb=1024) as patient:  # an import alone may take half a second
-        assert patient.of_text(uses + HONEST).cases == honest.cases
+        assert patient.judge_text(uses + HONEST).cases == honest.cases
 
 
 def test_nothing_of_one_call_reaches_the_next(judge: ProgramJudge):
     leave = "import builtins, sys\nopen('/tmp/left', 'w').write('x')\nbuiltins.left = sys.left = True\n"
     leave += f"import ctypes\nctypes.CDLL(None).syscall({ADD_KEY}, b'user', b'left', b'x', 1, -3)\n"
-    judge.of_text(leave + HONEST)
+    judge.judge_text(leave + HONEST)
     seen = """import builtins, os, sys
 assert "left" not in open("/proc/keys").read()
 assert not (os.path.exists("/tmp/left") or hasattr(builtins, "left") or hasattr(sys, "left"))
 """
-    assert judge.of_text(seen + HONEST).failed == 0
+    assert judge.judge_text(seen + HONEST).failed == 0
     assert not Path("/tmp/left").exists()
 
 
@@ -312,7 +312,7 @@ def write(text):
 )
 def test_a_line_that_a_program_writes_itself_is_its_answer(judge: ProgramJudge, lie: bytes, status: str):
     """It finds the pipe of its answers, and says things: the line is of the case at hand, whatever it says."""
-    found = judge.of_text(f"{WROTE}write({lie!r} + bytes([10]))\n{HONEST}")
+    found = judge.judge_text(f"{WROTE}write({lie!r} + bytes([10]))\n{HONEST}")
     assert status in {case.status for case in found.cases}
     assert found.failed > 0
 
@@ -325,7 +325,7 @@ def test_nobody_gets_time_for_a_case_by_writing_lines(judge: ProgramJudge):
     late = HONEST.replace(
         "rented = []", "rented = []\n    for _ in range(3):\n        burn()\n        write(bytes([10]))"
     )
-    found = judge.of_text(WROTE + burn + late)
+    found = judge.judge_text(WROTE + burn + late)
     assert found.failed == 2
 
 
@@ -340,14 +340,14 @@ def test_lines_after_the_last_case_are_not_read(judge: ProgramJudge, monkeypatch
 
     monkeypatch.setattr(json, "loads", count_lines)
     flood = "for _ in range(64):\n    write(bytes([10]) * (1 << 16))\n"
-    assert judge.of_text(WROTE + flood + HONEST).failed == 2
+    assert judge.judge_text(WROTE + flood + HONEST).failed == 2
     assert read == [0, 0]
 
 
 def test_a_name_that_is_no_text_hides_no_time(judge: ProgramJudge):
     name = "import ctypes, time\nctypes.CDLL(None).prctl(15, bytes([255, 254, 41, 32]), 0, 0, 0)\n"
     burn = "\n    until = time.process_time() + 0.9\n    while time.process_time() < until: pass"
-    found = judge.of_text(name + HONEST.replace("rented = []", "rented = []" + burn))
+    found = judge.judge_text(name + HONEST.replace("rented = []", "rented = []" + burn))
     assert {case.status for case in found.cases} == {"time"}
 
 
@@ -356,9 +356,9 @@ def test_a_program_ends_with_its_judge(judge: ProgramJudge):
     endless = LIBC + "libc.prctl(1, 0, 0, 0, 0)\ndef solve(data):\n    while True: pass\n"
     with ProgramJudge(small(), seconds=100.0, memory_mb=1024) as own, ThreadPoolExecutor(1) as threads:
         before = children(os.getpid())
-        own.of_text(NOTHING)
+        own.judge_text(NOTHING)
         (cell_id,) = set(children(os.getpid())).difference(before)
-        asked = threads.submit(own.of_text, endless)
+        asked = threads.submit(own.judge_text, endless)
         while not (inside := [child for outside in children(cell_id) for child in children(outside)]):
             time.sleep(0.05)
         time.sleep(0.5)
@@ -433,7 +433,7 @@ def test_copies_of_the_project_are_found(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_what_a_program_says_steers_no_terminal(judge: ProgramJudge, capsys: pytest.CaptureFixture[str]):
-    found = judge.of_text("def solve(data):\n    raise ValueError('\\x1b[2J\\ud800' + chr(10) + 'solved')\n")
+    found = judge.judge_text("def solve(data):\n    raise ValueError('\\x1b[2J\\ud800' + chr(10) + 'solved')\n")
     assert found.cases[0].reason == "ValueError: \\x1b[2J\\ud800\\nsolved"
     assert found.artifacts["error"] == found.cases[0].reason
     print_judgement(found)
@@ -452,7 +452,7 @@ def test_a_program_that_beats_a_proven_optimum_is_an_error_of_ours(
     cases = [replace(case, optimum=1e6) for case in judge.task.cases]
     monkeypatch.setattr(judge, "task", replace(judge.task, cases=cases))
     with pytest.raises(CheckFailed, match=r"is better than 1000000\.0, which is proven"):
-        judge.of_text(HONEST)
+        judge.judge_text(HONEST)
 
 
 @pytest.mark.parametrize(
@@ -465,7 +465,7 @@ def test_a_program_that_beats_a_proven_optimum_is_an_error_of_ours(
     ],
 )
 def test_a_program_that_cannot_be_loaded_fails_everywhere_and_says_why(judge: ProgramJudge, program: str, says: str):
-    found = judge.of_text(program)
+    found = judge.judge_text(program)
     assert found.failed == 2
     assert says in found.artifacts["error"]
 
@@ -506,12 +506,12 @@ def test_threads_and_forked_processes_get_their_own_answers(judge: ProgramJudge,
     """Evaluators are called by several threads, and a thread that is late is left to itself."""
     programs = [HONEST, NOTHING] * 3
     with ThreadPoolExecutor(len(programs)) as threads:
-        found = list(threads.map(judge.of_text, programs))
+        found = list(threads.map(judge.judge_text, programs))
     forked = multiprocessing.get_context("fork")
     receive, send = forked.Pipe(duplex=False)
-    child = forked.Process(target=lambda: send.send(judge.of_text(HONEST)))
+    child = forked.Process(target=lambda: send.send(judge.judge_text(HONEST)))
     child.start()
-    found += [judge.of_text(NOTHING) for _ in range(3)]
+    found += [judge.judge_text(NOTHING) for _ in range(3)]
     assert receive.poll(60)
     found.append(receive.recv())
     child.join()
@@ -566,7 +566,7 @@ def solve(data):
 def test_a_program_that_moves_nothing_leaves_out_pods_where_some_have_to_move():
     with ProgramJudge(JUDGED["node-placement"](0)) as placing:
         try:
-            found = placing.of_text(STAYS)
+            found = placing.judge_text(STAYS)
         except InputError as error:
             pytest.skip(str(error))
     assert {case.status for case in found.cases if case.optimum > 0} == {"violates"}
@@ -588,15 +588,15 @@ def test_the_least_pressure_of_prism_by_brute_force_and_as_it_is_recorded(monkey
     for seed in range(sample(3, 6)):
         (drawn,) = prism.cases(seed, 1)
         few = prism.PrismCase(2 + seed % 2, drawn.models[: 6 + seed % 2])
-        least, on = prism.least_pressure(few)
+        least, on = prism.find_min_pressure(few)
         assert least == brute(few) == few.pressure(on)
-    recorded = [Fraction(text) for text in packaged("experiments.eva", "prism").least_pressure]
+    recorded = [Fraction(text) for text in read_packaged("experiments.eva", "prism").least_pressure]
     for i in (0, 49, 17)[: sample(2, 3)]:
-        assert prism.least_pressure(prism.cases()[i])[0] == recorded[i]
+        assert prism.find_min_pressure(prism.cases()[i])[0] == recorded[i]
     assert len(recorded) == prism.CASES
     monkeypatch.setattr("models.eva.exact", lambda data, options: Result.model_construct(status="feasible"))
     with pytest.raises(InputError, match="prism: not proven within"):
-        prism.least_pressure(prism.cases()[1], Options(time_limit=1.0))
+        prism.find_min_pressure(prism.cases()[1], Options(time_limit=1.0))
 
 
 @pytest.mark.long
@@ -604,17 +604,17 @@ def test_a_program_of_prism_is_called_as_on_the_leaderboard():
     turns = (
         "def compute_model_placement(gpu_num, models):\n    return {g: models[g::gpu_num] for g in range(gpu_num)}\n"
     )
-    drawn, task = prism.cases(count=2), prism.judged(prism.SEED)
+    drawn, task = prism.cases(count=2), prism.build_task(prism.SEED)
     with ProgramJudge(replace(task, cases=task.cases[:2])) as judge:
         try:
-            found = judge.of_text(turns)
+            found = judge.judge_text(turns)
         except InputError as error:
             pytest.skip(str(error))
-        assert [case.objective for case in found.cases] == [float(case.in_turn) for case in drawn]
+        assert [case.objective for case in found.cases] == [float(case.file_order_makespan) for case in drawn]
         more = turns.replace("range(gpu_num)", "range(2 * gpu_num)").replace("gpu_num]", "2 * gpu_num]")
-        assert {case.status for case in judge.of_text(more).cases} == {"malformed"}  # more GPUs than there are
+        assert {case.status for case in judge.judge_text(more).cases} == {"malformed"}  # more GPUs than there are
         twice = turns.replace("models[g::gpu_num]", "models[:1]")
-        assert {case.status for case in judge.of_text(twice).cases} == {"malformed"}
-        assert {case.status for case in judge.of_text(turns.replace("models[g::", "models[g + 1::")).cases} <= {
+        assert {case.status for case in judge.judge_text(twice).cases} == {"malformed"}
+        assert {case.status for case in judge.judge_text(turns.replace("models[g::", "models[g + 1::")).cases} <= {
             "violates"
         }

@@ -8,7 +8,7 @@ import pytest
 
 from experiments.harness.sample import Sample
 from experiments.harness.task import Measured
-from experiments.kubernetes.studies import AT_ITS_OWN, RULES, measured, rules
+from experiments.kubernetes.studies import AT_ITS_OWN, RULES, measure_rules, rules
 from instances import Options
 from tests.sampling import few
 
@@ -80,7 +80,7 @@ def test_what_must_not_be_is_counted():
 
 @pytest.mark.parametrize("cloud", few(["eks", "table-7"], 1))
 def test_a_cluster_is_measured_and_nothing_is_below_its_bound(cloud: str):
-    figures = measured(cloud, 10, 3, Options())
+    figures = measure_rules(cloud, 10, 3, Options())
     assert set(figures["rules"]) == set(RULES)
     low = figures["best"]["any"]["bound"] - 1e-9
     assert low <= figures["best"]["any"]["bill"] <= figures["best"]["a tenth"]["bill"] <= figures["bill"]

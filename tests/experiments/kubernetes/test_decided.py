@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from experiments.harness.task import Measured
-from experiments.kubernetes.crowded import KINDS, crowded
-from experiments.kubernetes.studies import certified, decided
+from experiments.kubernetes.crowded import KINDS, generate_crowded
+from experiments.kubernetes.studies import certify, decide
 from instances import InputError, Options, Result
 from models.kubernetes import exact, literal
 from tests.sampling import sample
@@ -17,7 +17,7 @@ from tests.sampling import sample
 @pytest.mark.parametrize("seed", range(sample(2, 20)))
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_resource_is_short_in_a_crowded_cluster_and_its_answer_is_that_of_the_literal_model(kind: str, seed: int):
-    instance = crowded(kind, seed, nodes=(3, 6))
+    instance = generate_crowded(kind, seed, nodes=(3, 6))
     data = instance.data
     for r in data.resources:
         asked = sum(pod.count * pod.demand[r] for pod in data.pods)
@@ -26,7 +26,7 @@ def test_no_resource_is_short_in_a_crowded_cluster_and_its_answer_is_that_of_the
     assert result.objective == literal(data, Options(gap=0.0)).objective
     assert result.status in ("optimal", "infeasible")
     if result.status == "infeasible":
-        assert certified(instance, Options()) == {"accepted": True}
+        assert certify(instance, Options()) == {"accepted": True}
 
 
 def told(status: str, by: str = "", cpu_s: float = 1.0) -> Result:
@@ -36,7 +36,7 @@ def told(status: str, by: str = "", cpu_s: float = 1.0) -> Result:
 
 
 def test_what_is_said_of_the_clusters_is_counted():
-    made = decided(Options(), seeds=5, row=["thirds", "halves"])
+    made = decide(Options(), seeds=5, row=["thirds", "halves"])
     refuted = [told("infeasible", "totals", 3.0), told("infeasible", "contents")]
     halves = [told("optimal"), *refuted, *[told("feasible")] * 2]
     thirds = [told("no_solution"), *[told("infeasible", "HiGHS")] * 2, *[told("optimal", cpu_s=0.5)] * 2]
@@ -54,6 +54,6 @@ def test_what_is_said_of_the_clusters_is_counted():
 
 
 def test_an_unknown_row_is_refused():
-    assert len(decided(Options(), seeds=2, row=["halves", "rooms"]).tasks) == 4
+    assert len(decide(Options(), seeds=2, row=["halves", "rooms"]).tasks) == 4
     with pytest.raises(InputError, match="--row: must be one of planted"):
-        decided(Options(), row=["half"])
+        decide(Options(), row=["half"])

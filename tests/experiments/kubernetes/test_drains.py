@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.kubernetes.drains import Director, DrainPlan, Orders, carry_out, plan_of, scored
+from experiments.kubernetes.drains import Director, DrainPlan, Orders, carry_out, plan_of, score_node
 from experiments.kubernetes.reach import RentalLimits, reachable, state_of
 from heuristics.kubernetes.scores import score_balance, score_least_allocated
 from instances import Options, Stopwatch
@@ -208,7 +208,7 @@ def test_the_compiled_scores_are_those_of_the_rules():
         cpu, memory = draw.randint(0, cpus), draw.randint(0, memories)
         taken = [(cpu, cpus), (memory, memories)]
         exact = 100 - 50 * abs(Fraction(cpu, cpus) - Fraction(memory, memories))
-        apart = scored(cpu, cpus, memory, memories) - score_least_allocated(taken) - score_balance(taken)
+        apart = score_node(cpu, cpus, memory, memories) - score_least_allocated(taken) - score_balance(taken)
         assert apart == 0 or (abs(apart) == 1 and abs(exact - round(exact)) < 1e-9)
 
 
@@ -223,7 +223,7 @@ def test_a_plan_directs_pods_where_kube_scheduler_alone_would_strand_one():
     kept = np.array([True, True, False])
     plain = plan_of(arrays, kept, [])
     assert carry_out(arrays, plain, seed=0).orders > 20, "the two comes before the three, and goes to a"
-    directed, lost = Director(arrays).directed(plain), Director(arrays).lost(plain)
+    directed, lost = Director(arrays).direct(plain), Director(arrays).lost(plain)
     assert (dict(directed.open), lost) == ({2: (1, 0)}, 0), "b, which the three does not fit, and then a"
     assert carry_out(arrays, directed, seed=0).orders == 0
     assert carry_out(arrays, replace(directed, open={2: (0, 1)}), seed=0).orders > 20
@@ -244,7 +244,7 @@ def test_a_plan_that_directs_all_pods_succeeds_in_every_order(cloud: str):
             kept = draw.random(len(arrays.leaves)) < draw.uniform(0.5, 1.0)
             new = draw.integers(len(arrays.price), size=int(draw.integers(0, 4))).tolist()
             plain = plan_of(arrays, kept, new)
-            plan, lost = director.directed(plain), director.lost(plain)
+            plan, lost = director.direct(plain), director.lost(plain)
             assert (orders.carry_out(plan).pending.sum(axis=1) == lost).all()
             whole += lost == 0 and bool(plan.order)
     assert whole > 20

@@ -23,7 +23,7 @@ from instances import Options
 from instances.aryl import figure_5
 from instances.boa import newtrace
 from instances.eva import caprara_toth, random_round, random_workloads, table_3
-from instances.kubernetes import two_halves
+from instances.kubernetes import build_two_halves
 from instances.sia import synthetic
 from models.eva.parameters import DEFAULTS, ItemParameters
 from tests.commands import workers_copied
@@ -134,7 +134,7 @@ OTHERS = [
         kubernetes_ablation.EXACT,
         kubernetes_ablation.PARTS,
         kubernetes_ablation.JOINT,
-        two_halves(),
+        build_two_halves(),
         "packing of what waits",
     ),
 ]

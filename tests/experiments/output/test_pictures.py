@@ -15,7 +15,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from experiments import api
-from experiments.canvas import SAME, canvas, from_zero, legend, logarithmic, save_figure, titled
+from experiments.canvas import SAME, add_subject, canvas, from_zero, legend, logarithmic, save_figure
 from experiments.palette import COLOURS, KNOWN, ink_on, looks, things
 from experiments.papers import METHODS, ONLINE
 from instances import InputError
@@ -130,7 +130,7 @@ def test_a_legend_is_below_all_axes_and_a_title_within_the_figure():
     for name in (f"a policy of a long name, {k}" for k in range(9)):
         axes.plot([0, 1], [0, 1], label=name)
     legend(figure)
-    titled(figure, "an-instance-of-a-long-name-seed-0, a-method-of-a-long-name")
+    add_subject(figure, "an-instance-of-a-long-name-seed-0, a-method-of-a-long-name")
     figure.draw_without_rendering()
     box = figure.legends[0].get_window_extent()
     assert box.y1 <= axes.get_tightbbox().y0

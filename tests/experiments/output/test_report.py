@@ -69,7 +69,7 @@ def test_means_in_one_list_are_over_the_same_instances(scored: list[Scored]):
     assert answer.lists[1].methods[0].mean == pytest.approx(sum(g or 0.0 for g in kept) / 3)
     there = [s.gap_to_optimum or 0.0 for s in scored if s.result.method == "full-reconfiguration"][1:]
     said = f"other methods on these instances: exact 0.0%, full-reconfiguration {100 * sum(there) / 3:.1f}%"
-    assert [findings.compared for findings in answer.lists] == ["", said]
+    assert [findings.comparison for findings in answer.lists] == ["", said]
 
 
 def test_a_gap_to_a_bound_is_in_no_figure_with_one_to_an_optimum(scored: list[Scored]):

@@ -11,7 +11,7 @@ import pytest
 
 from experiments.harness.gaps import Scored, false_references, score, summarise
 from experiments.harness.run import Run
-from experiments.output.columns import NAMED, measured, summary_csv
+from experiments.output.columns import NAMED, choose_gap_columns, summary_csv
 from experiments.output.report import set_table
 from experiments.output.results import print_table, print_tables
 from experiments.output.terminal import line
@@ -111,10 +111,10 @@ def test_a_problem_with_a_measure_has_its_gaps_and_its_part_beside_those_of_the_
     assert fcfs.measure_gap_to_optimum == pytest.approx(3 / (3 + work))
     assert exact.measure_gap_to_optimum == 0
     (row,) = summarise([fcfs])
-    heading, *others = [column.heading for column in measured([row])]
+    heading, *others = [column.heading for column in choose_gap_columns([row])]
     assert heading == "gap in mean JCT: mean"
     assert "delay a job, min" in others
-    assert [column.show(row) for column in measured([row])][5:7] == ["1.2", "0.6"]
+    assert [column.show(row) for column in choose_gap_columns([row])][5:7] == ["1.2", "0.6"]
 
 
 def test_a_measure_s_gap_to_the_bound_is_smaller_than_that_of_its_part():
@@ -164,7 +164,7 @@ def test_failing_on_a_hard_instance_improves_no_mean_in_the_table(capsys: pytest
     hard = _on("hard", proof, ("g", "feasible", 30.0, None), ("h", "no_solution", None, None))
     found = score([*easy, *hard])
     rows = {row.method: row for row in summarise(found)}
-    columns = {column.name: column for column in measured(list(rows.values()))}
+    columns = {column.name: column for column in choose_gap_columns(list(rows.values()))}
     assert [columns["mean_gap_to_optimum"].show(row) for row in rows.values()] == ["0.00%", "105.00%", "-"]
     assert [columns["max_gap_to_optimum"].show(row) for row in rows.values()] == ["0.00%", "200.00%", "-"]
     assert [columns["mean_common_gap"].show(row) for row in rows.values()] == [
@@ -206,7 +206,7 @@ def test_terminal_report_and_csv_say_the_same_of_runs_without_a_gap():
     solved, *rest = (Scored(run, result.model_copy(update={"solve_s": 1.0})) for run, result in runs)
     (poor,) = summarise([replace(solved, gap_to_optimum=0.1), *rest])
     said = "7 break a constraint, 2 without a solution"
-    assert [column.show(poor) for column in (*NAMED, *measured([poor]))] == [
+    assert [column.show(poor) for column in (*NAMED, *choose_gap_columns([poor]))] == [
         *("set", "ssf", "10.00%", "10.00%", "10.00%", "1/10", "-", "0/10", "1.000", said)
     ]
     (line,) = csv.DictReader(summary_csv([poor]).splitlines())
@@ -221,7 +221,7 @@ def test_a_set_whose_methods_all_have_gaps_everywhere_has_no_further_column():
     rows = summarise(
         scored(("exact", "optimal", 10.0, 10.0), ("g", "feasible", 11.0, None), ("bad", "violates", 9.0, None))
     )
-    assert "common" not in [column.heading for column in measured(rows)]
+    assert "common" not in [column.heading for column in choose_gap_columns(rows)]
 
 
 def test_a_result_s_own_gap_is_no_share_of_nothing(capsys: pytest.CaptureFixture[str]):

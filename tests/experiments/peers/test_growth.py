@@ -19,7 +19,7 @@ from experiments.papers import PAPERS, STUDIES
 from experiments.peers.__main__ import together
 from experiments.peers.comparison import LIMIT_S, Peer
 from experiments.peers.curves import curves
-from experiments.peers.growth import EACH, GOALS, Ladder, climbed
+from experiments.peers.growth import EACH, GOALS, Ladder, build_study
 from instances import InputError, Instance, Options, Result
 from instances.aryl import ArylElastic, elastic_jobs
 from tests.commands import call, python
@@ -83,7 +83,7 @@ def breaking(size: int, seed: int, method: str, goal: str) -> bool:
 
 
 def test_a_gap_is_tried_up_to_the_first_size_at_which_no_seed_gets_there():
-    runs, _ = played(climbed([knapsack()], LIMIT), breaking)
+    runs, _ = played(build_study([knapsack()], LIMIT), breaking)
     tried = [told(run) for run in runs]
     assert len(set(tried)) == len(tried)
 
@@ -103,7 +103,7 @@ def test_who_proves_has_been_within_every_gap():
     def there(size: int, seed: int, method: str, goal: str) -> bool:
         return size == 3 or (seed == 1 if goal == "1%" else size == 5)
 
-    study = climbed([knapsack()], LIMIT)
+    study = build_study([knapsack()], LIMIT)
     runs, outcomes = played(study, there)
     assert {told(run)[0] for run in runs} == {3, 5, 8, 12}
     rows = [dict(zip(EACH, row, strict=True)) for row in study.tables(outcomes)[1].rows if row[2] == "exact"]
@@ -117,7 +117,7 @@ def test_who_proves_has_been_within_every_gap():
 
 
 def test_tables_and_values_say_where_it_breaks():
-    study = climbed([knapsack()], LIMIT)
+    study = build_study([knapsack()], LIMIT)
     ends, each = study.tables(played(study, breaking)[1])
     assert [row[1:] for row in ends.rows] == [
         ["exact", "1%", "12 jobs", "0.120", "-"],
@@ -134,7 +134,7 @@ def test_tables_and_values_say_where_it_breaks():
 
 
 def test_where_no_seed_gets_to_a_wide_gap_a_narrow_one_ends_too():
-    study = climbed([knapsack()], LIMIT)
+    study = build_study([knapsack()], LIMIT)
     runs, outcomes = played(study, lambda size, seed, method, goal: size == 3)
     assert {told(run) for run in runs if told(run)[0] == 5} == {
         (5, s, m, "1%") for s in (0, 1) for m in ("exact", "items")
@@ -146,7 +146,7 @@ def test_where_no_seed_gets_to_a_wide_gap_a_narrow_one_ends_too():
 
 
 def test_what_is_proven_after_the_limit_is_not_reached():
-    study = climbed([knapsack(SIZES[:1])], LIMIT)
+    study = build_study([knapsack(SIZES[:1])], LIMIT)
     _, outcomes = played(study, lambda size, seed, method, goal: True)
     late = [one.model_copy(update={"solve_s": 1.5}) if one.method == "items" else one for one in outcomes[:4]]
     assert {told(run)[2] for run in following(study, late)} == {"exact"}  # type: ignore[arg-type]
@@ -154,7 +154,7 @@ def test_what_is_proven_after_the_limit_is_not_reached():
 
 def test_what_a_peer_has_no_model_of_it_does_not_reach():
     ladder = replace(knapsack(), unfit=lambda data: "too many" if len(data.jobs) > 3 else None)
-    study = climbed([ladder], LIMIT)
+    study = build_study([ladder], LIMIT)
     runs, outcomes = played(study, lambda size, seed, method, goal: True)
     assert {told(run)[0] for run in runs if told(run)[2] == "exact"} == set(SIZES)
     assert {told(run)[0] for run in runs if told(run)[2] == "items"} == {3}
@@ -162,7 +162,7 @@ def test_what_a_peer_has_no_model_of_it_does_not_reach():
 
 
 def test_a_value_beyond_a_bound_ends_the_study():
-    study = climbed([knapsack()], LIMIT)
+    study = build_study([knapsack()], LIMIT)
     _, outcomes = played(study, breaking)
     outcomes[0] = outcomes[0].model_copy(update={"objective": 30.0, "bound": 30.0})
     with pytest.raises(InputError, match=r"a bound is false: .*is better than the bound"):
@@ -170,7 +170,7 @@ def test_a_value_beyond_a_bound_ends_the_study():
 
 
 def test_studies_of_different_heights_are_climbed_side_by_side():
-    low, high = climbed([knapsack(SIZES[:1])], LIMIT), climbed([knapsack()], LIMIT)
+    low, high = build_study([knapsack(SIZES[:1])], LIMIT), build_study([knapsack()], LIMIT)
     plain = Study(low.tasks[:1], lambda outcomes: high.tables([])[:0] if not outcomes else low.tables([]))
     both = together([low, high])
     runs, outcomes = played(both, breaking)
@@ -182,7 +182,7 @@ def test_studies_of_different_heights_are_climbed_side_by_side():
 
 
 def test_where_it_breaks_is_marked_in_the_picture():
-    study = climbed([knapsack()], LIMIT)
+    study = build_study([knapsack()], LIMIT)
     figure = curves([study.tables(played(study, breaking)[1])[1]])
     panel = figure.axes[0]
     assert panel.get_xlabel() == "jobs"
@@ -254,5 +254,5 @@ def test_growth_of_a_paper_that_there_is_not_is_refused():
 
 
 def test_the_least_instances_of_a_ladder_are_proven_by_both():
-    study = climbed([knapsack(SIZES[:1])], LIMIT)
+    study = build_study([knapsack(SIZES[:1])], LIMIT)
     assert {outcome.status for _, outcome in run_all(study.tasks)} == {"optimal"}

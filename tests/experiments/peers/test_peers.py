@@ -25,7 +25,7 @@ from instances import InputError, Instance, Options, Result
 from instances.aryl import elastic_jobs, figure_5, loaned_servers, spread_jobs, table_2, table_4
 from instances.boa import figure_1, random_allocation
 from instances.eva import packing_arrays, pod_requests, price_list, table_3, table_7
-from instances.kubernetes import random_cluster, two_halves
+from instances.kubernetes import build_two_halves, random_cluster
 from instances.method import Solve
 from instances.sia import five_jobs, synthetic
 from models import aryl, boa, eva, kubernetes, sia
@@ -54,7 +54,7 @@ CP_SAT = [
     (start_times, sia.exact, five_jobs()),
     (start_times, sia.exact, synthetic("base", 20, days=0.25)),
     *((reclaimed, aryl.exact, made) for made in (RECLAIMS[1], RECLAIMS[3])),
-    (pods, kubernetes.exact, two_halves()),
+    (pods, kubernetes.exact, build_two_halves()),
     (pods, kubernetes.exact, random_cluster(5, 3, load=0.97)),
 ]
 ITEMS = Peer("items", "experiments.peers.highs.aryl:items")

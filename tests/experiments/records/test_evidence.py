@@ -13,12 +13,12 @@ import pytest
 
 from experiments import recorded, reproduce
 from experiments.harness import evidence
-from experiments.harness.evidence import Evidence, Probe, Value, read, shown
+from experiments.harness.evidence import Evidence, Probe, Value, read, show_text
 from experiments.harness.experiment import Claim, Experiment, SharedTasks
 from experiments.harness.sample import Sample
 from experiments.harness.store import Store
 from experiments.harness.task import Measured
-from experiments.pages import renewed
+from experiments.pages import renew_page
 from experiments.simulator.simulation import Simulation
 from experiments.spec import Recording
 from instances import InputError
@@ -220,7 +220,7 @@ def test_an_experiment_with_a_failed_run_leaves_no_record_and_the_others_do(fold
     assert done.returncode == 1
     assert "sia/broken: not renewed: " in done.stderr
     assert "sia/twice: not renewed: two claims are called '6.1: words'" in done.stderr
-    assert evidence.recorded(folder) == ["sia/five"]
+    assert evidence.list_records(folder) == ["sia/five"]
 
 
 def test_finished_runs_are_not_repeated_unless_their_code_has_changed(folder: Path, monkeypatch: pytest.MonkeyPatch):
@@ -299,8 +299,8 @@ def test_a_ratio_to_nothing_is_told_in_words_and_a_record_is_json_that_anybody_r
         raise ValueError(word)
 
     json.loads(path.read_text(), parse_constant=refused)  # before: Infinity, which JSON has not
-    assert shown("p/x; ratio; {text}", tmp_path) == shown("p/x; none; {text}", tmp_path) == "no finite number"
-    assert shown("p/x; ratios; {text}: {least} or more, of {n}", tmp_path) == "no finite number: 1.5 or more, of 2"
+    assert show_text("p/x; ratio; {text}", tmp_path) == show_text("p/x; none; {text}", tmp_path) == "no finite number"
+    assert show_text("p/x; ratios; {text}: {least} or more, of {n}", tmp_path) == "no finite number: 1.5 or more, of 2"
 
 
 def test_a_page_is_shown_figures_by_name_and_form_and_told_where_there_is_none(tmp_path: Path):
@@ -308,14 +308,14 @@ def test_a_page_is_shown_figures_by_name_and_form_and_told_where_there_is_none(t
     made = Evidence(id="p/x", title="t", command="c", values={"gap": sample, "words": Value(text="3 of 4")})
     evidence.write(made, tmp_path)
     said = "p/x; gap; {mean:.1%} on average, {greatest:.0%} at worst of {n}"
-    assert shown(said, tmp_path) == "3.0% on average, 5% at worst of 3"
-    assert shown("p/x; words; {text}", tmp_path) == "3 of 4"
+    assert show_text(said, tmp_path) == "3.0% on average, 5% at worst of 3"
+    assert show_text("p/x; words; {text}", tmp_path) == "3 of 4"
     low, high = sample.low or 0.0, sample.high or 0.0
-    assert shown("p/x; gap; {half:.6f}", tmp_path) == f"{(high - low) / 2:.6f}"
+    assert show_text("p/x; gap; {half:.6f}", tmp_path) == f"{(high - low) / 2:.6f}"
     page = f"Above: <!-- {said} -->1%<!--/-->, in the paper <!-- paper -->7<!--/-->."
     assert (
-        renewed(page, tmp_path)
-        == f"Above: <!-- {said} -->{shown(said, tmp_path)}<!--/-->, in the paper <!-- paper -->7<!--/-->."
+        renew_page(page, tmp_path)
+        == f"Above: <!-- {said} -->{show_text(said, tmp_path)}<!--/-->, in the paper <!-- paper -->7<!--/-->."
     )
     for wrong, line in (
         ("p/y; gap; {mean}", "no such record"),
@@ -325,12 +325,12 @@ def test_a_page_is_shown_figures_by_name_and_form_and_told_where_there_is_none(t
         ("p/x; gap", "must be RECORD; VALUE; FORM"),
     ):
         with pytest.raises(InputError, match=line.replace("{", r"\{")):
-            shown(wrong, tmp_path)
+            show_text(wrong, tmp_path)
 
 
 def test_two_values_of_one_name_and_names_that_no_page_can_say_are_refused():
     twice = [Claim("1", "x", None, 1.0, "near"), Claim("1", "x", None, 2.0, "near")]
     with pytest.raises(InputError, match="two claims are called '1: x'"):
-        evidence.claimed(twice)
+        evidence.collect_claims(twice)
     with pytest.raises(InputError, match="must be of one line without ';'"):
-        evidence.made("p/x", "", "", {"a;b": 1.0}, inputs={}, cpu_s=None)
+        evidence.build_record("p/x", "", "", {"a;b": 1.0}, inputs={}, cpu_s=None)

@@ -22,12 +22,12 @@ from experiments.harness.instance_set import InstanceSet
 from experiments.harness.records import (
     Record,
     RecordCheck,
+    add_records,
     checksum,
-    compared,
+    compare_with_records,
     differing,
     read_records,
-    recorded,
-    with_records,
+    update_records,
     write_records,
 )
 from experiments.harness.run import Run, apply
@@ -64,13 +64,13 @@ def solved(name: str, place: int = 0) -> Result:
 @pytest.fixture(scope="module")
 def named_sets() -> list[InstanceSet]:
     """Return all sets of the library, which take five seconds to draw."""
-    return list(library.named_sets())
+    return list(library.list_sets())
 
 
 @pytest.fixture
 def drawn_once(monkeypatch: pytest.MonkeyPatch, named_sets: list[InstanceSet]) -> None:
     """Give the commands the sets that are drawn already."""
-    monkeypatch.setattr(library, "named_sets", lambda: named_sets)
+    monkeypatch.setattr(library, "list_sets", lambda: named_sets)
 
 
 def test_the_instances_of_the_library_are_what_they_were(named_sets: list[InstanceSet]):
@@ -126,7 +126,7 @@ def test_what_is_recorded_is_proven_and_the_exact_method_proves_it_again(
     assert record.proven
     assert result.status == "optimal"
     assert result.objective == pytest.approx(record.objective, rel=2 * TOLERANCE)
-    assert compared([(run, result)]) == RecordCheck((), ())
+    assert compare_with_records([(run, result)]) == RecordCheck((), ())
 
 
 def test_a_checksum_is_that_of_the_instance_read_again_from_its_file(tmp_path: Path):
@@ -166,7 +166,7 @@ def test_a_study_fails_on_a_record_that_it_refutes(
 
 def test_a_library_file_with_a_false_record_is_told_of_once(known: dict, tmp_path: Path):
     record_of(known, objective=5.0, bound=5.0)
-    (reference,) = with_records([InstanceSet("few", [table_3()])])
+    (reference,) = add_records([InstanceSet("few", [table_3()])])
     save(reference.instances[0], tmp_path / "file.json")
     done = call("gap_study", tmp_path / "file.json", *STUDY[-2:], "--out", tmp_path / "out", "--quiet")
     assert done.returncode == 1
@@ -198,12 +198,12 @@ def test_a_record_of_another_reading_is_compared_with_nothing(known: dict, tmp_p
     assert "%" not in done.stdout  # there is no optimum to take a gap to
     assert call("library", "write", "--out", tmp_path / "files").returncode == 2
     (run,) = plan([instance], ["no-packing"], Options())
-    records, news = recorded([apply(run.entry, instance, run.options)], [InstanceSet("few", [instance])], METHODS)
+    records, news = update_records([apply(run.entry, instance, run.options)], [InstanceSet("few", [instance])], METHODS)
     assert (records[0].of(instance), records[0].bound, len(news)) == (True, None, 1)
 
 
 def test_the_list_counts_no_record_of_another_reading(known: dict, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(library, "named_sets", lambda: [InstanceSet("few", [table_3()])])
+    monkeypatch.setattr(library, "list_sets", lambda: [InstanceSet("few", [table_3()])])
     monkeypatch.setattr(library, "read_records", lambda: known)
     record_of(known, objective=12.8, bound=12.8)
     assert call("library", "list").stdout == "eva-packing: few: 1 instances, 1 with a proven optimum\n"
@@ -240,7 +240,7 @@ def test_a_scorecard_takes_no_gap_from_a_record_that_it_refutes(known: dict):
 
 
 def test_the_library_is_solved_again_where_it_is_asked(known: dict, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(library, "named_sets", lambda: [InstanceSet("few", [table_3()])])
+    monkeypatch.setattr(library, "list_sets", lambda: [InstanceSet("few", [table_3()])])
     monkeypatch.setattr(library, "read_records", lambda: known)
     record_of(known, objective=12.8, bound=12.8)
     done = call("library", "check", "--solve")
@@ -254,22 +254,22 @@ def test_the_library_is_solved_again_where_it_is_asked(known: dict, monkeypatch:
 
 
 def test_a_better_solution_and_a_better_bound_become_records(known: dict, tmp_path: Path):
-    after, news = recorded([solved("no-packing")], SETS, METHODS)
+    after, news = update_records([solved("no-packing")], SETS, METHODS)
     assert [(r.objective, r.bound) for r in after] == [(16.2, None), (None, None)]
     assert len(news) == 1
     known |= {(r.problem, r.instance): r for r in after}
-    after, news = recorded([solved("exact"), solved("no-packing")], SETS, METHODS)
+    after, news = update_records([solved("exact"), solved("no-packing")], SETS, METHODS)
     assert (after[0].objective, after[0].bound, after[0].proven, len(news)) == (12.8, 12.8, True, 1)
     write_records(after, tmp_path / "table.csv")
     assert (tmp_path / "table.csv").read_text().splitlines()[1].startswith(f"eva-packing,few,{table_3().name},")
 
 
 def test_a_second_proof_of_a_bound_is_named_beside_the_first(known: dict):
-    after, _ = recorded([solved("exact"), solved("literal"), solved("literal")], SETS, METHODS)
+    after, _ = update_records([solved("exact"), solved("literal"), solved("literal")], SETS, METHODS)
     assert (after[0].bound, after[0].proved_by.replace(" ", "")) == (12.8, f"exact{V}andliteral{V}")
     known |= {(r.problem, r.instance): r for r in after}
-    assert recorded([solved("exact"), solved("literal")], SETS, METHODS)[1] == []
-    reference = with_records(SETS)[0].instances[0].reference
+    assert update_records([solved("exact"), solved("literal")], SETS, METHODS)[1] == []
+    reference = add_records(SETS)[0].instances[0].reference
     assert reference is not None
     assert reference.proved_by == f"exact {V} and literal {V}"
 
@@ -277,14 +277,14 @@ def test_a_second_proof_of_a_bound_is_named_beside_the_first(known: dict):
 def test_what_a_user_claims_is_checked(known: dict):
     exact = solved("exact")
     claimed = exact.model_copy(update={"objective": 1.0, "method": "mine:f", "bound": 12.9})
-    after, _ = recorded([claimed], SETS, METHODS)
+    after, _ = update_records([claimed], SETS, METHODS)
     assert (after[0].objective, after[0].bound) == (12.8, None)  # the checker's objective, and nobody's bound
     broken = exact.model_copy(update={"solution": {"instances": []}})
-    assert recorded([broken], SETS, METHODS)[0][0].objective is None
+    assert update_records([broken], SETS, METHODS)[0][0].objective is None
     with pytest.raises(InputError, match="refutes the bound 20"):
-        recorded([exact, exact.model_copy(update={"bound": 20.0})], SETS, METHODS)
+        update_records([exact, exact.model_copy(update={"bound": 20.0})], SETS, METHODS)
     with pytest.raises(InputError, match="no instance of the library is called so"):
-        recorded([exact.model_copy(update={"instance": "else"})], SETS, METHODS)
+        update_records([exact.model_copy(update={"instance": "else"})], SETS, METHODS)
 
 
 def test_an_instance_that_has_changed_is_named(known: dict):
@@ -362,7 +362,7 @@ def test_a_heuristic_without_any_solution_has_no_mean():
 @pytest.fixture
 def claimed(known: dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
     """Build a result of `exact` as in its file, with its certificate; the library knows nothing better."""
-    monkeypatch.setattr(library, "named_sets", lambda: SETS)
+    monkeypatch.setattr(library, "list_sets", lambda: SETS)
     monkeypatch.setattr(library, "read_records", lambda: known)
     record_of(known, objective=16.2, bound=5.0)
     save(table_3(), tmp_path / "table.json")

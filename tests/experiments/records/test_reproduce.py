@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from experiments import reproduce as command
-from experiments.harness.experiment import Claim, Context, Experiment, SharedTasks, compared
+from experiments.harness.experiment import Claim, Context, Experiment, SharedTasks, compare_figure
 from experiments.papers import PAPERS, experiments_of
 from experiments.simulator.simulation import Simulation
 from instances import InputError, Instance, Options
@@ -26,7 +26,8 @@ def delays(policies):
 def claimed(context, outcomes):
     found = [run.jobs_table()["delay"].sum() for run in outcomes]
     return [
-        compared("Section 3", f"delay of {run.policy}, min", PAPER, d) for run, d in zip(outcomes, found, strict=True)
+        compare_figure("Section 3", f"delay of {run.policy}, min", PAPER, d)
+        for run, d in zip(outcomes, found, strict=True)
     ]
 
 
@@ -116,7 +117,7 @@ def test_equal_tasks_share_a_place_unless_their_options_differ():
     ("ours", "verdict"), [(102.9, "reproduced"), (97.1, "reproduced"), (91, "near"), (111, "differs")]
 )
 def test_a_figure_is_reproduced_near_or_differs_by_its_share_of_the_papers(ours, verdict):
-    assert compared("Table 1", "x", 100, ours) == Claim("Table 1", "x", 100, ours, verdict)
+    assert compare_figure("Table 1", "x", 100, ours) == Claim("Table 1", "x", 100, ours, verdict)
 
 
 def test_a_trace_needs_its_folder_and_its_file(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.harness.entry import named
+from experiments.harness.entry import select_by_name
 from experiments.harness.run import apply
 from experiments.sia.methods import METHODS
 from experiments.sia.studies import POLICIES, compare
@@ -16,7 +16,7 @@ from models.sia import exact
 def beside_the_oracle(workloads: list[Instance]):
     found = {
         entry.name: [apply(entry, one, Options()).solution["starts"] for one in workloads]
-        for entry in named(METHODS["sia-oracle"], *POLICIES)
+        for entry in select_by_name(METHODS["sia-oracle"], *POLICIES)
     }
     datas = [one.data for one in workloads]
     return {row.policy: row for row in compare(datas, [exact(d).solution["starts"] for d in datas], found)}

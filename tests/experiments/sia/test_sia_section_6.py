@@ -18,9 +18,9 @@ from experiments.sia.claims import (
     OWNED,
     TABLE_10,
     FigureClaims,
+    count_wins,
     gain_share,
     middles_over,
-    no_less,
     predictions,
     ratios,
 )
@@ -32,7 +32,7 @@ from experiments.sia.comparison import (
     PREEMPTIVE,
     Compared,
     Comparison,
-    all_pools,
+    build_all_pools,
 )
 from experiments.sia.reproduce import EXPERIMENTS, PHILLY
 from instances import InputError, Options
@@ -88,11 +88,11 @@ def test_claims_of_simulations(simulated, tmp_path):
 def test_pools_have_the_nodes_of_the_table_beside_the_trace(trace):
     path = trace.with_name(POOL_NODES)
     path.write_text("pool,nodes\np0,2\np1,1\nelsewhere,5\n")
-    data = all_pools(trace, 1000, 0).data
+    data = build_all_pools(trace, 1000, 0).data
     assert {pool.name: pool.gpus for pool in data.pools} == {"p0": 16, "p1": 8}
     path.write_text("pool,nodes\np0,many\n")
     with pytest.raises(InputError, match=f"{POOL_NODES}: line 2: nodes: must be a number >= 0, got many"):
-        all_pools(trace, 1000, 0)
+        build_all_pools(trace, 1000, 0)
 
 
 def test_predictions_are_scored_beside_persistence_and_always_one(trace):
@@ -151,7 +151,7 @@ def test_an_interval_of_paired_ratios():
     wide = ratios(made_up(2.0, 0.5), "a", "b")
     assert wide.mean == pytest.approx(1)
     assert wide.low < 0.01
-    assert no_less(made_up(2.0, 0.5), "a", "b") == "1 of 2"
+    assert count_wins(made_up(2.0, 0.5), "a", "b") == "1 of 2"
 
 
 def test_draws_of_the_same_weeks_and_pools_are_no_independent_draws():
@@ -170,10 +170,10 @@ def test_draws_of_the_same_weeks_and_pools_are_no_independent_draws():
 def test_verdicts_have_two_sides():
     group = FigureClaims("", made_up(*[2.0] * 10))
     measure = middles_over("a", "b")
-    kinds = [group.between("", "", measure, *ends).verdict for ends in ((1.5, 2.5), (2.5, 3.0), (1.0, 1.5))]
+    kinds = [group.claim_range("", "", measure, *ends).verdict for ends in ((1.5, 2.5), (2.5, 3.0), (1.0, 1.5))]
     assert kinds == ["reproduced", "differs", "differs"]
-    assert group.between("", "", measure, 2.5, near=(1.5, 3.0)).verdict == "near"
-    assert FigureClaims("", group.outcomes[:9]).between("", "", measure, 2.5).verdict == "few runs"
+    assert group.claim_range("", "", measure, 2.5, near=(1.5, 3.0)).verdict == "near"
+    assert FigureClaims("", group.outcomes[:9]).claim_range("", "", measure, 2.5).verdict == "few runs"
 
 
 def test_pools_of_helios_have_the_gpus_of_the_day(tmp_path):
@@ -184,18 +184,18 @@ def test_pools_of_helios_have_the_gpus_of_the_day(tmp_path):
     log.write_text("\n".join([head, *rows]) + "\n")
     days = [f"2020-{4 + d // 30:02d}-{1 + d % 30:02d},16,{8 if d < 49 else 24},0,40" for d in range(60)]
     (tmp_path / POOL_GPUS).write_text("\n".join(["date,vca,vcb,vcc,total", *days]) + "\n")
-    data = all_pools(log, 500, 0).data
+    data = build_all_pools(log, 500, 0).data
     assert {pool.name: pool.gpus for pool in data.pools} == {"vca": 8, "vcb": 12}
     assert len(data.jobs) == 10
     with pytest.raises(InputError, match="no row of day 60, there are 60"):
-        all_pools(log, 500, 11)
+        build_all_pools(log, 500, 11)
 
 
 def test_a_kept_comparison_is_recalled_with_its_own_options_alone(simulated):
     text = simulated[0].model_dump_json()
     task = Comparison("philly", (2, 0), ("mmfs",), 2.0)
-    assert task.recalled(text) == simulated[0]
-    assert Comparison("philly", (2, 0), ("mmfs",), 2.0, options=Options(seed=4)).recalled(text) is None
+    assert task.parse_outcome(text) == simulated[0]
+    assert Comparison("philly", (2, 0), ("mmfs",), 2.0, options=Options(seed=4)).parse_outcome(text) is None
 
 
 def test_claims_of_preemption(tmp_path):

@@ -58,7 +58,7 @@ class Watched:
             job = self.jobs[name]
             for part, workers in (("base", state.base), ("flexible", state.flexible)):
                 for server, k in workers.items():
-                    wide = self.data.loaned_gpus(job) if server in loaned else job.gpus_per_worker
+                    wide = self.data.count_gpus_on_loan(job) if server in loaned else job.gpus_per_worker
                     held[server] += k * wide
                     groups[server].add(part)
             assert sum(state.base.values()) in (0, job.min_workers)

@@ -8,7 +8,7 @@ import pytest
 
 from experiments.papers import ONLINE
 from experiments.simulator import simulation
-from experiments.simulator.simulation import Bounds, Simulation, boundings, by_run, rows_of
+from experiments.simulator.simulation import Bounds, Simulation, boundings, map_bounds_to_runs, rows_of
 from instances.sia import five_jobs
 
 
@@ -29,8 +29,8 @@ def test_a_bound_and_its_gap_stand_in_the_row(run, monkeypatch):
     with_bound(monkeypatch, lambda data, totals: [0.01] * len(totals))
     (wanted,) = boundings([task], [done])
     bounds = wanted.work(None)
-    assert wanted.recalled(bounds.model_dump_json()) == bounds
-    (row,) = rows_of([task], [done], {"sia-oracle": "fcfs"}, bounds=by_run([bounds]))
+    assert wanted.parse_outcome(bounds.model_dump_json()) == bounds
+    (row,) = rows_of([task], [done], {"sia-oracle": "fcfs"}, bounds=map_bounds_to_runs([bounds]))
     assert row["bound"] == 0.01
     assert row["gap_to_bound"] == pytest.approx((row["mean_jct_h"] - 0.01) / row["mean_jct_h"])
 
@@ -46,9 +46,9 @@ def test_a_bound_that_fails_is_unknown_and_tried_again(run, monkeypatch):
     task, done = run
     with_bound(monkeypatch, lambda data, totals: 1 / 0)
     (wanted,) = boundings([task], [done])
-    failed = wanted.ended(None, "error", "ZeroDivisionError")
-    assert by_run([failed]) == {(task.workload.name, "fcfs"): None}
-    assert not wanted.kept(failed)
+    failed = wanted.conclude_early(None, "error", "ZeroDivisionError")
+    assert map_bounds_to_runs([failed]) == {(task.workload.name, "fcfs"): None}
+    assert not wanted.is_final(failed)
     assert isinstance(failed, Bounds)
 
 

@@ -20,8 +20,8 @@ from experiments.harness.task import Reported
 from experiments.papers import METHODS, SPACES
 from experiments.worst_cases.case import Case, Judge, Optima
 from experiments.worst_cases.region import region
-from experiments.worst_cases.search import Part, Search, Seen, enumerated, smaller
-from experiments.worst_cases.space import Chosen, RepeatedEntries, every, number
+from experiments.worst_cases.search import Part, Search, Seen, enumerate_part, smaller
+from experiments.worst_cases.space import Chosen, RepeatedEntries, list_every, number
 from experiments.worst_cases.walk import PROOF, EstimatedOptima, Walk
 from heuristics.eva.vector_packing import best_fit_decreasing, dot_product, first_fit_decreasing
 from instances import Instance, Options
@@ -77,7 +77,7 @@ def judge_of(space, heuristic: str) -> Judge:
 
 @pytest.mark.parametrize(("things", "size"), [(1, 3), (3, 1), (4, 3), (9, 2)])
 def test_every_instance_is_made_once(things: int, size: int):
-    found = list(every(things, size))
+    found = list(list_every(things, size))
     assert len(found) == len(set(found)) == number(things, size)
     assert {tuple(sorted(one)) for one in itertools.product(range(things), repeat=size)} == set(found)
 
@@ -91,7 +91,7 @@ def test_the_worst_of_all_small_clusters_is_proven_and_its_certificate_verified(
     assert found["searched"] == 9 + 45
     space = SPACES["eva-packing"]["nine-workloads"]()
     judge = judge_of(space, "full-reconfiguration")
-    gaps = [judge.case(chosen).gap for n in (1, 2) for chosen in every(9, n)]  # type: ignore[union-attr]
+    gaps = [judge.case(chosen).gap for n in (1, 2) for chosen in list_every(9, n)]  # type: ignore[union-attr]
     assert found["gap"] == pytest.approx(max(gaps)) == pytest.approx(1.0)
     name = found["instance"]
     files = [tmp_path / f"{name}.{ending}" for ending in ("json", "exact.json", "exact.certificate.json")]
@@ -107,7 +107,7 @@ def spread_jobs_by_scf() -> tuple[Judge, dict[Chosen, Case]]:
     """Return all instances of up to three jobs with what reclaim-scf makes of them; two tests look at them."""
     space = SPACES["aryl-reclaim"]["spread-jobs"]()
     judge = judge_of(space, "reclaim-scf")
-    cases = {chosen: judge.case(chosen) for size in (1, 2, 3) for chosen in every(space.things, size)}
+    cases = {chosen: judge.case(chosen) for size in (1, 2, 3) for chosen in list_every(space.things, size)}
     assert None not in cases.values()
     return judge, cases  # type: ignore[return-value]
 
@@ -119,7 +119,7 @@ def test_a_walk_finds_what_looking_at_all_instances_does(heuristic: str, size: i
         worst = max(case.gap for chosen, case in spread_jobs_by_scf()[1].items() if len(chosen) == size)
     else:
         judge = judge_of(space, heuristic)
-        worst = max(case.gap for case in map(judge.case, every(space.things, size)) if case is not None)
+        worst = max(case.gap for case in map(judge.case, list_every(space.things, size)) if case is not None)
     walk = Walk(judge_of(space, heuristic), size, steps, 1)
     assert walk.run()
     found = max(walk.cases.values(), key=lambda case: case.gap)
@@ -166,13 +166,13 @@ def test_a_search_beside_an_enumeration_knows_nothing_of_it():
     """Before: it had the bounds of all instances that were looked at."""
     space = SPACES["aryl-reclaim"]["spread-jobs"]()
     judge = judge_of(space, "reclaim-scf")
-    assert enumerated(judge, Part(size=1), Seen([], random.Random(0)))
+    assert enumerate_part(judge, Part(size=1), Seen([], random.Random(0)))
     known = judge.optima
-    assert (known.at_least((0, 13)), known.asked_anew().at_least((0, 13))) == (1.0, None)
-    anew = known.asked_anew()
+    assert (known.bound_below((0, 13)), known.copy_without_bounds().bound_below((0, 13))) == (1.0, None)
+    anew = known.copy_without_bounds()
     assert anew.of((13,)) is known.of((13,))
     assert anew.proofs == 0
-    assert anew.at_least((0, 13)) == known.at_least((0, 13))
+    assert anew.bound_below((0, 13)) == known.bound_below((0, 13))
 
 
 def test_optima_are_estimated_from_shares_of_what_the_things_take_alone():
@@ -244,12 +244,12 @@ def test_an_instance_that_a_bound_passes_over_is_no_worse():
     judge, (whole, cases) = judge_of(space, "reclaim-scf"), spread_jobs_by_scf()
     seen = [Seen([], random.Random(0)) for _ in range(3)]
     for size in (1, 2, 3):
-        assert enumerated(judge, Part(size=size), seen[size - 1])
+        assert enumerate_part(judge, Part(size=size), seen[size - 1])
         gaps = []
-        for chosen in every(space.things, size):
+        for chosen in list_every(space.things, size):
             case = cases[chosen]
             gaps.append(case.gap)
-            at_most = judge.at_most(case)
+            at_most = judge.bound_gap(case)
             assert at_most is None or case.gap <= at_most + 1e-9
         assert seen[size - 1].worst[0].gap == max(gaps)
     assert seen[2].dominated > 300
@@ -260,10 +260,10 @@ def test_the_least_bill_of_a_part_of_the_pods_bounds_that_of_all():
     space = SPACES["node-consolidation"]["nine-pods"]()
     judge = judge_of(space, "karpenter-1.14")
     for size in (1, 2, 3):
-        for chosen in list(every(space.things, size))[:: 2 * size]:
+        for chosen in list(list_every(space.things, size))[:: 2 * size]:
             case = judge.case(chosen)
             assert case is not None
-            at_most = judge.at_most(case)
+            at_most = judge.bound_gap(case)
             assert at_most is None or case.gap <= at_most + 1e-9
 
 
@@ -286,7 +286,7 @@ def test_pods_that_fill_nodes_have_a_place_without_a_move_which_a_score_need_not
     known = entries("node-placement")
     judge = judge_of(space, "balanced-allocation")
     seen = Seen([], random.Random(0))
-    assert enumerated(judge, Part(size=2, first=640, last=800), seen)
+    assert enumerate_part(judge, Part(size=2, first=640, last=800), seen)
     broken = [case for case in seen.worst if case.broken is not None]
     assert 0 < len(broken) < 100
     for case in broken[:5]:
@@ -440,7 +440,7 @@ def test_a_repetition_takes_no_name_that_another_entry_has():
 def test_a_region_that_is_told_holds_on_instances_on_which_it_was_not_found():
     space = SPACES["aryl-reclaim"]["spread-jobs"]()
     judge = judge_of(space, "reclaim-scf")
-    cases = [case for chosen in every(space.things, 2) if (case := judge.case(chosen)) is not None]
+    cases = [case for chosen in list_every(space.things, 2) if (case := judge.case(chosen)) is not None]
     found = region(space, cases)
     assert found is not None
     fresh = [space.features(case.chosen) for case in sorted(cases, key=lambda case: case.chosen)[1::2]]
@@ -480,6 +480,6 @@ def test_an_instance_that_a_heuristic_cannot_take_is_none_on_which_it_breaks():
 def test_a_heuristic_is_blamed_for_its_own_silence_alone(about: tuple[object, ...], broken: str | None):
     space, known = SPACES["eva-packing"]["nine-workloads"](), entries("eva-packing")
     task = Search(space, known["full-reconfiguration"], known["exact"], Options(time_limit=10), Part(size=1))  # type: ignore[arg-type]
-    found = task.ended(Reported(about=about), "killed", "overran the time limit of 10 s")
+    found = task.conclude_early(Reported(about=about), "killed", "overran the time limit of 10 s")
     assert not found.complete
     assert [case.broken for case in found.cases] == ([broken] if broken else [])

@@ -12,7 +12,7 @@ from experiments.harness.run import Run, apply, load_method
 from experiments.papers import CERTIFIERS, METHODS, SPACES
 from experiments.worst import EACH
 from experiments.worst_cases.case import Judge, Optima
-from experiments.worst_cases.search import Part, Seen, searched
+from experiments.worst_cases.search import Part, Seen, search_part
 from instances import Options, check
 from instances.proofs.verify import see_bound, see_result
 
@@ -41,7 +41,7 @@ def test_a_worst_case_is_what_checker_and_certificate_say(seed: int):
     rules = [e for e in METHODS[problem] if load_method(e).kind == "heuristic" and e.unfit(first) is None]
     entry, size, seen = rng.choice(rules), rng.randint(2, 4), Seen([], random.Random(0))
     judge = Judge(space, entry, Optima(space, exact, Options(time_limit=60.0)))
-    searched(judge, entry.name, Part(size=size, seed=seed, steps=max(STEPS, EACH * space.things)), seen)
+    search_part(judge, entry.name, Part(size=size, seed=seed, steps=max(STEPS, EACH * space.things)), seen)
     case = seen.worst[0]
     instance = space.instance(case.chosen)
     assert instance is not None

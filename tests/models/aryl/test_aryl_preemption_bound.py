@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.aryl.reclaims import forced_of, stays_of
+from experiments.aryl.reclaims import bound_forced_preemptions, stays_of
 from experiments.aryl.simulation import POLICIES, RECLAIMERS
 from experiments.simulator import simulate
 from experiments.simulator.aryl import LoaningWorld
@@ -93,7 +93,7 @@ def test_no_reclaimer_has_fewer_preemptions_than_its_own_starts_force(seed: int)
             if f"{prefix}{reclaimer}" in POLICIES:
                 world = LoaningWorld(data)
                 simulate(world, POLICIES[f"{prefix}{reclaimer}"](data, Options()))
-                least = forced_of(world, scales=scales)
+                least = bound_forced_preemptions(world, scales=scales)
                 assert least.preemptions <= preempted(world)
                 forced += least.preemptions
     assert forced > 0

@@ -240,14 +240,14 @@ def test_frontier_points_share_their_preparation():
 
 def test_the_least_budget_for_a_wanted_time():
     data = figure_1(3.0).data
-    budget, result = frontier(data).least_budget_for(1 / 3)
+    budget, result = frontier(data).find_min_budget(1 / 3)
     assert budget == pytest.approx(2.0, rel=2e-6)
     assert result.objective <= 1 / 3 * (1 + 1e-12)
     with pytest.raises(InputError, match="mean JCT: must be >="):
-        frontier(data).least_budget_for(0.1)
+        frontier(data).find_min_budget(0.1)
     whole = random_allocation(2, 4, 5, rescale=0.5, seed=1, budget_over_least=3).data
     solve, wanted = frontier(whole), exact(whole).objective * 1.2
-    budget, result = solve.least_budget_for(wanted)
+    budget, result = solve.find_min_budget(wanted)
     assert result.objective <= wanted
     assert solve.at(budget * (1 - 3e-6)).objective > wanted
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from instances import Options, Stopwatch
-from instances.boa import least_budget, random_allocation
+from instances.boa import compute_min_budget, random_allocation
 from models.boa import exact
 from models.boa.frontier import frontier, replace_budget
 from models.boa.labels import ClassPaths, Limits, OutOfMemory, class_paths
@@ -114,7 +114,7 @@ def test_labels_keep_the_limit_of_memory():
 def test_every_point_of_a_frontier_is_the_optimum_of_its_budget():
     data = random_allocation(4, 20, 16, seed=3, budget_over_least=5).data
     shared = frontier(data)
-    for budget in np.linspace(least_budget(data), data.budget, 7):
+    for budget in np.linspace(compute_min_budget(data), data.budget, 7):
         point = shared.at(float(budget), Options(gap=1e-9))
         alone = exact(replace_budget(data, float(budget)), Options(gap=1e-9))
         assert point.status == alone.status == "optimal"

@@ -10,7 +10,7 @@ import pytest
 from heuristics.boa import one_width, width_calculator, width_calculator_nearest
 from heuristics.boa.width_calculator import round_to_corners
 from instances import InputError, Options, check, parse
-from instances.boa import BoaAllocation, Curve, least_budget, newtrace, width_arrays
+from instances.boa import BoaAllocation, Curve, compute_min_budget, newtrace, width_arrays
 from instances.proofs.boa.rational import times
 from models.boa import exact, literal, randomised
 from models.boa.share_program import literal_lp
@@ -55,7 +55,7 @@ def test_the_rational_times_follow_the_reading():
         for measured in (False, True):
             found = times(curve, None, last, measured)
             assert len(found) == last
-            speeds = (curve.measured if measured else curve.at)(np.arange(1.0, last + 1))
+            speeds = (curve.interpolate_measured if measured else curve.at)(np.arange(1.0, last + 1))
             assert [0 if z is None else 1 / float(z) for z in found] == pytest.approx(speeds.tolist())
     assert times(curve, 4, 6, measured=True)[3:] == [1 / Fraction(23, 10), None, None]
 
@@ -67,9 +67,9 @@ def test_the_least_budget_is_that_of_the_reading():
     data = instance(budget=9.0, classes=[job_class])
     plans = [{"widths": {"a": [i, j]}} for i in range(1, 7) for j in range(1, 4)]
     for reading in (data, data.model_copy(update={"speedup_reading": "hull"})):
-        tight = reading.model_copy(update={"budget": least_budget(reading)})
+        tight = reading.model_copy(update={"budget": compute_min_budget(reading)})
         assert exact(tight).status == "optimal"
-        less = reading.model_copy(update={"budget": least_budget(reading) * (1 - 1e-6)})
+        less = reading.model_copy(update={"budget": compute_min_budget(reading) * (1 - 1e-6)})
         assert not any(check(less, plan).violations == () for plan in plans)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from instances import Options, check
-from instances.boa import BoaAllocation, Curve, least_budget
+from instances.boa import BoaAllocation, Curve, compute_min_budget
 from models.boa import exact, literal, randomised
 from models.boa.share_program import literal_lp
 from tests.sampling import sample
@@ -45,7 +45,7 @@ def drawn(seed: int, types: int, rescale: bool) -> tuple[BoaAllocation, BoaAlloc
         "budget": 1e6,
     }
     plain = BoaAllocation.model_validate(content)
-    content["budget"] = least_budget(plain) * rng.choice([1.0001, 1.01, 1.1, 1.5, 3.0]) + 1e-9
+    content["budget"] = compute_min_budget(plain) * rng.choice([1.0001, 1.01, 1.1, 1.5, 3.0]) + 1e-9
     plain = BoaAllocation.model_validate(content)
     for c in classes:
         for epoch in c["epochs"]:

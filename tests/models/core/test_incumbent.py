@@ -36,7 +36,7 @@ def test_a_bound_past_the_best_solution_is_cut_off_there(sense, sign):
     assert incumbent.raise_bound(sign * 8)
     assert incumbent.bound == sign * 5
     assert not incumbent.raise_bound(sign * 9)
-    assert incumbent.closed
+    assert incumbent.is_closed
 
 
 def test_whole_numbers_stay_whole_and_exact():
@@ -46,26 +46,26 @@ def test_whole_numbers_stay_whole_and_exact():
     incumbent.raise_bound(large)
     assert (incumbent.objective, incumbent.bound, incumbent.left) == (large + 1, large, 1)
     assert isinstance(incumbent.left, int)
-    assert not incumbent.closed
+    assert not incumbent.is_closed
     assert incumbent.offer(large, "proven")
-    assert incumbent.closed
+    assert incumbent.is_closed
 
 
 def test_the_gap_asked_for_closes_it():
     incumbent, _ = noted(gap=0.1)
     incumbent.offer(10.0, "ten")
-    assert not incumbent.closed
+    assert not incumbent.is_closed
     incumbent.raise_bound(8.9)
-    assert not incumbent.closed
+    assert not incumbent.is_closed
     incumbent.raise_bound(9.0)
-    assert incumbent.closed
+    assert incumbent.is_closed
 
 
 def test_a_trivial_bound_is_there_from_the_start_and_nothing_is_closed_without_a_solution():
     incumbent, told = noted(bound=0)
-    assert not incumbent.closed
+    assert not incumbent.is_closed
     assert incumbent.left is None
     assert not incumbent.raise_bound(0)
     incumbent.offer(0, "nothing")
-    assert incumbent.closed
+    assert incumbent.is_closed
     assert told == [("nothing", 0)]

@@ -12,9 +12,9 @@ from pyomo.environ import Constraint, SolverFactory, Var
 from instances import Answer, CheckFailed, InputError, Instance, Options, conclude
 from instances.aryl import figure_5, five_servers, table_2
 from instances.boa import BoaAllocation, Epoch, JobClass, Speedup
-from instances.clock import Stopwatch, within
+from instances.clock import Stopwatch, call_within
 from instances.eva import table_3, table_3_round
-from instances.kubernetes import shrunk_cluster, two_halves
+from instances.kubernetes import build_two_halves, shrunk_cluster
 from instances.sia import five_jobs, six_jobs
 from models import aryl, boa, eva, kubernetes, sia
 from models.core.pyomo_model import solve_literal, write_model
@@ -34,7 +34,7 @@ def test_a_model_that_is_not_built_in_time_is_no_solution():
 
 
 def test_work_within_its_limit_is_not_disturbed():
-    assert within(60.0, lambda: 3) == within(None, lambda: 3) == within(1e300, lambda: 3) == 3
+    assert call_within(60.0, lambda: 3) == call_within(None, lambda: 3) == call_within(1e300, lambda: 3) == 3
 
 
 @pytest.mark.parametrize("alarm_s", [0.0, 100.0])
@@ -46,7 +46,7 @@ def test_the_handler_and_the_alarm_of_the_caller_are_back_afterwards(alarm_s: fl
     try:
         signal.setitimer(signal.ITIMER_REAL, alarm_s)
         with Stopwatch() as clock, pytest.raises(TimeoutError):
-            within(0.05, lambda: never_built(None))
+            call_within(0.05, lambda: never_built(None))
         left_s, interval_s = signal.setitimer(signal.ITIMER_REAL, 0)
         assert interval_s == 0
         assert alarm_s - clock.wall_s - 10 < left_s <= max(0.0, alarm_s - 0.02)
@@ -57,7 +57,7 @@ def test_the_handler_and_the_alarm_of_the_caller_are_back_afterwards(alarm_s: fl
 
 def test_outside_the_main_thread_work_is_done_without_a_limit():
     done = []
-    thread = threading.Thread(target=lambda: done.append(within(1e-3, lambda: sum(range(100_000)))))
+    thread = threading.Thread(target=lambda: done.append(call_within(1e-3, lambda: sum(range(100_000)))))
     thread.start()
     thread.join()
     assert done == [sum(range(100_000))]
@@ -72,13 +72,13 @@ def test_a_library_that_makes_another_exception_of_the_end_does_not_hide_it():
                 raise ValueError("failed casting") from error
 
     with pytest.raises(TimeoutError, match="broken off"):
-        within(0.02, casts)
+        call_within(0.02, casts)
 
     def fails():
         raise KeyError("foreign")
 
     with pytest.raises(KeyError):
-        within(10.0, fails)
+        call_within(10.0, fails)
 
 
 def rescaled() -> Instance[BoaAllocation]:
@@ -115,7 +115,7 @@ EXAMPLES = {
     "sia-oracle": (five_jobs(), sia.build_literal, sia.read_literal, sia.literal_names, sia.exact),
     "sia-local-oracle": (six_jobs(), sia.build_local_literal, sia.read_literal, sia.literal_names, sia.local_exact),
     "node-placement": (
-        two_halves(),
+        build_two_halves(),
         kubernetes.build_literal,
         kubernetes.read_literal,
         kubernetes.literal_names,

@@ -208,7 +208,7 @@ def test_the_seconds_of_a_result_include_patterns_that_were_listed_in_vain(monke
         nonlocal listed_in_vain
         listed_in_vain += 1
         listing = Stopwatch(0.5)
-        while not listing.expired:
+        while not listing.has_expired:
             pass
 
     method = importlib.import_module("models.eva.trees")

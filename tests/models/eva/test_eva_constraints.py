@@ -76,7 +76,7 @@ def test_the_integer_program_over_all_maximal_patterns_finds_what_enumeration_fi
         data = random_constrained(seed, most_tasks=5)
         optimum, arrays = best_by_enumeration(data), packing_arrays(data)
         patterns = listed(arrays)
-        if arrays.limited:
+        if arrays.has_limits:
             known = full_reconfiguration(data).solution
             for start in (None, None if known is None else arrays.groups(known)):
                 covered = solve_covering(arrays, patterns, Options(), start=start)

@@ -33,7 +33,7 @@ def listed(data, share: float):
     alone = SavingColumns.of(-1, np.eye(packing.classes, dtype=np.int64))
     held = np.array([group.on_it for group in groups], dtype=np.int64).reshape(-1, packing.classes)
     columns = SavingColumns.join([alone, SavingColumns(np.arange(len(groups), dtype=np.int64), held), found])
-    program = master.listed(columns, pricer.noise)
+    program = master.build_listed_program(columns, pricer.noise)
     copies = np.concatenate([packing.count, np.zeros(len(columns.group) - packing.classes, dtype=np.int64)])
     return program, program.worth(copies)
 
@@ -63,7 +63,7 @@ def test_a_number_of_instances_that_breaks_its_limits_is_not_branched_on():
     pricer = SavingPricer(master, DEFAULTS.saving, Stopwatch())
     alone = SavingColumns.of(-1, np.eye(master.arrays.packing.classes, dtype=np.int64))
     made = Generation(master, pricer, alone, Options(), Stopwatch(), DEFAULTS.saving).run()
-    program = master.listed(made.columns, pricer.noise)
+    program = master.build_listed_program(made.columns, pricer.noise)
     best = CountBranching(program, 0.0, TIGHT, Stopwatch(None), CountParameters()).search()
     never = replace(program, bound=lambda duals, most: 2 * program.dear)  # no node is closed by its bound
     found = CountBranching(never, 0.0, TIGHT, Stopwatch(None), CountParameters(nodes=150)).search()
@@ -87,4 +87,4 @@ def test_the_worth_of_a_solution_by_classes_is_the_checkers():
         arrays = reconfiguration_arrays(data)
         for heuristic in (eva_choice, full, stay):
             said = heuristic(data)
-            assert arrays.worth_usd(arrays.placed(said.solution)) == pytest.approx(said.objective, abs=1e-9)
+            assert arrays.worth_usd(arrays.read_placed(said.solution)) == pytest.approx(said.objective, abs=1e-9)

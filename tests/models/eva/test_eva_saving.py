@@ -87,11 +87,11 @@ def test_a_search_finds_every_pattern_above_its_threshold(seed: int):
         assert best.complete
         assert best.bound >= reduced.max() - pricer.noise(duals)
         for delta in (0.0, float(np.abs(reduced).min() * 2), float(np.quantile(np.abs(reduced), 0.3))):
-            listed = pricer.within(duals, delta, 10**5)
+            listed = pricer.list_columns(duals, delta, 10**5)
             wanted = {row.tobytes() for row in on_it[reduced >= -delta]}
             assert wanted <= {row.tobytes() for row in listed.on_it}
             assert len(listed.names) == len(set(listed.names))
-            assert pricer.within(duals, delta, len(listed.names) - 1) is None
+            assert pricer.list_columns(duals, delta, len(listed.names) - 1) is None
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -103,7 +103,7 @@ def test_any_duals_give_a_bound_that_no_configuration_beats(seed: int):
     for scale in (0.05, 0.3, 1.0):
         duals = of_tasks(arrays.reservation_price * draw.uniform(0, scale, arrays.classes))
         reduced = pricer.improving(duals, 1e-6, 5).bound + pricer.noise(duals)
-        assert master.bound(duals, reduced, master.priced_instances) >= optimum * (1 - 1e-9)
+        assert master.bound(duals, reduced, master.max_paying_instances) >= optimum * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 4])

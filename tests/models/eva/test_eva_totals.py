@@ -17,7 +17,7 @@ from instances.eva.price_lists import CLOUDS, Cloud, price_list
 from instances.proofs.certificate import NoCertificate
 from instances.proofs.eva import multisets
 from instances.proofs.eva.certificate import Packing, PackingDecision, WrittenCover, prove_packing
-from instances.proofs.eva.totals import NONE, Cover, least_prices
+from instances.proofs.eva.totals import NONE, Cover, compute_min_prices
 from models.core.fixed_bins import FixedBins
 from models.eva.certificate import certificate
 from models.eva.parameters import TotalsParameters
@@ -46,14 +46,14 @@ def test_a_table_is_what_enumeration_says(seed: int):
     cover = Cover(tuple(draw.randint(0, 5) for _ in range(kinds)), draw.randint(0, 9))
     price = [draw.randint(0, 6) for _ in range(kinds)]
     most = [draw.choice((None, 0, 1, 2, 3)) for _ in range(kinds)]
-    assert least_prices(cover, price, most).tolist() == least_by_enumeration(cover, price, most)
+    assert compute_min_prices(cover, price, most).tolist() == least_by_enumeration(cover, price, most)
 
 
 def test_a_table_refuses_what_it_cannot_hold():
     with pytest.raises(NoCertificate, match="entries"):
-        least_prices(Cover((1,), 1 << 40), [1], [None])
+        compute_min_prices(Cover((1,), 1 << 40), [1], [None])
     with pytest.raises(NoCertificate, match="too large"):
-        least_prices(Cover((1,), 1 << 20), [1 << 50], [None])
+        compute_min_prices(Cover((1,), 1 << 20), [1 << 50], [None])
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -74,7 +74,7 @@ def test_a_tree_that_a_limit_ended_grows_on_from_where_it_was():
     )
     tree.limit(Stopwatch(1e-9))
     tree.run()
-    assert not incumbent.closed
+    assert not incumbent.is_closed
     tree.limit(Stopwatch(600.0))
     tree.run()
     assert incumbent.objective == incumbent.bound
