@@ -90,7 +90,7 @@ def cluster(
     table = None if types is None else Path(types)
     asked = resolve(f"{CLUSTER}:ClusterQuestion")(dumps, table, tuple(rules), max_evictions, None, anonymous, prices)
     session = Session(Options(time_limit=time_limit, **options), jobs)
-    return resolve(f"{CLUSTER}:solved")(asked, session, methods_for)
+    return resolve(f"{CLUSTER}:solve")(asked, session, methods_for)
 
 
 def study(

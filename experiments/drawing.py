@@ -98,7 +98,7 @@ class Drawing:
             texts, signature = _texts(made_by), inspect.signature(made_by, eval_str=True).parameters
             for name, flag in names.items():
                 shared = all(flag in of.values() for of in known)
-                text = _on_the_command_line(texts.get(name, ""), names)
+                text = _name_flags(texts.get(name, ""), names)
                 if not shared and "--" not in text:
                     text += f" {'With' if made_by is self.traced else 'Without'} --trace."
                 p = self._parameter(signature[name], flag, text, shared)
@@ -152,10 +152,10 @@ def _name_flag(message: str, flags: Mapping[str, str], asked: Iterable[str], sca
         return f"{_long(flags[scaling[0]])}: sets {name}, which {message[found.end() :]}"
     if len(at_fault) != 1:
         return message
-    return f"{_long(flags[at_fault[0]])}: {_on_the_command_line(message[found.end() :], flags)}"
+    return f"{_long(flags[at_fault[0]])}: {_name_flags(message[found.end() :], flags)}"
 
 
-def _on_the_command_line(text: str, flags: Mapping[str, str]) -> str:
+def _name_flags(text: str, flags: Mapping[str, str]) -> str:
     """Return a text with flags instead of the parameters that it names in backticks."""
     return re.sub(r"`(\w+)`", lambda found: _long(flags[found[1]]) if found[1] in flags else found[1], text)
 

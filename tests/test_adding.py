@@ -110,9 +110,9 @@ seen = {"study": [run.entry.name for run in runs], "tests": list(heuristics_of("
 print(json.dumps(seen | {"digest": digest(load("table-3.json").data)}))
 """
 RENEWED = """
-from experiments.pages import renew_pages, renewed
+from experiments.pages import renew_page, renew_pages
 renew_pages()
-print(renewed("<!-- eva/table-3-bill; bill; {mean:.1f} --><!--/-->"))
+print(renew_page("<!-- eva/table-3-bill; bill; {mean:.1f} --><!--/-->"))
 """
 
 

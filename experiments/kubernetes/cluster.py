@@ -530,7 +530,7 @@ class ClusterAnswer:
             yield f"no plan: {self.own.reason or self.own.status}"
         elif not plan.order and not plan.new:
             yield "no plan that kube-scheduler can carry out saves anything"
-        yield from self._refused()
+        yield from self._describe_refused()
         if plan is not None and plan.new:
             new = Counter(self.plan.data.instance_types[k].name for k in plan.new)
             yield "rent " + ", ".join(f"{n} x {name}" for name, n in new.items())
@@ -542,7 +542,7 @@ class ClusterAnswer:
             what = turns if plan.open else "cordon and then drain"
             yield f"{what}, in this order, {', '.join(names[:FEW])}{more}"
 
-    def _refused(self) -> Iterator[str]:
+    def _describe_refused(self) -> Iterator[str]:
         """Say how the cheapest plan of the search went if kube-scheduler does not carry it out in every order."""
         if self.refused is not None:
             plan, went = self.refused

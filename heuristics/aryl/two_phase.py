@@ -78,14 +78,14 @@ def allocate(data: ArylElastic, rule: Rule) -> Solution:
     alone = {name: left / data.throughput(jobs[name], jobs[name].min_workers) for name, left in work.items()}
     waiting = tuple(sorted(work, key=alone.__getitem__))  # SortJobs, lines 1 to 9
 
-    def at(left: Mapping[str, Fraction], held: Mapping[str, int]) -> dict[str, int]:
+    def apply_rule(left: Mapping[str, Fraction], held: Mapping[str, int]) -> dict[str, int]:
         nonlocal waiting
         waiting = tuple(name for name in waiting if name in left and name not in held)
         return rule(Moment(data, jobs, left, tuple(held), waiting))
 
     if data.objective == "jct-reduction":
-        return {"workers": at(work, {})}
-    schedule = replay(work, lambda name, workers: data.throughput(jobs[name], workers), at)
+        return {"workers": apply_rule(work, {})}
+    schedule = replay(work, lambda name, workers: data.throughput(jobs[name], workers), apply_rule)
     return {"intervals": [{"length": float(length), "workers": workers} for length, workers in schedule.intervals]}
 
 

@@ -127,7 +127,7 @@ def decision(view: RentingView, solution: Solution | None) -> Widths:
     waiting: dict[str, int] = {}
     plan = solution.get("widths")
     for job in view.jobs.values():
-        width = _on_path(solution, job) if plan is None else int(plan[job.job_class][job.epoch])
+        width = _find_step(solution, job) if plan is None else int(plan[job.job_class][job.epoch])
         (holding if job.width else waiting)[job.id] = width
     holding.update(waiting)
     return _add_nodes(view, holding)
@@ -137,7 +137,7 @@ def _add_nodes(view: RentingView, widths: Mapping[str, int]) -> Widths:
     return Widths(widths=widths, nodes=-(-sum(widths.values()) // view.gpus_per_node))
 
 
-def _on_path(solution: Solution, job: RentingJobView) -> int:
+def _find_step(solution: Solution, job: RentingJobView) -> int:
     """Return the width on the path that the id of a job determines."""
     paths = solution["paths"][job.job_class]
     left = draw_uniform(job.id)

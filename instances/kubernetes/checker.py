@@ -94,7 +94,7 @@ def check_consolidation(data: NodeConsolidation, solution: Solution) -> Verdict:
     ]
     placed, rented, bill = dict.fromkeys(pods, 0), dict.fromkeys(kinds, 0), Fraction(0)
     for name, held in kept.items():
-        found += _of_node(data, nodes[name], held)
+        found += _find_violations(data, nodes[name], held)
         bill += exact(nodes[name].usd_per_hour or 0.0)
         for key, n in held.items():
             placed[key] += n
@@ -123,7 +123,7 @@ def _count_evicted(node: RunningNode, held: Held) -> int:
     return sum(max(0, n - held.get(key, 0)) for key, n in node.pods.items())
 
 
-def _of_node(data: NodeConsolidation, node: RunningNode, held: Held) -> list[str]:
+def _find_violations(data: NodeConsolidation, node: RunningNode, held: Held) -> list[str]:
     """Return the constraints that the pods on a kept node violate."""
     found, was = [], node.pods
     if data.moves == "nodes" and _count_evicted(node, held):

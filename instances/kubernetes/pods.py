@@ -307,7 +307,7 @@ def amounts(part: JsonPart) -> dict[str, int]:
     found = {}
     for name, value in part.members():
         try:
-            found[name] = whole(requested(value.value), name)
+            found[name] = whole(parse_request(value.value), name)
         except InputError as error:
             raise InputError(f"{value.path}: {error}") from None
     return found
@@ -433,7 +433,7 @@ def _beyond(text: str) -> InputError:
     return InputError(f"must be at most 2^63 - 1, got {text!r}")
 
 
-def requested(value: Any) -> Fraction:
+def parse_request(value: Any) -> Fraction:
     """Return the amount of a request or a capacity. Raises InputError if it is negative or invalid."""
     amount = quantity(value)
     if amount < 0:

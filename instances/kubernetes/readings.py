@@ -355,12 +355,12 @@ class OneReading(MeasuredDump):
         if len({pool.declared.weight for pool in self.pools if pool.declared is not None}) < 2:
             return to
         needs = to, tuple(self._need(pod, r) for r in self.resources)
-        if needs not in self._first_pools:
-            self._first_pools[needs] = self._find_first_pools(pod, to)
-        return self._first_pools[needs]
+        if needs not in self._list_first_pools:
+            self._list_first_pools[needs] = self._find_first_pools(pod, to)
+        return self._list_first_pools[needs]
 
     @cached_property
-    def _first_pools(self) -> dict[tuple[frozenset[Offering], tuple[float, ...]], frozenset[Offering]]:
+    def _list_first_pools(self) -> dict[tuple[frozenset[Offering], tuple[float, ...]], frozenset[Offering]]:
         return {}
 
     def _find_first_pools(self, pod: DumpedPod, to: frozenset[Offering]) -> frozenset[Offering]:

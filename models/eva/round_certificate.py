@@ -16,7 +16,7 @@ from instances import CheckFailed, Options, Solution, Stopwatch, check
 from instances.eva import EvaReconfiguration
 from instances.eva.reconfiguration_arrays import ReconfigurationArrays, reconfiguration_arrays
 from instances.proofs import Certificate, NoCertificate
-from instances.proofs.eva.round_program import ClassedRound, RoundDuals, RoundProgram, with_duals
+from instances.proofs.eva.round_program import ClassedRound, RoundDuals, RoundProgram, add_duals
 from models.core.derivation import certify
 from models.eva.parameters import ROUND
 from models.eva.saving_columns import SavingColumns, SavingDuals, SavingMaster
@@ -79,7 +79,7 @@ def write_certificate(
         {"reach": str(reach)},
         listed.numbers,
     )
-    return replace(found, bound=max(found.bound, reach), text=with_duals(found.text, listed.duals, SCALE))
+    return replace(found, bound=max(found.bound, reach), text=add_duals(found.text, listed.duals, SCALE))
 
 
 def _duals(

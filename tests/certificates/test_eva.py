@@ -15,7 +15,7 @@ from instances.eva import EvaPacking, packing_arrays, table_7
 from instances.eva.vector_packing import caprara_toth
 from instances.fields import STEPS
 from instances.proofs.eva.best_pattern import Room, find_best_pattern
-from instances.proofs.eva.certificate import Branch, Packing, least_sum, prove_packing
+from instances.proofs.eva.certificate import Branch, Packing, find_min_sum, prove_packing
 from models.eva import exact
 from models.eva.certificate import PricedTree, certificate, grow_by_method
 from models.eva.configuration import configuration
@@ -53,14 +53,14 @@ def test_the_best_pattern_is_the_best_of_all(seed):
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=4), st.integers(0, 200))
-def test_the_least_sum_of_prices_is_the_least_of_all(prices, amount):
+def test_the_find_min_sum_of_prices_is_the_least_of_all(prices, amount):
     sums = {0}
     while True:
         more = {s + p for s in sums for p in prices if s + p <= amount + 40} - sums
         if not more:
             break
         sums |= more
-    assert least_sum(prices, amount) == min(s for s in sums if s >= amount)
+    assert find_min_sum(prices, amount) == min(s for s in sums if s >= amount)
 
 
 @settings(max_examples=20, deadline=None)

@@ -17,9 +17,9 @@ from instances.proofs.eva.round_program import (
     ClassedRound,
     RoundDuals,
     RoundProgram,
+    add_duals,
+    format_duals,
     read_duals,
-    with_duals,
-    written_duals,
 )
 from models.core.derivation import certify
 from models.eva.reconfiguration import exact_reconfiguration
@@ -104,7 +104,7 @@ def test_wild_duals_and_any_reach_prove_nothing_false():
             made = certify(data, listed.program(), None, reach, Options(effort=30), head, listed.numbers)
         except (CheckFailed, NoCertificate):
             continue
-        text = with_duals(made.text, duals, scale)
+        text = add_duals(made.text, duals, scale)
         assert prove_reconfiguration(data, text).bound >= Fraction(best) - Fraction(1, 10**9), seed
         seen += 1
     assert seen >= sample(10, 200)
@@ -130,7 +130,7 @@ def changed(data: EvaReconfiguration, text: str, part: str, place: int, usd: Fra
     _, duals = read_duals(ClassedRound(data), "0", text)
     some = list(getattr(duals, part))
     some[place] += usd
-    stated = written_duals(RoundDuals(**{**vars(duals), part: tuple(some)}), 1 << 40)
+    stated = format_duals(RoundDuals(**{**vars(duals), part: tuple(some)}), 1 << 40)
     return re.sub("% duals .*", f"% duals {stated}", text)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from instances import InputError
-from instances.kubernetes.pods import quantity, requested, whole
+from instances.kubernetes.pods import parse_request, quantity, whole
 
 NANO = Fraction(1, 10**9)
 
@@ -84,9 +84,9 @@ def test_what_is_no_quantity_is_refused_in_one_line(text: Any):
 
 
 def test_nothing_negative_is_asked_for():
-    assert requested("1Mi") == 2**20
+    assert parse_request("1Mi") == 2**20
     with pytest.raises(InputError, match="must be >= 0, got '-1Mi'"):
-        requested("-1Mi")
+        parse_request("-1Mi")
 
 
 def test_kube_scheduler_counts_thousandths_of_a_cpu_and_whole_units_of_all_else_rounded_up():

@@ -75,7 +75,7 @@ class FillingProgram(ProgramBuilder):
                     kind = servers[name].kind
                     hosted[name][self._slot(kind, part, job)] += n
                     point[f"{part}_{j}_{kind}"] += n
-                    on.add(_on(j, job, kind))
+                    on.add(_name_variable(j, job, kind))
             point.update(on)
         order = {alike: c for c, alike in enumerate(self.classes)}
         for name, held in hosted.items():
@@ -101,7 +101,7 @@ class FillingProgram(ProgramBuilder):
 
     def _job(self, j: int, job: PlacedJob, jobs: int) -> None:
         gpus, data = job.gpus_per_worker, self.data
-        on = [self._new(name, jobs) for name in dict.fromkeys(_on(j, job, kind) for kind in job.kinds)]
+        on = [self._new(name, jobs) for name in dict.fromkeys(_name_variable(j, job, kind) for kind in job.kinds)]
         self._add(f"one_{j}", "L", jobs, dict.fromkeys(on, 1))
         for part in PARTS:
             workers = job.workers(part)
@@ -111,7 +111,7 @@ class FillingProgram(ProgramBuilder):
             for kind in job.kinds:
                 cost = data.misplaced_cost * gpus * (kind != job.choose_kind(part))
                 name, slot = self._new(f"{part}_{j}_{kind}", jobs * workers, cost), self._slot(kind, part, job)
-                there[_on(j, job, kind)][name] = 1
+                there[_name_variable(j, job, kind)][name] = 1
                 self.wanted[slot] += jobs * workers
                 self.entries[slot][name] = -1
             for place, named in there.items():
@@ -162,6 +162,6 @@ class FillingProgram(ProgramBuilder):
             enter(i + 1, spare - n * slots[i][2], filled)
 
 
-def _on(j: int, job: PlacedJob, kind: Kind) -> str:
+def _name_variable(j: int, job: PlacedJob, kind: Kind) -> str:
     """Return the variable that counts jobs on a kind of servers, or on any kind if a job may mix kinds."""
     return f"on_{j}" if job.heterogeneous else f"on_{j}_{kind}"

@@ -261,7 +261,7 @@ class Packing:
     def bound(self, scale: int, value: int) -> int:
         """Return the smallest sum of prices that is at least `value` / `scale`."""
         prices, least = [price for price in self.price if price], -(-value // scale)
-        return least_sum(prices, least) if prices else max(0, least)
+        return find_min_sum(prices, least) if prices else max(0, least)
 
     def best(self, k: int, value: Sequence[int], target: int, steps: int | None = None) -> Best:
         """Find the best pattern of type k, by entry, with a value over `target`, in at most `steps` search steps.
@@ -385,7 +385,7 @@ def _bound(packing: Packing, place: int, leaf: Leaf, decisions: Sequence[Packing
 MOST = 200_000  # remainders by the lowest price
 
 
-def least_sum(prices: Sequence[int], amount: int) -> int:
+def find_min_sum(prices: Sequence[int], amount: int) -> int:
     """Return the smallest sum of `prices`, each used any number of times, that is at least `amount`.
 
     The smallest sum for each remainder modulo the lowest price is a shortest path. If there are more than `MOST`
@@ -395,7 +395,7 @@ def least_sum(prices: Sequence[int], amount: int) -> int:
         return 0
     if min(prices) > MOST:
         return amount
-    return _paths(tuple(sorted(set(prices)))).at_least(amount)
+    return _paths(tuple(sorted(set(prices)))).find_min_total(amount)
 
 
 class _Paths:
@@ -406,7 +406,7 @@ class _Paths:
         self.reached = {0: 0}
         self.heap = [0]
 
-    def at_least(self, amount: int) -> int:
+    def find_min_total(self, amount: int) -> int:
         low, reached = self.low, self.reached
         while self.heap and self.heap[0] < amount:
             total = heapq.heappop(self.heap)

@@ -394,12 +394,12 @@ def read_duals(round_: ClassedRound, reach: str, text: str) -> tuple[Fraction, R
     return Fraction(reach), RoundDuals(tuple(found[:tasks]), tuple(found[tasks:both]), tuple(found[both:]))
 
 
-def with_duals(text: str, duals: RoundDuals, scale: int) -> str:
-    """Return a VIPR file with the duals in front of it. Raises NoCertificate, see `written_duals`."""
-    return f"% duals {written_duals(duals, scale)}\n{text}"
+def add_duals(text: str, duals: RoundDuals, scale: int) -> str:
+    """Return a VIPR file with the duals in front of it. Raises NoCertificate, see `format_duals`."""
+    return f"% duals {format_duals(duals, scale)}\n{text}"
 
 
-def written_duals(duals: RoundDuals, scale: int) -> str:
+def format_duals(duals: RoundDuals, scale: int) -> str:
     """Return the duals in the format of the comments, as multiples of 1 / `scale`.
 
     Raises NoCertificate if a multiple has more than `DIGITS` characters.

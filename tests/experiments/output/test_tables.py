@@ -154,6 +154,7 @@ def test_the_result_of_a_run_says_its_unit_and_what_is_proven():
     assert result.summary.startswith("exact on eva-table-3: optimal, 12.8 USD/h, proven, ")
 
 
+@pytest.mark.usefixtures("both_kinds")
 def test_solve_draws_what_it_found(table_3_file: Path, tmp_path: Path):
     done = call(
         "solve", table_3_file, "--method", "exact", "--method", "no-packing", "--plot", tmp_path / "p", "--quiet"
