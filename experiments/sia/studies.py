@@ -90,7 +90,7 @@ def horizons(options: Options, quick: Quick = False) -> Study:
     for days in HORIZONS[:1] if quick else HORIZONS:
         made = [synthetic("base", seed, days=days) for seed in seeds]
         beside = [run for name in ("sia_vc", "sia_perfect") for run in runs(f"heuristics.sia:{name}", made, options)]
-        rows.append(Timing(f"{days:g} days", runs(EXACT, made, limit), partial(_describe_gaps, made), beside,
+        rows.append(Timing(f"{days:g} days", runs(EXACT, made, limit), partial(_describe_excess, made), beside,
                            partial(_jct_above, made)))  # fmt: skip
     return benchmark(rows)
 
@@ -125,7 +125,7 @@ def _delay_of(result: Result) -> float:
     return result.objective
 
 
-def _describe_gaps(made: Sequence[Instance[SiaOracle]], exact: Sequence[Result], heuristics: Sequence[Result]) -> str:
+def _describe_excess(made: Sequence[Instance[SiaOracle]], exact: Sequence[Result], heuristics: Sequence[Result]) -> str:
     """Describe the proofs of one row, its largest gap, and the means above the best schedule."""
     found = _jct_above(made, exact, heuristics)
     left = max(found["gap in mean JCT, not proven"], default=0.0)
