@@ -9,10 +9,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 from instances import Answer, InputError, Options, Result, conclude
 from instances.boa import BoaAllocation, affords, compute_min_budget, on_grid_from
 from instances.fields import on_grid
+from instances.renamed import OldName
 from models.boa.convex_dual import ConvexDual, convex_answer
 from models.boa.curves import curves
 from models.boa.micp import prepare, solve_micp
@@ -50,6 +52,8 @@ class Frontier:
         if data.budget > self.data.budget:
             raise InputError(f"budget: must be <= {self.data.budget:g}, got {budget:g}")
         return conclude(data, "exact", self.solve(data.budget, options), options, kind="exact")
+
+    least_budget_for: ClassVar[OldName] = OldName("find_min_budget")
 
     def find_min_budget(self, mean_jct: float, options: Options = Options()) -> tuple[float, Result]:
         """Return the minimum budget that reaches `mean_jct` hours, to a relative 1e-6, and the optimum for it.
