@@ -117,7 +117,7 @@ class _PlanSearch:
         self.seen: set[bytes] = set()
         self.hopeful: dict[DrainPlan, float] = {}
         self.nodes, self.need = np.flatnonzero(a.leaves), a.count @ a.need
-        self.work = WORK * (len(self.nodes) + len(a.price)) if work is None else work
+        self.work = WORK * max(1, len(self.nodes) + len(a.price)) if work is None else work
         dearest = a.price.max(initial=1)
         alone = np.where(a.fits_type, a.price[:, None], dearest).min(axis=0, initial=dearest)
         self.worth = float(alone @ a.count) / max(1, int(a.count.sum())) or 1.0  # of a pod that has a place

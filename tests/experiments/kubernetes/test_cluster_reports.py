@@ -170,3 +170,15 @@ def test_more_evictions_never_give_a_worse_plan(seed: int):
         assert most is None or plans[-1].evictions(limited) <= most
     bills = [plan.bill(arrays) for plan in plans]
     assert bills == sorted(bills, reverse=True)
+
+
+def test_a_cluster_without_a_known_price_is_kept_and_ends_with_a_status(tmp_path: Path):
+    done = call("cluster", eks(tmp_path), "--types", other_types(tmp_path), "--rules", "kube-least", "--quiet")
+    assert done.returncode == 3, done.stderr
+    assert "no row of the table has a price: 3 x m6i.xlarge" in " ".join(done.stdout.split())
+
+
+def other_types(folder: Path) -> Path:
+    """Write a price table whose only row describes another architecture than that of the nodes."""
+    (folder / "types.csv").write_text("name,usd_per_hour,cpu,ram_gb,arch\nother,0.1,4,16,arm64\n")
+    return folder / "types.csv"
