@@ -18,12 +18,11 @@ MISSING_MEMORY = 0.075  # share of the stated memory that a node does not see: t
 EVICTED = 0.1  # share of the disk that is free before a pod is evicted: `nodefs.available<10%`
 
 
-def estimate_room(cloud: Cloud, cpus: int, ram_gb: float, pods: int | None) -> Amounts:
-    """Return CPU and memory for pods on a machine, and the number of pods if the type determines it."""
+def estimate_room(cloud: Cloud, cpus: int, ram_gb: float) -> Amounts:
+    """Return CPU and memory for pods on a machine."""
     mib = floor(ram_gb * 1024 * (1 - MISSING_MEMORY))
     if cloud == "aws":
-        most = {} if pods is None else {"pods": pods}
-        return _amounts(eks_room(cpus, mib, most.get("pods", POOL_PODS))) | most
+        return _amounts(eks_room(cpus, mib, POOL_PODS))
     return _amounts(gke_room(cpus, mib) if cloud == "gcp" else aks_room(cpus, mib, POOL_PODS))
 
 

@@ -12,15 +12,14 @@ from typing import get_args
 
 from instances.errors import InputError
 from instances.kubernetes.allocatable import GIB, Cloud, default_room, estimate_room
-from instances.kubernetes.dump import ON_DEMAND, SPOT, DumpedNode
+from instances.kubernetes.dump import ON_DEMAND, DumpedNode
 from instances.kubernetes.prices import PricedOffer, Prices, family_of, read_prices, refuse_other_zones
 from instances.text import brief
 
 CLOUDS: Sequence[Cloud] = get_args(Cloud)
-WITH_SPOT = f"/{SPOT}"  # ends a region that includes spot prices, and the header of their column
 REGIONS = ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region")
 EXAMPLE = "aws/us-east-1"
-SHARED = ("e2-micro", "e2-small", "e2-medium")  # types of which GKE reserves 1,060 milli-CPUs more: as one CPU
+COLUMNS = ("name", "cpu", "ram_gb", "gpu", "arch")  # all others are regions
 LONGEST = 80  # characters of a word in an error message
 
 
@@ -44,58 +43,46 @@ def find_prices(types: str | Path | None, place: str | None, nodes: Collection[D
 def read_catalogue(place: str, nodes: Iterable[DumpedNode]) -> list[PricedOffer]:
     """Return the rows of a region.
 
-    - `place`: `CLOUD/REGION`, or `CLOUD/REGION/spot` to include spot prices of running nodes.
+    - `place`: `CLOUD/REGION`.
     - `nodes`: the nodes to price; they must not state another region.
 
     Raises InputError if the region is unknown or wrong.
     """
-    cloud, region, spot = _find_region(place)
+    cloud, region = _find_region(place)
     found = sorted({value for node in nodes for key in REGIONS if (value := node.labels.get(key))})
     if found and region not in found:
         raise InputError(f"--prices {place}: the nodes are in {_join(found)}; give their prices with --types FILE.csv")
     offers = []
     for row in _read_table(cloud):
-        cpus, ram, gpus = float(row["cpu"]), float(row["ram_gb"]), int(row["gpu"])
-        counted = 1 if row["name"] in SHARED else int(cpus)
-        pods = int(row["pods"]) if row.get("pods") else None
-        for paid, column in ((ON_DEMAND, region), *([(SPOT, region + WITH_SPOT)] if spot else [])):
-            if row[column]:
-                offers.append(
-                    PricedOffer(
-                        type=row["name"],
-                        family=family_of(row["name"]),
-                        usd_per_hour=float(row[column]),
-                        room={
-                            **estimate_room(cloud, counted, ram, pods),
-                            "gpu": gpus,
-                        },
-                        capacity_type=paid,
-                        arch=row["arch"],
-                        defaults=default_room(cloud),
-                        size={"cpu": int(1000 * cpus), "memory": int(GIB * ram), "gpu": gpus},
-                    )
-                )
+        cpus, ram, gpus = int(row["cpu"]), float(row["ram_gb"]), int(row["gpu"])
+        offers.append(
+            PricedOffer(
+                type=row["name"],
+                family=family_of(row["name"]),
+                usd_per_hour=float(row[region]),
+                room={**estimate_room(cloud, cpus, ram), "gpu": gpus},
+                capacity_type=ON_DEMAND,
+                arch=row["arch"],
+                defaults=default_room(cloud),
+                size={"cpu": 1000 * cpus, "memory": int(GIB * ram), "gpu": gpus},
+            )
+        )
     return offers
 
 
-def _find_region(place: str) -> tuple[Cloud, str, bool]:
-    """Return the cloud and the region of a place, and whether it includes spot prices. Raises InputError."""
-    name, _, region = place.removesuffix(WITH_SPOT).partition("/")
-    spot = place.endswith(WITH_SPOT)
+def _find_region(place: str) -> tuple[Cloud, str]:
+    """Return the cloud and the region of a place. Raises InputError."""
+    name, _, region = place.partition("/")
     cloud = next((cloud for cloud in CLOUDS if cloud == name), None)
     said = brief(place, LONGEST)
     if cloud is None or not region:
         raise InputError(
             f"--prices: must be CLOUD/REGION with a cloud of {_join(CLOUDS)}, such as {EXAMPLE}, got {said}"
         )
-    columns = list(_read_table(cloud)[0])
-    regions = [column for column in columns if column not in ("name", "cpu", "ram_gb", "pods", "gpu", "arch")]
+    regions = [column for column in _read_table(cloud)[0] if column not in COLUMNS]
     if region not in regions:
-        known = [one for one in regions if not one.endswith(WITH_SPOT)]
-        raise InputError(f"--prices {said}: the catalogue has no such region of {cloud}; it has {_join(known)}")
-    if spot and region + WITH_SPOT not in regions:
-        raise InputError(f"--prices {said}: the catalogue has no spot prices of {cloud}; give {cloud}/{region}")
-    return cloud, region, spot
+        raise InputError(f"--prices {said}: the catalogue has no such region of {cloud}; it has {_join(regions)}")
+    return cloud, region
 
 
 @cache
